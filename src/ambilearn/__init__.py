@@ -1,0 +1,29 @@
+"""Learn from ambiguous labels: scikit-learn estimators for partial-label learning."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ambilearn.candidates import CandidateSets, as_candidates
+    from ambilearn.methods.plcl import PLCL
+
+# Public names and where they live. Each is imported when first used: `import ambilearn` stays
+# instant, where scikit-learn alone takes a second and brings pandas along when it is installed.
+_HOMES = {
+    "PLCL": "ambilearn.methods.plcl",
+    "CandidateSets": "ambilearn.candidates",
+    "as_candidates": "ambilearn.candidates",
+}
+
+__all__ = ["PLCL", "CandidateSets", "as_candidates"]
+__version__ = "0.1.0.dev0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,20 @@
+"""Generated problems for the tests."""
+
+import numpy as np
+
+
+def ambiguous(n=40, d=4, n_labels=4, extra=0.3, seed=0):
+    """Gaussian classes, each false label a candidate with probability ``extra``: X, mask, y."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(n_labels), rng.integers(n_labels, size=n - n_labels)])
+    X = 2.0 * rng.normal(size=(n_labels, d))[y] + rng.normal(size=(n, d))
+    mask = (rng.random((n, n_labels)) < extra).astype(int)
+    mask[np.arange(n), y] = 1
+    return X, mask, y
+
+
+def random_mask(rng, n, n_labels, extra=0.4):
+    """Random 0/1 mask without an empty row."""
+    mask = (rng.random((n, n_labels)) < extra).astype(int)
+    mask[np.arange(n), rng.integers(n_labels, size=n)] = 1
+    return mask

@@ -1,0 +1,235 @@
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from ambilearn import CandidateSets, as_candidates
+
+MASK = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+SETS = [{"anna", "bob"}, {"bob"}, {"anna", "cleo"}]
+NAMES = ["anna", "bob", "cleo"]
+
+FORMS_OF_SETS = {
+    "list of sets": SETS,
+    "tuple of frozensets": tuple(map(frozenset, SETS)),
+    "list of lists": [sorted(s) for s in SETS],
+    "lists with repeats": [sorted(s) * 2 for s in SETS],
+    "list of tuples": [tuple(s) for s in SETS],
+    "list of arrays": [np.array(sorted(s)) for s in SETS],
+    "bare label among sets": [SETS[0], "bob", SETS[2]],
+    "object array": np.array([*SETS, None], dtype=object)[:3],
+    "pandas Series": pd.Series(SETS, index=[7, 3, 5]),
+    "polars Series": pl.Series([sorted(s) for s in SETS]),
+    "pandas mask": pd.DataFrame(MASK, columns=NAMES),
+    "pandas bool mask": pd.DataFrame(MASK.astype(bool), columns=NAMES),
+    "polars mask": pl.DataFrame(MASK, schema=NAMES),
+}
+FORMS_OF_MASKS = {
+    "int": MASK,
+    "bool": MASK.astype(bool),
+    "float": MASK.astype(float),
+    "object": MASK.astype(object),
+    "csr_array": sparse.csr_array(MASK),
+    "csc_array": sparse.csc_array(MASK),
+    "csr_matrix bool": sparse.csr_matrix(MASK.astype(bool)),
+    "coo_array float": sparse.coo_array(MASK.astype(float)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_SETS)
+def test_every_named_form_gives_the_same(form):
+    sets = as_candidates(FORMS_OF_SETS[form])
+    np.testing.assert_array_equal(sets.to_mask(), MASK)
+    assert sets.classes.tolist() == NAMES
+    assert sets.to_sets() == SETS
+
+
+@pytest.mark.parametrize("form", FORMS_OF_MASKS)
+def test_every_unnamed_mask_gives_the_same(form):
+    sets = as_candidates(FORMS_OF_MASKS[form])
+    np.testing.assert_array_equal(sets.to_mask(), MASK)
+    assert sets.classes.tolist() == [0, 1, 2]
+
+
+def test_sparse_mask_with_unsorted_indices_duplicates_and_zeros():
+    messy = sparse.csr_array(
+        (np.array([1, 1, 0, 1.0]), np.array([2, 0, 1, 1]), np.array([0, 3, 4])), shape=(2, 3)
+    )
+    kept = messy.copy()
+    assert as_candidates(messy).to_sets() == [{0, 2}, {1}]
+    np.testing.assert_array_equal(messy.data, kept.data)  # the user's matrix is untouched
+    np.testing.assert_array_equal(messy.indices, kept.indices)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([3, 1, 3]), [1, 3]),
+        (np.array(["b", "a", "b"]), ["a", "b"]),
+        (np.array(["b", "a", "b"], dtype=object), ["a", "b"]),
+        (["b", "a", "b"], ["a", "b"]),
+        ([2.0, 1.0, 2.0], [1.0, 2.0]),
+        ([True, False, True], [False, True]),
+        (pd.Series(["b", "a", "b"], dtype="category"), ["a", "b"]),
+        (pl.Series([5, 4, 5]), [4, 5]),
+    ],
+)
+def test_one_dimensional_labels_are_singletons(labels, classes):
+    sets = as_candidates(labels)
+    assert sets.classes.tolist() == classes
+    assert sets.to_sets() == [{classes[1]}, {classes[0]}, {classes[1]}]
+
+
+def test_a_column_of_labels_warns_and_is_read_as_labels():
+    with pytest.warns(DataConversionWarning):
+        assert as_candidates(np.array([[4], [2]])).to_sets() == [{4}, {2}]
+    with pytest.warns(DataConversionWarning):
+        assert as_candidates(pd.DataFrame({"who": ["x", "y"]})).to_sets() == [{"x"}, {"y"}]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [10, 2, 33],
+        ["x", "", "ü"],
+        [datetime.date(2020, 1, 2), datetime.date(2019, 5, 5), datetime.date(2021, 1, 1)],
+        [1.5, -2.0, 0.0],
+        [(1, 2), (0, 5), (3,)],
+    ],
+)
+def test_any_sortable_labels_keep_their_type_and_order(labels):
+    sets = as_candidates([{labels[0], labels[1]}, {labels[2]}])
+    assert sets.classes.tolist() == sorted(labels)
+    assert [type(c) for c in sets.classes.tolist()] == [type(c) for c in sorted(labels)]
+    assert sets.to_sets() == [{labels[0], labels[1]}, {labels[2]}]
+
+
+def test_numbers_and_strings_are_not_silently_merged():
+    with pytest.raises(ValueError, match="cannot be sorted"):
+        as_candidates([{1, "1"}, {"1"}])
+
+
+def test_given_classes_fix_the_order_and_may_be_unused():
+    sets = as_candidates([{"b"}, {"a"}], classes=["c", "b", "a"])
+    np.testing.assert_array_equal(sets.to_mask(), [[0, 1, 0], [0, 0, 1]])
+    frame = pd.DataFrame({"b": [1, 0], "a": [0, 1]})
+    ordered = as_candidates(frame, classes=["c", "b", "a"])
+    np.testing.assert_array_equal(ordered.to_mask(), sets.to_mask())
+    assert as_candidates(np.array(["b", "a"]), classes=["c", "b", "a"]).to_sets() == [{"b"}, {"a"}]
+    mask = as_candidates(MASK, classes=["x", "y", "z"])
+    assert mask.to_sets() == [{"x", "y"}, {"y"}, {"x", "z"}]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([{1}, set(), {2}], "row 1 is empty"),
+        ([[1], [2], []], "row 2 is empty"),
+        (np.array([[1, 0], [0, 0]]), "row 1 is empty"),
+        (sparse.csr_array([[0, 0], [1, 0]]), "row 0 is empty"),
+        ([{1.0}, {float("nan")}], "row 1 contains NaN"),
+        ([{"a"}, {None}], "row 1 contains NaN"),
+        ([{"a"}, [pd.NA, "a"]], "row 1 contains NaN"),
+        ([{"a"}, None], "row 1 contains NaN"),
+        (pd.Series(["a", None, "b"], dtype=object), "row 1"),
+        (np.array([1.0, 2.0, np.nan]), "row 2 is nan"),
+        (np.array([[1, 0], [0, 2]]), "row 1 has the value 2"),
+        (np.array([[1, 0], [0.5, 1]]), "row 1 has the value 0.5"),
+        (np.array([[1, 0], [np.nan, 1]]), "contains NaN: row 1"),
+        (np.array([["a", "b"], ["a", "c"]]), "not 0/1: row 0"),
+        (pd.DataFrame({"a": [1, pd.NA], "b": [0, 1]}), "contains NaN: row 1"),
+        (sparse.csr_array([[1, 0], [0, 3]]), "row 1 has the value"),
+        (sparse.csr_array([[1, 0], [0, np.nan]]), "row 1 has the value"),
+        (np.zeros((2, 2, 2)), "3 dimensions"),
+        ("ab", "got str"),
+        (7, "got int"),
+        ([[["deep"]], [["er"]]], "cannot be sorted"),
+        (np.array([0.1, 0.2, 0.35]), "Unknown label type"),
+        (pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), "'a' is listed more than once"),
+    ],
+)
+def test_bad_input_names_the_row_and_the_fault(y, message):
+    with pytest.raises(ValueError, match=message):
+        as_candidates(y)
+
+
+def test_missing_y_says_what_is_accepted():
+    with pytest.raises(ValueError, match="target y is None.*sequence of label collections"):
+        as_candidates(None)
+
+
+@pytest.mark.parametrize("y", [[{"a"}, {"z"}], np.array(["a", "z"])])
+def test_label_outside_the_classes_names_row_and_label(y):
+    with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
+        as_candidates(y, classes=["a", "b"])
+
+
+def test_classes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="3 columns but there are 2 classes"):
+        as_candidates(MASK, classes=["a", "b"])
+    with pytest.raises(ValueError, match="more than once"):
+        as_candidates([{"a"}], classes=["a", "a"])
+    with pytest.raises(ValueError, match="column 'b' that is not among"):
+        as_candidates(pd.DataFrame({"a": [1], "b": [1]}), classes=["a", "c"])
+    with pytest.raises(ValueError, match="classes contain a missing value"):
+        as_candidates([{"a"}], classes=["a", None])
+
+
+def test_length_mismatch():
+    with pytest.raises(ValueError, match="X has 5 rows but y has candidate sets for 3"):
+        as_candidates(SETS, n_rows=5)
+
+
+@given(st.lists(st.sets(st.integers(-5, 20), min_size=1), min_size=1))
+def test_round_trip_through_sets_and_masks(rows):
+    sets = as_candidates(rows)
+    assert sets.to_sets() == rows
+    assert sets.classes.tolist() == sorted(set().union(*rows))
+    for form in (sets.to_mask(), sets.to_sparse()):
+        if sets.n_labels > 1:
+            assert as_candidates(form, classes=sets.classes).to_sets() == rows
+    assert as_candidates(sets) is sets
+
+
+def test_views_agree_with_the_mask():
+    sets = as_candidates(MASK)
+    assert (sets.n_rows, sets.n_labels) == (3, 3)
+    np.testing.assert_array_equal(sets.sizes, MASK.sum(axis=1))
+    rows, columns = np.nonzero(MASK)
+    np.testing.assert_array_equal(sets.rows, rows)
+    np.testing.assert_array_equal(sets.labels, columns)
+    np.testing.assert_array_equal(sets.to_sparse().toarray(), MASK)
+    matrix = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(sets.gather(matrix), matrix[rows, columns])
+    np.testing.assert_array_equal(
+        sets.scatter(sets.gather(matrix), fill=-1), np.where(MASK, matrix, -1)
+    )
+    np.testing.assert_allclose(sets.scatter(sets.uniform()), MASK / MASK.sum(axis=1, keepdims=True))
+
+
+def test_best_looks_at_candidates_only():
+    sets = as_candidates(SETS)
+    scores = np.array([[0.1, 0.2, 9.0], [5.0, -3.0, 5.0], [-2.0, 7.0, -1.0]])
+    assert sets.best(scores).tolist() == ["bob", "bob", "cleo"]
+
+
+def test_covers():
+    sets = as_candidates(SETS)
+    np.testing.assert_array_equal(sets.covers(["anna", "anna", "cleo"]), [True, False, True])
+    np.testing.assert_array_equal(sets.covers(["nobody", "bob", "bob"]), [False, True, False])
+
+
+@pytest.mark.parametrize("rows", [[2, 0], np.array([True, False, True]), slice(1, None)])
+def test_take_keeps_classes(rows):
+    sets = as_candidates(SETS)
+    rows = np.arange(3)[rows] if isinstance(rows, slice) else rows
+    taken = sets.take(rows)
+    assert isinstance(taken, CandidateSets)
+    np.testing.assert_array_equal(taken.to_mask(), MASK[rows].astype(bool))
+    assert taken.classes.tolist() == NAMES
