@@ -1,0 +1,135 @@
+r"""Many small quadratic programs with non-negative weights at once, by a primal active-set method.
+
+For every row *i* with symmetric positive definite :math:`B_i`, one of
+
+.. math:: \min_{w \ge 0}\ w^\top B_i w - 2 c_i^\top w
+          \qquad\text{or}\qquad
+          \min_{w \ge 0,\ \mathbf 1^\top w = 1}\ w^\top B_i w .
+
+On a face, where only the *free* weights differ from zero, both minimisers solve
+:math:`B_{ff} v = c_f`, with :math:`c = \mathbf 1` and *v* scaled to sum to one in the second case.
+The method [1]_ runs on all rows side by side, each round one batched ``linalg.solve``; finished
+rows retire.
+
+References
+----------
+.. [1] Nocedal, Wright. Numerical Optimization, 2nd ed., section 16.5. Springer, 2006.
+"""
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from ambilearn.solvers.result import Status
+
+# Of the optimality conditions, for matrices of mean diagonal 1. Far below the usual ridge, so that
+# the ridge decides between duplicates; above what rounding leaves in the slopes.
+_TOLERANCE = 1e-13
+
+
+def minimise_over_weights(
+    B: Any, linear: Any, start: Any, *, sum_to_one: bool, max_steps: int
+) -> tuple[Any, Status, int]:
+    """Minimise every row's problem over its non-negative weights.
+
+    Parameters
+    ----------
+    B : array of shape (n, k, k)
+        Symmetric positive definite matrices with a mean diagonal of about 1.
+    linear : array of shape (n, k)
+        The vectors *c*; ones with ``sum_to_one``.
+    start : array of shape (n, k)
+        Feasible weights to start from; the closer, the fewer rounds.
+    sum_to_one : bool
+        Which of the two problems.
+    max_steps : int
+        Limit of rounds.
+
+    Returns
+    -------
+    weights : array of shape (n, k)
+    status : Status
+    steps : int
+        Rounds that the slowest row needed.
+    """
+    xp = array_namespace(B)
+    n, k = start.shape
+    identity = xp.eye(k, dtype=B.dtype)
+    w, free = start, start > 0
+    entered = xp.zeros_like(free)
+    rows = xp.arange(n)
+    done_rows, done_weights = [], []
+    steps = 0
+    while rows.shape[0] and steps < max_steps:
+        steps += 1
+        target, level = _minimise_on_face(xp, B, linear, free, identity, sum_to_one)
+        blocked = free & (target < 0)
+        inside = ~xp.any(blocked, axis=1)
+
+        # Rows whose face minimiser is feasible go there, and let in the worst violator, if any.
+        slope = xp.matmul(B, target[:, :, None])[:, :, 0] - level
+        violation = xp.where(free, xp.zeros_like(slope), -slope)
+        worst = xp.max(violation, axis=1)
+        entering = one_hot(xp, xp.argmax(violation, axis=1), k, B.dtype) > 0
+        finished = inside & (worst <= _TOLERANCE)
+
+        # The others go as far as they can and freeze the weight that stops them.
+        shrinking = xp.where(blocked, w - target, xp.ones_like(w))
+        reach = xp.where(blocked, w / shrinking, xp.full_like(w, xp.inf))
+        step = xp.min(reach, axis=1, keepdims=True)
+        stopper = one_hot(xp, xp.argmin(reach, axis=1), k, B.dtype) > 0
+        # A weight let in by rounding alone leaves at once: nothing more can be gained.
+        finished = finished | (~inside & (step[:, 0] == 0) & xp.any(stopper & entered, axis=1))
+        step = xp.where(inside[:, None], xp.ones_like(step), step)
+        w = w + step * (target - w)
+        entered = entering & inside[:, None]
+        free = xp.where(inside[:, None], free | entering, free & ~stopper)
+        w = xp.where(free & (w > 0), w, xp.zeros_like(w))
+
+        if xp.any(finished):
+            (done,), (going,) = xp.nonzero(finished), xp.nonzero(~finished)
+            done_rows.append(xp.take(rows, done))
+            done_weights.append(xp.take(w, done, axis=0))
+            rows = xp.take(rows, going)
+            w, free, entered, B, linear = (
+                xp.take(a, going, axis=0) for a in (w, free, entered, B, linear)
+            )
+
+    status = Status.STEP_LIMIT if rows.shape[0] else Status.OPTIMAL
+    order = xp.argsort(xp.concat([*done_rows, rows]))
+    weights = xp.take(xp.concat([*done_weights, w]), order, axis=0)
+    return weights, status, steps
+
+
+def _minimise_on_face(
+    xp: Any, B: Any, linear: Any, free: Any, identity: Any, sum_to_one: bool
+) -> tuple[Any, Any]:
+    """Minimiser with only the free weights and without signs; and the level of ``B @ w`` there.
+
+    Weights that are not free get a unit equation with right-hand side zero.
+    """
+    both = free[:, :, None] & free[:, None, :]
+    system = xp.where(both, B, xp.where(identity > 0, identity, xp.zeros_like(B)))
+    right = xp.where(free, linear, xp.zeros_like(linear))
+    direction = xp.linalg.solve(system, right[:, :, None])[:, :, 0]
+    if not sum_to_one:
+        return direction, linear
+    total = xp.sum(direction, axis=1, keepdims=True)
+    return direction / total, linear / total
+
+
+def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
+    """Matrices divided by their mean diagonal, with a ridge on it; and those means, (n, 1, 1).
+
+    All-zero matrices become the ridge alone.
+    """
+    k = gram.shape[1]
+    identity = xp.eye(k, dtype=gram.dtype)
+    scale = xp.sum(gram * identity, axis=(1, 2))[:, None, None] / k
+    scale = xp.where(scale > 0, scale, xp.ones_like(scale))
+    return gram / scale + ridge * identity, scale
+
+
+def one_hot(xp: Any, index: Any, k: int, dtype: Any) -> Any:
+    """Rows of length k with a single 1 at the given index."""
+    return xp.astype(index[:, None] == xp.arange(k)[None, :], dtype)

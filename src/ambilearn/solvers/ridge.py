@@ -1,0 +1,138 @@
+r"""Ridge regression with a free bias, factored once and solved for many targets.
+
+.. math:: \min_{w, b} \|\Phi w + \mathbf 1 b^\top - P\|_F^2 + \lambda \|w\|_F^2
+
+With :math:`M = K + \lambda I` and :math:`s = M^{-1}\mathbf 1` the optimum is
+:math:`b = P^\top s / (\mathbf 1^\top s)`, :math:`A = M^{-1}(P - \mathbf 1 b^\top)`,
+:math:`f(x) = k(x) A + b^\top`. The outputs on the training rows need no product with *K*:
+:math:`H = P - \lambda A`. Nor does the norm: :math:`\|w\|^2 = \langle A, KA \rangle =
+\langle A, H \rangle`, because :math:`\mathbf 1^\top A = 0`.
+
+This is Eq. (A b solution) of PL-CL, up to its factor :math:`2\lambda` in *A*.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+from scipy import linalg, sparse
+
+from ambilearn.solvers.result import Solution, Status
+
+
+class RidgeFit(NamedTuple):
+    r"""A fitted ridge regressor.
+
+    Parameters
+    ----------
+    coef : array
+        Dual coefficients *A* of shape (n, l), or primal ones of shape (d, l).
+    intercept : array of shape (l,)
+        The bias *b*.
+    fitted : array of shape (n, l)
+        Outputs *H* on the training rows.
+    squared_norm : float
+        The penalty :math:`\|w\|_F^2`.
+    """
+
+    coef: Any
+    intercept: Any
+    fitted: Any
+    squared_norm: float
+
+
+class KernelRidge:
+    """Kernel ridge with a free bias for one kernel matrix.
+
+    Parameters
+    ----------
+    kernel : array of shape (n, n)
+        Symmetric positive semi-definite kernel matrix of the training rows.
+    ridge : float
+        The weight λ > 0.
+    overwrite : bool, default=False
+        Let the factor take the kernel matrix's place (saves n² numbers; NumPy only).
+    """
+
+    def __init__(self, kernel: Any, ridge: float, *, overwrite: bool = False) -> None:
+        xp = array_namespace(kernel)
+        self._ridge = ridge
+        self._factor = _cholesky(kernel, ridge, overwrite)
+        ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
+        self._unit = _cholesky_solve(self._factor, ones)
+
+    def solve(self, targets: Any) -> Solution:
+        """Fit the targets P of shape (n, l); a :class:`RidgeFit` with dual ``coef``."""
+        xp = array_namespace(targets)
+        solved = _cholesky_solve(self._factor, targets)
+        # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
+        intercept = xp.sum(solved, axis=0) / xp.sum(self._unit)
+        coef = solved - self._unit * intercept[None, :]
+        fitted = targets - self._ridge * coef
+        fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * fitted)))
+        return Solution(fit, Status.OPTIMAL, 1, 0.0)
+
+
+class LinearRidge:
+    """Linear ridge with a free bias, in the primal: the d×d normal equations of centred features.
+
+    The joint optimum over (w, b) is ridge on centred X and P. The formula printed in the PL-CL
+    paper does not centre, which is optimal only when X is centred already.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features; never densified when sparse.
+    ridge : float
+        The weight λ > 0.
+    """
+
+    def __init__(self, X: Any, ridge: float) -> None:
+        self._X = X
+        n = X.shape[0]
+        if sparse.issparse(X):
+            self._mean = np.asarray(X.mean(axis=0)).reshape(1, -1)
+            gram = (X.T @ X).toarray()
+        else:
+            xp = array_namespace(X)
+            self._mean = xp.mean(X, axis=0, keepdims=True)
+            gram = xp.matmul(X.T, X)
+        self._factor = _cholesky(gram - n * (self._mean.T @ self._mean), ridge, True)
+
+    def solve(self, targets: Any) -> Solution:
+        """Fit the targets P of shape (n, l); a :class:`RidgeFit` with primal ``coef``."""
+        xp = array_namespace(targets)
+        centre = xp.mean(targets, axis=0, keepdims=True)
+        coef = _cholesky_solve(self._factor, self._X.T @ (targets - centre))
+        intercept = (centre - self._mean @ coef)[0, :]
+        fitted = self._X @ coef + intercept[None, :]
+        fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * coef)))
+        return Solution(fit, Status.OPTIMAL, 1, 0.0)
+
+
+def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:
+    """Lower Cholesky factor of ``matrix + ridge * I``."""
+    xp = array_namespace(matrix)
+    if not is_numpy_array(matrix):
+        return xp.linalg.cholesky(matrix + ridge * xp.eye(matrix.shape[0], dtype=matrix.dtype))
+    if not matrix.flags.f_contiguous:
+        matrix = matrix.T  # the same, being symmetric, but in LAPACK's column order
+    matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
+    matrix[np.diag_indices_from(matrix)] += ridge
+    factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError(
+            f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
+            f"minor {info}): the kernel is not a valid (positive semi-definite) one, or the ridge "
+            "weight `reg` is too small for the scale of the features; raise it or scale them."
+        )
+    return factor
+
+
+def _cholesky_solve(factor: Any, targets: Any) -> Any:
+    xp = array_namespace(targets)
+    if is_numpy_array(factor):
+        solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
+        return solved
+    half = xp.linalg.solve(factor, targets)
+    return xp.linalg.solve(xp.matrix_transpose(factor), half)

@@ -1,0 +1,129 @@
+import array_api_strict as strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal import confidence_step
+from problems import random_mask
+
+from ambilearn.candidates import as_candidates
+from ambilearn.solvers import CandidateSimplex, Status, SupportGraph, solve_confidences
+
+
+class Problem:
+    """Random rows, candidates and graph; ``W`` is the dense graph."""
+
+    def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
+        rng = np.random.default_rng(seed)
+        self.Y = random_mask(rng, n, n_labels, extra)
+        self.sets = as_candidates(self.Y)
+        self.neighbours = np.array(
+            [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
+        )
+        self.weights = rng.dirichlet(np.ones(k), size=n)
+        self.W = np.zeros((n, n))
+        self.W[np.arange(n)[:, None], self.neighbours] = self.weights
+        self.O = rng.normal(0.3, 0.5, size=self.Y.shape)
+        self.simplex = CandidateSimplex(self.sets.indptr)
+        support = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbours)
+        self.operator = support.operator(self.weights)
+
+    def solve(self, c, **options):
+        return solve_confidences(
+            self.simplex, self.operator, self.sets.gather(self.O), c, self.sets.uniform(), **options
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_operator_is_i_minus_w_on_the_support(seed):
+    problem = Problem(seed)
+    p = np.random.default_rng(seed).random(problem.sets.indptr[-1])
+    P = problem.sets.scatter(p)
+    residual = P - problem.W @ P
+    assert np.sum((problem.operator @ p) ** 2) == pytest.approx(np.sum(residual**2))
+    np.testing.assert_allclose(
+        problem.operator.T @ (problem.operator @ p),
+        problem.sets.gather((np.eye(len(P)) - problem.W).T @ residual),
+        atol=1e-12,
+    )
+
+
+def test_operator_has_no_empty_rows():
+    assert (np.diff(Problem(0).operator.indptr) > 0).all()
+
+
+@pytest.mark.parametrize("c", [0.01, 0.667, 4.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_interior_point(seed, c):
+    problem = Problem(seed)
+    solution = problem.solve(c)
+    expected = confidence_step(problem.O, problem.W.T, problem.Y, 2 / c)
+    assert solution.status is Status.OPTIMAL
+    np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-6)
+
+
+def test_reduced_oracle_equals_the_papers_n_times_l_variables():
+    problem = Problem(7)
+    arguments = (problem.O, problem.W.T, problem.Y, 3.0)
+    np.testing.assert_allclose(
+        confidence_step(*arguments), confidence_step(*arguments, reduce=False), atol=1e-7
+    )
+
+
+@given(st.integers(0, 10**6), st.floats(0.001, 4), st.floats(0, 1))
+def test_feasible_and_optimal(seed, c, extra):
+    """KKT: on the positive entries of a row the gradient is constant, elsewhere not smaller."""
+    problem = Problem(seed, extra=extra)
+    solution = problem.solve(c)
+    P = problem.sets.scatter(solution.value)
+    assert (P >= 0).all()
+    assert (P[problem.Y == 0] == 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    I_W = np.eye(len(P)) - problem.W
+    gradient = (P - problem.O) + c * I_W.T @ (I_W @ P)
+    for g, p, y in zip(gradient, P, problem.Y, strict=True):
+        level = g[p > 1e-9].max()
+        np.testing.assert_allclose(g[p > 1e-9], level, atol=1e-7)
+        assert (g[y == 1] >= level - 1e-7).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_target_reaches_the_smallest_roughness(seed):
+    problem = Problem(seed, n=20)
+    start = problem.sets.uniform()
+    solution = solve_confidences(problem.simplex, problem.operator, None, 1.0, start)
+    P = problem.sets.scatter(solution.value)
+    best = confidence_step(np.zeros_like(P), problem.W.T, problem.Y, 0.0)
+    roughness = [np.sum((A - problem.W @ A) ** 2) for A in (P, best)]
+    assert roughness[0] == pytest.approx(roughness[1], abs=1e-7)
+
+
+def test_start_does_not_matter():
+    problem = Problem(5)
+    onehot = np.zeros(problem.sets.indptr[-1])
+    onehot[problem.sets.indptr[:-1]] = 1
+    o = problem.sets.gather(problem.O)
+    a = problem.solve(2.0).value
+    b = solve_confidences(problem.simplex, problem.operator, o, 2.0, onehot).value
+    np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_step_limit_is_reported_and_the_result_feasible():
+    problem = Problem(1)
+    solution = problem.solve(4.0, max_steps=2)
+    assert solution.status is Status.STEP_LIMIT
+    assert solution.steps == 2
+    assert solution.residual > 1e-9
+    np.testing.assert_allclose(problem.sets.scatter(solution.value).sum(axis=1), 1)
+
+
+def test_runs_in_another_array_namespace():
+    problem = Problem(2)
+    there = solve_confidences(
+        problem.simplex,
+        strict.asarray(problem.operator.toarray()),
+        strict.asarray(problem.sets.gather(problem.O)),
+        1.0,
+        strict.asarray(problem.sets.uniform()),
+    )
+    np.testing.assert_allclose(np.asarray(there.value), problem.solve(1.0).value, atol=1e-8)

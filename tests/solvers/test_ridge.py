@@ -1,0 +1,104 @@
+import array_api_strict as strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal import kernel_classifier
+from scipy import sparse
+from sklearn.linear_model import Ridge
+
+from ambilearn.solvers import KernelRidge, LinearRidge, Status
+
+
+def problem(seed, n=25, d=6, n_labels=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(1.0, 1.0, size=(n, d))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    return X, np.exp(-distances / 6), rng.random((n, n_labels))
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
+def test_kernel_version_agrees_with_the_papers_formula(reg):
+    _, K, P = problem(0)
+    solution = KernelRidge(K, reg).solve(P)
+    A, b, H = kernel_classifier(K, P, 1 / (2 * reg))
+    assert (solution.status, solution.steps) == (Status.OPTIMAL, 1)
+    np.testing.assert_allclose(solution.value.coef, A / (2 * reg), atol=1e-9)
+    np.testing.assert_allclose(solution.value.intercept, b, atol=1e-10)
+    np.testing.assert_allclose(solution.value.fitted, H, atol=1e-10)
+
+
+@given(st.integers(0, 10**6), st.floats(1e-3, 10))
+def test_kernel_version_is_stationary(seed, reg):
+    """Zero gradient in w and b: K(H − P + λA) = 0 and 1'(H − P) = 0; and H = KA + b."""
+    _, K, P = problem(seed)
+    fit = KernelRidge(K, reg).solve(P).value
+    np.testing.assert_allclose(K @ fit.coef + fit.intercept, fit.fitted, atol=1e-9)
+    np.testing.assert_allclose(K @ (fit.fitted - P + reg * fit.coef), 0, atol=1e-8)
+    np.testing.assert_allclose((fit.fitted - P).sum(axis=0), 0, atol=1e-8)
+    assert fit.squared_norm == pytest.approx(np.sum(fit.coef * (K @ fit.coef)), rel=1e-6)
+
+
+def test_one_factor_serves_many_targets():
+    _, K, P = problem(1)
+    ridge = KernelRidge(K, 0.1)
+    first = ridge.solve(P).value.fitted.copy()
+    ridge.solve(1 - P)
+    np.testing.assert_array_equal(ridge.solve(P).value.fitted, first)
+
+
+def test_constant_targets_are_met_exactly_by_the_bias():
+    _, K, P = problem(2)
+    fit = KernelRidge(K, 0.1).solve(np.full_like(P, 0.25)).value
+    np.testing.assert_allclose(fit.intercept, 0.25)
+    np.testing.assert_allclose(fit.coef, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_kernel_matrix_survives_unless_it_may_be_overwritten(order):
+    _, K, P = problem(3)
+    K = np.array(K, order=order)
+    copy = K.copy()
+    expected = KernelRidge(K, 0.1).solve(P).value.fitted
+    np.testing.assert_array_equal(K, copy)
+    overwritten = KernelRidge(K, 0.1, overwrite=True)
+    assert np.shares_memory(overwritten._factor, K)
+    np.testing.assert_array_equal(overwritten.solve(P).value.fitted, expected)
+
+
+def test_indefinite_kernel_is_refused_with_advice():
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite.*raise it"):
+        KernelRidge(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.1)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_linear_version_agrees_with_scikit_learn(as_sparse):
+    X, _, P = problem(4)
+    fit = LinearRidge(sparse.csr_array(X) if as_sparse else X, 0.5).solve(P).value
+    expected = Ridge(alpha=0.5).fit(X, P)
+    np.testing.assert_allclose(fit.coef, expected.coef_.T, atol=1e-10)
+    np.testing.assert_allclose(fit.intercept, expected.intercept_, atol=1e-10)
+    np.testing.assert_allclose(fit.fitted, expected.predict(X), atol=1e-10)
+    assert fit.squared_norm == pytest.approx(np.sum(expected.coef_**2))
+
+
+def test_linear_version_equals_the_kernel_version_with_a_linear_kernel():
+    X, _, P = problem(5)
+    primal = LinearRidge(X, 0.3).solve(P).value
+    dual = KernelRidge(X @ X.T, 0.3).solve(P).value
+    np.testing.assert_allclose(primal.fitted, dual.fitted, atol=1e-9)
+    np.testing.assert_allclose(primal.coef, X.T @ dual.coef, atol=1e-9)
+    assert primal.squared_norm == pytest.approx(dual.squared_norm, rel=1e-6)
+
+
+def test_both_run_in_another_array_namespace():
+    X, K, P = problem(6)
+    for here, there in (
+        (KernelRidge(K, 0.1), KernelRidge(strict.asarray(K), 0.1)),
+        (LinearRidge(X, 0.1), LinearRidge(strict.asarray(X), 0.1)),
+    ):
+        np.testing.assert_allclose(
+            np.asarray(there.solve(strict.asarray(P)).value.fitted),
+            here.solve(P).value.fitted,
+            atol=1e-10,
+        )

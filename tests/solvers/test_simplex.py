@@ -1,0 +1,88 @@
+import array_api_strict as strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from literal import solve_qp
+from problems import random_mask
+
+from ambilearn.candidates import as_candidates
+from ambilearn.solvers import CandidateSimplex, Status, project_rows
+
+rows = hnp.arrays(
+    float,
+    hnp.array_shapes(min_dims=2, max_dims=2, max_side=8),
+    elements=st.floats(-50, 50, width=32),
+)
+
+
+@given(rows)
+def test_projection_is_feasible_and_optimal(values):
+    """KKT: v − p is the same number τ on the positive entries and at most τ on the zeros."""
+    p = project_rows(values).value
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    shift = values - p
+    tau = np.where(p > 0, shift, -np.inf).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        np.where(p > 0, shift, tau), np.broadcast_to(tau, p.shape), atol=1e-9
+    )
+    assert (shift <= tau + 1e-9).all()
+
+
+@given(rows)
+def test_projection_keeps_the_order(values):
+    p = project_rows(values).value
+    assert (np.argmax(p, axis=1) == np.argmax(values, axis=1)).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agrees_with_interior_point(seed):
+    rng = np.random.default_rng(seed)
+    v = 2 * rng.normal(size=7)
+    expected = solve_qp(np.eye(7), -v, np.ones((1, 7)), np.ones(7))
+    np.testing.assert_allclose(project_rows(v[None]).value[0], expected, atol=1e-7)
+
+
+def test_points_of_the_simplex_stay():
+    p = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(project_rows(p).value, p, atol=1e-15)
+
+
+def test_masked_entries_are_zero_whatever_they_hold():
+    values = np.array([[100.0, 0.1, 0.4], [5.0, 7.0, 0.0]])
+    mask = np.array([[False, True, True], [False, False, True]])
+    solution = project_rows(values, mask)
+    np.testing.assert_allclose(solution.value, [[0, 0.35, 0.65], [0, 0, 1]], atol=1e-12)
+    assert solution.status is Status.OPTIMAL
+    assert solution.steps == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_support_projection_equals_masked_rows(seed):
+    """Rows of very unequal length, among them full rows and singletons."""
+    rng = np.random.default_rng(seed)
+    mask = random_mask(rng, 30, 13, extra=rng.random())
+    mask[0] = 1
+    sets = as_candidates(mask)
+    values = rng.normal(size=mask.shape)
+    projected = CandidateSimplex(sets.indptr).project(sets.gather(values))
+    np.testing.assert_allclose(
+        sets.scatter(projected), project_rows(values, mask.astype(bool)).value, atol=1e-14
+    )
+
+
+def test_singletons_are_one():
+    simplex = CandidateSimplex(np.array([0, 1, 2, 3]))
+    assert (simplex.project(np.array([-3.0, 0.0, 99.0])) == 1).all()
+
+
+def test_runs_in_another_array_namespace():
+    rng = np.random.default_rng(0)
+    mask = random_mask(rng, 12, 6)
+    sets = as_candidates(mask)
+    values = rng.normal(size=sets.indptr[-1])
+    simplex = CandidateSimplex(sets.indptr)
+    there = simplex.project(strict.asarray(values))
+    np.testing.assert_array_equal(np.asarray(there), simplex.project(values))
