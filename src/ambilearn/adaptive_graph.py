@@ -1,0 +1,100 @@
+r"""The adaptive neighbour graph of PL-CL and PL-AGGD, shared by features and confidences.
+
+Row *i* of *W* holds the weights with which its neighbours rebuild row *i*, in feature space and in
+label space at once:
+
+.. math:: \min_W\ \gamma \|X - WX\|_F^2 + \mu \|P - WP\|_F^2
+          \quad\text{s.t.}\quad W\mathbf 1 = \mathbf 1,\ W \ge 0,\ W_{ia} = 0
+          \text{ unless } a \in \mathcal N_i
+
+and *W* in turn smooths the confidences *P*.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.graphs import (
+    LocalGeometry,
+    difference_grams,
+    usable_neighbours,
+    weights_to_csr,
+)
+from ambilearn.solvers import (
+    CandidateSimplex,
+    SupportGraph,
+    solve_confidences,
+    solve_neighbour_weights,
+)
+
+
+class AdaptiveGraph:
+    """A neighbour graph whose weights follow the features and the current confidences.
+
+    What does not change during a fit (neighbours, feature Gram matrices, sparsity pattern) is
+    computed once, here; every problem starts from the last one's solution.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features, or a kernel matrix with ``precomputed``.
+    candidates : CandidateSets
+        Candidate sets of the rows.
+    n_neighbors : int
+        Neighbours per row; n − 1 where there are not that many other rows.
+    precomputed : bool, default=False
+        Whether X is a kernel matrix.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n, k) or None
+        Weights of the neighbours, after the first :meth:`update`.
+    """
+
+    def __init__(
+        self, X: Any, candidates: CandidateSets, n_neighbors: int, *, precomputed: bool = False
+    ) -> None:
+        n_neighbors = usable_neighbours(n_neighbors, candidates.n_rows)
+        self._geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed)
+        self._support = SupportGraph(
+            candidates.indptr, candidates.labels, self._geometry.neighbours
+        )
+        self._simplex = CandidateSimplex(candidates.indptr)
+        self.weights: NDArray[np.float64] | None = None
+
+    def update(
+        self, feature_weight: float, label_weight: float = 0.0, P: NDArray[np.float64] | None = None
+    ) -> None:
+        """Find the weights that best rebuild the features and the confidences P of shape (n, l)."""
+        gram = feature_weight * self._geometry.gram
+        if P is not None:
+            gram += label_weight * difference_grams(P, self._geometry.neighbours)
+        self.weights = solve_neighbour_weights(gram, self.weights).value
+        self._operator = self._support.operator(self.weights)
+
+    def smooth(
+        self, start: NDArray[np.float64], target: NDArray[np.float64] | None, weight: float
+    ) -> NDArray[np.float64]:
+        r"""Confidences near ``target`` that agree with the neighbours'; all are support vectors.
+
+        Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
+        target only the second term.
+        """
+        return solve_confidences(self._simplex, self._operator, target, weight, start).value
+
+    def feature_roughness(self) -> float:
+        r"""The value of :math:`\|X - WX\|_F^2`."""
+        return float(
+            np.einsum("ia,iab,ib->", self.weights, self._geometry.gram, self.weights, optimize=True)
+        )
+
+    def label_roughness(self, p: NDArray[np.float64]) -> float:
+        r"""The value of :math:`\|P - WP\|_F^2` for a support vector."""
+        return float(np.sum((self._operator @ p) ** 2))
+
+    def to_csr(self) -> sparse.csr_array:
+        """The graph *W* of shape (n, n)."""
+        return weights_to_csr(self._geometry.neighbours, self.weights)

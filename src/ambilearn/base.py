@@ -1,0 +1,157 @@
+"""The fit/predict contract that all methods share."""
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.solvers import project_rows
+
+
+class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base of the classifiers that learn from candidate sets.
+
+    A method implements ``_fit(X, candidates)``, which sets ``label_distributions_``, and
+    ``_scores(X)``, one score per row and label. Everything a user meets is here.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {}
+
+    def fit(self, X: ArrayLike, y: Any) -> Self:
+        """Learn a classifier from candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
+            every set has one member, and the method is an ordinary classifier.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._validate_params()
+        # y first: a refused y must not have changed n_features_in_ of an earlier fit.
+        candidates = as_candidates(y, n_rows=_num_samples(X))
+        X = self._validate_rows(X, ensure_min_samples=2)
+        self._forget()
+        self.classes_ = candidates.classes
+        self._fit(X, candidates)
+        self.transduction_ = candidates.best(self.label_distributions_)
+        return self
+
+    def _forget(self) -> None:
+        """Drop the results of an earlier fit, which may have had attributes this one has not."""
+        of_the_input = ("n_features_in_", "feature_names_in_")
+        for name in [a for a in vars(self) if a.endswith("_") and a not in of_the_input]:
+            delattr(self, name)
+
+    @abstractmethod
+    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+        """Learn, and set ``label_distributions_`` of shape (n, l)."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Score of every row and label, shape (n, l); the best label has the largest."""
+
+    def _validate_rows(self, X: ArrayLike, **options: Any) -> Any:
+        sparse = get_tags(self).input_tags.sparse
+        return validate_data(
+            self, X, accept_sparse="csr" if sparse else False, dtype=np.float64, **options
+        )
+
+    def _checked_scores(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self._scores(self._validate_rows(X, reset=False))
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score of every label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n, l)
+            In the order of ``classes_``. With two labels, as everywhere in scikit-learn, one
+            column: the second label's score minus the first's, of shape (n,).
+        """
+        scores = self._checked_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most likely label of every row, among all labels.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        best = np.argmax(self._checked_scores(X), axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Confidence of every label: the scores, projected onto the probability simplex.
+
+        The projection keeps the order of the scores, so the largest confidence is that of the
+        predicted label. The confidences are not calibrated.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        confidences : ndarray of shape (n, l)
+            Non-negative rows that sum to one, in the order of ``classes_``.
+        """
+        return project_rows(self._checked_scores(X)).value
+
+    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Share of rows whose predicted label is right.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+        y : labels of shape (n,), sequence of label collections, or mask of shape (n, l)
+            True labels give the accuracy. Candidate sets give the covering rate, the share of
+            predictions that lie in the row's set: an upper bound of the accuracy which needs no
+            true label.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        score : float
+        """
+        unnamed_mask = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2
+        truth = as_candidates(y, classes=self.classes_ if unnamed_mask else None)
+        predicted = self.predict(X)
+        check_consistent_length(predicted, truth.sizes, sample_weight)
+        return float(np.average(truth.covers(predicted), weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

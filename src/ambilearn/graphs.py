@@ -1,0 +1,210 @@
+r"""Neighbour graphs: who are the neighbours, and the Gram matrices of the differences to them.
+
+The graph of PL-CL and PL-AGGD rebuilds each row from its *k* nearest neighbours. What its weights
+need of a space is one small Gram matrix per row,
+
+.. math:: (B_i)_{ab} = (z_i - z_a)^\top (z_i - z_b), \qquad a, b \in \mathcal N_i .
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import paired_euclidean_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
+from sklearn.utils import gen_batches
+
+from ambilearn.user_warning import warn_user
+
+_BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
+
+
+def usable_neighbours(n_neighbors: int, n_rows: int) -> int:
+    """``n_neighbors``, or n − 1 with a warning where there are not that many other rows."""
+    if n_neighbors < n_rows:
+        return n_neighbors
+    warn_user(
+        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
+        f"the graph uses all {n_rows - 1} other rows as neighbours."
+    )
+    return n_rows - 1
+
+
+def nearest_neighbours(
+    X: Any, k: int, metric: str = "euclidean", queries: Any | None = None
+) -> NDArray[np.intp]:
+    """Indices of the *k* nearest other rows of every row, nearest first.
+
+    A row is never its own neighbour; a duplicate of it may be.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows, or an (n, n) distance matrix for ``metric="precomputed"``.
+    k : int
+        Number of neighbours, less than n (at most n for ``queries``).
+    metric : str, default="euclidean"
+        Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
+    queries : array or sparse matrix of shape (m, d), optional
+        Search for these rows' neighbours in X instead; nothing is left out.
+
+    Returns
+    -------
+    neighbours : ndarray of shape (n, k) or (m, k)
+    """
+    search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X)
+    return search.kneighbors(queries, return_distance=False)
+
+
+def pair_distances(
+    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
+
+    From differences, so that duplicates are at distance zero: the matrix product inside a
+    neighbour search leaves rounding errors of 1e-7 there.
+    """
+    distances = np.empty(len(rows))
+    for block in gen_batches(len(rows), max(1, _BLOCK // X.shape[1])):
+        distances[block] = paired_euclidean_distances(X[rows[block]], Z[others[block]])
+    return distances
+
+
+def neighbour_products(X: Any, Z: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Inner products of each row of X and its neighbours in Z with one another.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    Z : array or sparse matrix of shape (m, d)
+        Rows among which the neighbours are.
+    neighbours : ndarray of shape (n, k)
+        Indices of the neighbours.
+
+    Returns
+    -------
+    products : ndarray of shape (n, k + 1, k + 1)
+        The row comes first, then its neighbours.
+    """
+    n, k = neighbours.shape
+    if sparse.issparse(X):
+        both = sparse.vstack([Z, X]).tocsr()
+        members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbours], axis=1)
+        return _inner_products(members, lambda a, b: _sparse_products(both, a, b))
+    products = np.empty((n, k + 1, k + 1))
+    for block in gen_batches(n, max(1, _BLOCK // (k * X.shape[1]))):
+        members = np.concatenate([X[block, None, :], Z[neighbours[block]]], axis=1)
+        np.matmul(members, members.transpose(0, 2, 1), out=products[block])
+    return products
+
+
+class LocalGeometry:
+    """Neighbours of unit-length rows, and the Gram matrices of the differences to them.
+
+    The authors of PL-CL build the graph on rows scaled to unit length; the paper does not say so.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features; or a kernel matrix, with ``precomputed``.
+    n_neighbors : int
+        Number of neighbours, less than n.
+    precomputed : bool, default=False
+        Whether X is the kernel matrix. The graph is then built in the kernel's feature space,
+        again on unit-length vectors; with a linear kernel that is the same graph.
+
+    Attributes
+    ----------
+    neighbours : ndarray of shape (n, k)
+    gram : ndarray of shape (n, k, k)
+    """
+
+    def __init__(self, X: Any, n_neighbors: int, *, precomputed: bool = False) -> None:
+        if precomputed:
+            lengths = np.sqrt(np.clip(np.diag(X), 0, None))
+            lengths[lengths == 0] = 1.0
+            cosine = X / np.outer(lengths, lengths)
+            distances = squared_kernel_distances(cosine)
+            self.neighbours = nearest_neighbours(distances, n_neighbors, "precomputed")
+            self.gram = _gram_from_products(self.neighbours, lambda a, b: cosine[a, b])
+            return
+        unit = normalize(X)
+        self.neighbours = nearest_neighbours(unit, n_neighbors)
+        if sparse.issparse(unit):
+            self.gram = _gram_from_products(
+                self.neighbours, lambda a, b: _sparse_products(unit, a, b)
+            )
+        else:
+            self.gram = difference_grams(unit, self.neighbours)
+
+
+def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances in the feature space of a kernel matrix."""
+    squares = np.diag(K)
+    distances = squares[:, None] + squares - 2 * K
+    return np.clip(distances, 0, None, out=distances)
+
+
+def difference_grams(Z: NDArray[np.float64], neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Gram matrices of the differences of each row of Z to its neighbours.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Features or confidences.
+    neighbours : ndarray of shape (n, k)
+        Indices of the neighbours.
+
+    Returns
+    -------
+    gram : ndarray of shape (n, k, k)
+    """
+    n, k = neighbours.shape
+    gram = np.empty((n, k, k))
+    for block in gen_batches(n, max(1, _BLOCK // (k * Z.shape[1]))):
+        differences = Z[block, None, :] - Z[neighbours[block]]
+        np.matmul(differences, differences.transpose(0, 2, 1), out=gram[block])
+    return gram
+
+
+def _gram_from_products(neighbours: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """The same Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
+    own = np.arange(len(neighbours))[:, None]
+    inner = _inner_products(np.concatenate([own, neighbours], axis=1), product)
+    return inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
+
+
+def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
+    n, m = members.shape
+    inner = np.empty((n, m, m))
+    for block in gen_batches(n, max(1, _BLOCK // m**4)):
+        a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
+        inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
+    return inner
+
+
+def _sparse_products(
+    Z: sparse.csr_array, a: NDArray[np.intp], b: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Inner product of each pair of rows ``Z[a[p]]`` and ``Z[b[p]]``."""
+    return np.asarray(Z[a].multiply(Z[b]).sum(axis=1)).ravel()
+
+
+def weights_to_csr(
+    neighbours: NDArray[np.intp], weights: NDArray[np.float64], n_columns: int | None = None
+) -> sparse.csr_array:
+    """The graph *W* as CSR matrix without stored zeros; row *i* rebuilds row *i*.
+
+    It is square unless ``n_columns`` says among how many rows the neighbours were searched.
+    """
+    n, k = neighbours.shape
+    # Copies, because the clean-up below works in place.
+    parts = (weights.flatten(), neighbours.flatten(), np.arange(0, n * k + 1, k))
+    graph = sparse.csr_array(parts, shape=(n, n_columns or n))
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph

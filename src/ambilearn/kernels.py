@@ -1,0 +1,122 @@
+r"""Kernels of the kernel methods, and the bandwidth that the papers use.
+
+.. math:: k(x, z) = \exp\big(-\|x - z\|^2 / (2\sigma^2)\big), \qquad
+          \sigma = \text{mean pairwise distance of the training rows}
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
+
+# Rows are handled in blocks of about this many numbers, which stay in the processor's cache.
+_BLOCK = 2**20
+
+KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
+
+
+def train_kernel(
+    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean"
+) -> tuple[NDArray[np.float64], float | None]:
+    """Kernel matrix of the training rows, and the bandwidth that was used.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Training rows; the kernel matrix itself for ``kernel="precomputed"``.
+    kernel : {"rbf", "linear", "precomputed"} or callable
+        A callable takes two matrices of rows and returns their kernel matrix.
+    sigma : "mean" or float, default="mean"
+        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
+
+    Returns
+    -------
+    K : ndarray of shape (n, n)
+        A new array, except that a precomputed kernel is returned as it came.
+    sigma : float or None
+        Bandwidth; None for other kernels.
+    """
+    if kernel != "rbf":
+        return cross_kernel(X, X, kernel), None
+    squared = _squared_distances(X, X)
+    np.fill_diagonal(squared, 0.0)
+    if not isinstance(sigma, Real):
+        sigma = _mean_root(squared)
+    return _exponential(squared, float(sigma)), float(sigma)
+
+
+def cross_kernel(
+    X: Any, Z: Any, kernel: str | KernelFunction, sigma: float | None = None
+) -> NDArray[np.float64]:
+    """Kernel matrix between the rows of X and the training rows Z.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        New rows; for ``kernel="precomputed"`` their kernel with the training rows.
+    Z : array or sparse matrix of shape (m, d)
+        Training rows.
+    kernel : {"rbf", "linear", "precomputed"} or callable
+        As in :func:`train_kernel`.
+    sigma : float, optional
+        Bandwidth of the Gaussian kernel.
+
+    Returns
+    -------
+    K : ndarray of shape (n, m)
+    """
+    if callable(kernel):
+        K = np.asarray(kernel(X, Z), dtype=np.float64)
+        if K.shape != (X.shape[0], Z.shape[0]) or not np.isfinite(K).all():
+            raise ValueError(
+                f"The kernel function must return a finite matrix of shape "
+                f"{(X.shape[0], Z.shape[0])} for {X.shape[0]} and {Z.shape[0]} rows; "
+                f"it returned shape {K.shape}"
+                + ("." if np.isfinite(K).all() else " with NaN or infinity in it.")
+            )
+        return K
+    if kernel == "precomputed":
+        return X
+    if kernel == "linear":
+        product = X @ Z.T
+        return product.toarray() if sparse.issparse(product) else product
+    return _exponential(_squared_distances(X, Z), sigma)
+
+
+def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
+    """Squared distances by one matrix product, finished block by block while in the cache."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return euclidean_distances(X, Z, squared=True)
+    squared = np.empty((len(X), len(Z)))
+    x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
+    for block in _blocks(squared):
+        distances = np.matmul(X[block], Z.T, out=squared[block])
+        distances *= -2.0
+        distances += x_norms[block]
+        distances += z_norms
+        np.maximum(distances, 0.0, out=distances)
+    return squared
+
+
+def _mean_root(squared: NDArray[np.float64]) -> float:
+    """Mean distance over all pairs of different rows; 1 where they all coincide."""
+    n = len(squared)
+    total = sum(np.sqrt(squared[block]).sum() for block in _blocks(squared))
+    return float(total / (n * (n - 1))) or 1.0
+
+
+def _exponential(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """exp(−squared / 2σ²), in place: the matrix may take a good part of the memory."""
+    for block in _blocks(squared):
+        squared[block] *= -0.5 / sigma**2
+        np.exp(squared[block], out=squared[block])
+    return squared
+
+
+def _blocks(matrix: NDArray[np.float64]) -> Any:
+    return gen_batches(len(matrix), max(1, _BLOCK // max(1, matrix.shape[1])))

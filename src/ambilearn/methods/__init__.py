@@ -1,0 +1,1 @@
+"""Published methods of partial-label learning, one per file."""

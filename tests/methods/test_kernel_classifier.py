@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.kernel_ridge import KernelRidge
+
+from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
+
+
+class Regression(KernelPartialLabelClassifier):
+    """Ridge regression of the candidates' equal shares."""
+
+    def __init__(self, kernel="rbf", sigma="mean"):
+        self.kernel = kernel
+        self.sigma = sigma
+
+    def _fit(self, X, candidates):
+        self.label_distributions_ = candidates.scatter(candidates.uniform())
+        (regressor,) = self._factor(X, 0.1)
+        fit = regressor.solve(self.label_distributions_).value
+        self._keep(X, fit)
+        self.outputs_ = fit.fitted
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(20, 3)), rng.integers(3, size=20), rng.normal(size=(6, 3))
+
+
+def gaussian(X, Z, sigma):
+    return np.exp(-(cdist(X, Z) ** 2) / (2 * sigma**2))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", lambda a, b: (1 + a @ b.T) ** 2])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_scores_on_training_rows_equal_the_fit(data, kernel, form):
+    X, y, _ = data
+    if callable(kernel) and form is sparse.csr_array:
+        kernel = lambda a, b: (a @ b.T).toarray()  # noqa: E731
+    model = Regression(kernel).fit(form(X), y)
+    np.testing.assert_allclose(model.decision_function(form(X)), model.outputs_, atol=1e-9)
+
+
+def test_agrees_with_scikit_learn_when_the_bias_is_known(data):
+    """Given the bias, what is left is scikit-learn's kernel ridge of the centred targets."""
+    X, y, Z = data
+    model = Regression(sigma=1.3).fit(X, y)
+    targets = model.label_distributions_ - model.intercept_
+    other = KernelRidge(alpha=0.1, kernel="rbf", gamma=1 / (2 * 1.3**2)).fit(X, targets)
+    np.testing.assert_allclose(
+        model.decision_function(Z), other.predict(Z) + model.intercept_, atol=1e-9
+    )
+
+
+def test_linear_version_is_the_same_with_more_features_than_rows(data):
+    """The dual is solved then; padding with zero features changes nothing."""
+    X, y, Z = data
+    pad = lambda A: np.hstack([A, np.zeros((len(A), 30))])  # noqa: E731
+    narrow, wide = Regression("linear").fit(X, y), Regression("linear").fit(pad(X), y)
+    np.testing.assert_allclose(wide.coef_[:3], narrow.coef_, atol=1e-9)
+    np.testing.assert_allclose(wide.predict_proba(pad(Z)), narrow.predict_proba(Z), atol=1e-9)
+    assert not hasattr(wide, "dual_coef_")
+
+
+def test_precomputed_equals_the_kernel_it_was_computed_with(data):
+    X, y, Z = data
+    direct = Regression(sigma=0.9).fit(X, y)
+    K = gaussian(X, X, 0.9)
+    kept = K.copy()
+    given = Regression("precomputed").fit(K, y)
+    np.testing.assert_array_equal(K, kept)
+    np.testing.assert_allclose(
+        given.decision_function(gaussian(Z, X, 0.9)), direct.decision_function(Z), atol=1e-10
+    )
+    assert given.X_fit_ is None
+
+
+def test_many_blocks_predict_the_same(data, monkeypatch):
+    X, y, Z = data
+    model = Regression().fit(X, y)
+    expected = model.decision_function(Z)
+    monkeypatch.setattr("ambilearn.methods.kernel_classifier._BLOCK", 1)
+    np.testing.assert_allclose(model.decision_function(Z), expected, atol=1e-12)
+
+
+def test_refitting_with_another_kernel_leaves_nothing_behind(data):
+    X, y, Z = data
+    model = Regression("linear").fit(X, y).set_params(kernel="rbf").fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), model.outputs_, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X", "error", "message"),
+    [
+        ("precomputed", np.ones((20, 3)), ValueError, "square kernel matrix"),
+        ("precomputed", np.triu(np.ones((20, 20))), ValueError, "not symmetric"),
+        ("precomputed", -np.eye(20), np.linalg.LinAlgError, "not positive definite"),
+        ("precomputed", sparse.csr_array(np.eye(20)), TypeError, "[Ss]parse"),
+        ("rbf", np.full((20, 3), np.inf), ValueError, "infinity"),
+        ("cosine", np.ones((20, 3)), ValueError, "'kernel' parameter"),
+    ],
+)
+def test_bad_kernels(data, kernel, X, error, message):
+    with pytest.raises(error, match=message):
+        Regression(kernel).fit(X, data[1])
+
+
+@pytest.mark.parametrize("sigma", [0, -1.0, "median"])
+def test_bad_bandwidth(data, sigma):
+    with pytest.raises(ValueError, match="'sigma' parameter"):
+        Regression(sigma=sigma).fit(data[0], data[1])

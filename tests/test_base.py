@@ -1,0 +1,92 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from ambilearn.base import PartialLabelClassifier
+
+
+class CandidateCounts(PartialLabelClassifier):
+    """The smallest method there is: every row gets the share of each label among the candidates."""
+
+    def _fit(self, X, candidates):
+        mask = candidates.to_mask()
+        self.label_distributions_ = mask / mask.sum(axis=1, keepdims=True)
+        self.shares_ = self.label_distributions_.mean(axis=0)
+
+    def _scores(self, X):
+        return np.tile(self.shares_, (X.shape[0], 1))
+
+
+X = np.arange(8.0).reshape(4, 2)
+SETS = [{"a", "b"}, {"b"}, {"b", "c"}, {"c", "a"}]
+
+
+@pytest.fixture
+def fitted():
+    return CandidateCounts().fit(X, SETS)
+
+
+def test_fit_sets_classes_and_transduction(fitted):
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+    assert fitted.transduction_.tolist() == ["a", "b", "b", "a"]  # ties go to the first class
+    assert fitted.n_features_in_ == 2
+
+
+def test_predictions_follow_the_scores(fitted):
+    assert fitted.predict(X[:2]).tolist() == ["b", "b"]
+    np.testing.assert_allclose(fitted.decision_function(X[:1]), [[0.25, 0.5, 0.25]])
+    np.testing.assert_allclose(fitted.predict_proba(X[:1]), [[0.25, 0.5, 0.25]])
+
+
+def test_two_labels_have_one_decision_column():
+    model = CandidateCounts().fit(X, [{"a"}, {"b"}, {"b"}, {"a", "b"}])
+    np.testing.assert_allclose(model.decision_function(X), 0.25)
+    assert model.predict_proba(X).shape == (4, 2)
+
+
+def test_one_label_is_always_predicted():
+    model = CandidateCounts().fit(X, [{"only"}] * 4)
+    assert model.predict(X).tolist() == ["only"] * 4
+    np.testing.assert_allclose(model.predict_proba(X), 1)
+
+
+def test_score_is_accuracy_on_labels_and_covering_rate_on_sets(fitted):
+    assert fitted.score(X, ["b", "a", "b", "c"]) == 0.5
+    assert fitted.score(X, np.array(["b", "a", "new", "c"])) == 0.25  # unseen labels are wrong
+    assert fitted.score(X, SETS) == 0.75
+    assert fitted.score(X, ["b", "a", "b", "c"], sample_weight=[3, 1, 0, 0]) == 0.75
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array, lambda m: pd.DataFrame(m, columns=["a", "b", "c"])]
+)
+def test_score_with_a_mask(fitted, form):
+    mask = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
+    assert fitted.score(X, form(mask)) == 0.75
+
+
+def test_score_with_reordered_columns(fitted):
+    mask = pd.DataFrame({"c": [0, 0, 1, 1], "b": [1, 1, 1, 0], "a": [1, 0, 0, 1]})
+    assert fitted.score(X, mask) == 0.75
+
+
+def test_score_refuses_what_does_not_fit(fitted):
+    with pytest.raises(ValueError, match="2 columns but there are 3 classes"):
+        fitted.score(X, np.ones((4, 2)))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fitted.score(X, ["a", "b"])
+
+
+def test_errors_before_and_in_fit(fitted):
+    with pytest.raises(NotFittedError):
+        CandidateCounts().predict(X)
+    with pytest.raises(ValueError, match="X has 4 rows but y has candidate sets for 3"):
+        CandidateCounts().fit(X, SETS[:3])
+    with pytest.raises(ValueError, match="contains NaN"):
+        CandidateCounts().fit(np.full_like(X, np.nan), SETS)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        CandidateCounts().fit(X[:1], SETS[:1])
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        fitted.predict(X[:, :1])

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from literal import knn, unit_rows
+from scipy import sparse
+
+from ambilearn.graphs import LocalGeometry, difference_grams, nearest_neighbours, weights_to_csr
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(40, 5))
+
+
+def literal_gram(Z, neighbours):
+    out = []
+    for i, members in enumerate(neighbours):
+        D = np.array([Z[i] - Z[a] for a in members])
+        out.append(D @ D.T)
+    return np.array(out)
+
+
+def test_neighbours_by_full_distance_matrix(X):
+    np.testing.assert_array_equal(nearest_neighbours(X, 6), knn(X, 6))
+
+
+def test_no_row_is_its_own_neighbour_even_among_duplicates(X):
+    X[10:15] = X[3]
+    neighbours = nearest_neighbours(X, 4)
+    assert (neighbours != np.arange(len(X))[:, None]).all()
+    duplicates = {3, 10, 11, 12, 13, 14}
+    assert set(neighbours[3]) < duplicates
+    assert all(len(set(row)) == 4 for row in neighbours)
+
+
+@pytest.mark.parametrize("block", [1, 100, 2**16])
+def test_difference_grams(X, block, monkeypatch):
+    monkeypatch.setattr("ambilearn.graphs._BLOCK", block)
+    neighbours = nearest_neighbours(X, 6)
+    np.testing.assert_allclose(
+        difference_grams(X, neighbours), literal_gram(X, neighbours), atol=1e-12
+    )
+
+
+def test_geometry_lives_on_unit_rows(X):
+    geometry = LocalGeometry(X, 5)
+    unit = unit_rows(X)
+    np.testing.assert_array_equal(geometry.neighbours, knn(unit, 5))
+    np.testing.assert_allclose(geometry.gram, literal_gram(unit, geometry.neighbours), atol=1e-12)
+
+
+def test_sparse_rows_give_the_same_geometry(X):
+    X[np.abs(X) < 0.2] = 0
+    dense, thin = LocalGeometry(X, 5), LocalGeometry(sparse.csr_array(X), 5)
+    np.testing.assert_array_equal(thin.neighbours, dense.neighbours)
+    np.testing.assert_allclose(thin.gram, dense.gram, atol=1e-12)
+
+
+def test_linear_kernel_matrix_gives_the_same_geometry(X):
+    features, kernel = LocalGeometry(X, 5), LocalGeometry(X @ X.T, 5, precomputed=True)
+    np.testing.assert_array_equal(kernel.neighbours, features.neighbours)
+    np.testing.assert_allclose(kernel.gram, features.gram, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X @ X.T])
+def test_a_zero_row_has_no_direction_and_stays_where_it_is(X, form):
+    X[0] = 0
+    precomputed = form is not np.asarray and form is not sparse.csr_array
+    geometry = LocalGeometry(form(X), 5, precomputed=precomputed)
+    assert np.isfinite(geometry.gram).all()
+    np.testing.assert_allclose(np.diag(geometry.gram[0]), 1.0)  # all others at distance one
+
+
+def test_weights_to_csr():
+    neighbours = np.array([[2, 1], [0, 2], [1, 0]])
+    weights = np.array([[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]])
+    graph = weights_to_csr(neighbours, weights)
+    assert graph.format == "csr"
+    assert graph.nnz == 5
+    np.testing.assert_array_equal(neighbours, [[2, 1], [0, 2], [1, 0]])  # not reordered in place
+    np.testing.assert_array_equal(weights, [[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]])
+    np.testing.assert_array_equal(graph.toarray(), [[0, 0.7, 0.3], [1, 0, 0], [0.5, 0.5, 0]])
+
+
+def test_weights_to_csr_is_square_when_the_last_rows_are_nobodys_neighbour():
+    graph = weights_to_csr(np.array([[1], [0], [0]]), np.ones((3, 1)))
+    assert graph.shape == (3, 3)
