@@ -7,7 +7,9 @@ from time import perf_counter
 
 import numpy as np
 from scipy import sparse
-from scipy.io import loadmat
+from scipy.stats import zscore
+
+from ambilearn.datasets import DataNotFoundError, load_dataset
 
 
 def print_result(name: str, **values) -> None:
@@ -40,14 +42,11 @@ def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):
 def real_split(name):
     """X, mask, test X and labels of a z-scored 50/50 split; None when the file is not here."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    path = Path(os.environ.get("AMBILEARN_DATA", beside)) / f"{name}.mat"
-    if not path.exists():
+    try:
+        data = load_dataset(name, data_home=beside, download=False)
+    except DataNotFoundError:
         return None
-    file = loadmat(path)
-    parts = [file[key] for key in ("data", "partial_target", "target")]
-    X, Y, T = (p.toarray() if sparse.issparse(p) else np.asarray(p) for p in parts)
-    X = X.astype(float) - X.mean(axis=0)
-    X /= np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    X = np.nan_to_num(zscore(data.X))  # constant features become 0
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[: len(X) // 2], order[len(X) // 2 :]
-    return X[train], Y.T[train].astype(int), X[test], T.argmax(axis=0)[test]
+    return X[train], data.candidates.to_mask()[train].astype(int), X[test], data.y[test]

@@ -8,7 +8,7 @@ from ambilearn import PLCL
 
 def main():
     """One line per data set; sets that are not on this machine are named and left out."""
-    for name in ("FG-NET", "lost", "MSRCv2"):
+    for name in ("fg-net", "lost", "msrcv2"):
         split = real_split(name)
         if split is None:
             print_result("small_sets", data=name, skipped="file not found; set AMBILEARN_DATA")

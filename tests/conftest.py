@@ -25,18 +25,16 @@ def real_data_dir() -> Path:
 @pytest.fixture(scope="session")
 def real_split(real_data_dir):
     """Function (name, seed) → X, mask and labels of a 50/50 split, z-scored over all rows."""
-    from scipy import sparse
-    from scipy.io import loadmat
+    from scipy.stats import zscore
+
+    from ambilearn.datasets import load_dataset
 
     def split(name, seed=0):
-        file = loadmat(real_data_dir / f"{name}.mat")
-        parts = [file[key] for key in ("data", "partial_target", "target")]
-        X, Y, T = (p.toarray() if sparse.issparse(p) else np.asarray(p) for p in parts)
-        X = X.astype(float) - X.mean(axis=0)
-        X /= np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
-        Y, y = Y.T.astype(int), T.argmax(axis=0)
+        data = load_dataset(name, data_home=real_data_dir, download=False)
+        X = np.nan_to_num(zscore(data.X))  # constant features become 0
+        Y = data.candidates.to_mask().astype(int)
         order = np.random.default_rng(seed).permutation(len(X))
         train, test = order[: len(X) // 2], order[len(X) // 2 :]
-        return X[train], Y[train], y[train], X[test], y[test]
+        return X[train], Y[train], data.y[train], X[test], data.y[test]
 
     return split

@@ -78,14 +78,14 @@ def test_whole_fit_agrees_with_the_paper_solved_literally(parameters, seed):
         np.testing.assert_allclose(model.graph_.toarray(), oracle.G.T, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
+@pytest.mark.parametrize("name", ["lost", "msrcv2", "fg-net"])
 def test_real_data_agrees_with_the_paper_solved_literally(real_split, name):
     X, Y, _, X_test, _ = real_split(name)
     model = eight().fit(X, Y)
     assert_equals_oracle(model, LiteralPLCL().fit(X, Y), X_test, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "least"), [("lost", 0.68), ("MSRCv2", 0.44), ("FG-NET", 0.060)])
+@pytest.mark.parametrize(("name", "least"), [("lost", 0.68), ("msrcv2", 0.44), ("fg-net", 0.060)])
 def test_accuracy_on_real_data(real_split, name, least):
     scores = []
     for seed in range(10):

@@ -1,0 +1,276 @@
+r"""Candidate sets for ordinary data, made at random in the ways the literature uses.
+
+Three generators, all of which keep the true label: the controlled protocol of the paper (*p*, *r*,
+ε), independent flips, and flips that depend on the instance.
+"""
+
+from dataclasses import dataclass
+from math import floor
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.false_labels import (
+    Draw,
+    confusion,
+    coupled_label,
+    distinct_labels,
+    flips,
+)
+
+_BLOCK = 1 << 22  # entries of a mask that are drawn at once: a few MB, whatever the data's size
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateStatistics:
+    """What a generator really did.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows.
+    n_partial : int
+        Rows with more than one candidate.
+    share_partial : float
+        Share of such rows; *p* of the controlled protocol.
+    mean_size : float
+        Candidates a row, on average over all rows.
+    max_size : int
+        Size of the largest candidate set.
+    coupled_labels : ndarray of shape (n_labels,) or None
+        With ε: the label that is coupled to each class, in the order of the classes.
+    coupled_share : float or None
+        With ε: share of the partial rows that have their coupled label; the realised ε.
+    ambiguity_degree : float
+        Largest share, over all pairs of labels, of the rows of one label that have the other as a
+        candidate [1]_.
+
+    References
+    ----------
+    .. [1] T. Cour, B. Sapp, B. Taskar, "Learning from partial labels", JMLR 12, 2011.
+    """
+
+    n_rows: int
+    n_partial: int
+    share_partial: float
+    mean_size: float
+    max_size: int
+    coupled_labels: NDArray[Any] | None
+    coupled_share: float | None
+    ambiguity_degree: float
+
+
+def make_candidates(
+    y: ArrayLike,
+    *,
+    kind: str = "controlled",
+    p: float = 1.0,
+    r: int = 1,
+    epsilon: float | None = None,
+    q: float | None = None,
+    X: Any = None,
+    proba: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[CandidateSets, CandidateStatistics]:
+    r"""Make candidate sets from true labels.
+
+    Of *n* rows, exactly :math:`\lfloor pn + 1/2 \rfloor` are chosen at random to be partial; the
+    others keep their true label as the only candidate. In a partial row with the true label *y*
+    the false labels :math:`j \ne y` are drawn as follows, *l* being the number of labels.
+
+    ``kind="controlled"`` [1]_
+        *r* distinct false labels, each choice equally likely. With ε (then :math:`r = 1`), each
+        class has one coupled label, drawn once for the whole run; it is the false label with
+        probability ε, every other one with probability :math:`(1 - ε)/(l - 2)`.
+
+    ``kind="flip"`` [2]_
+        Every false label on its own with probability *q*. A row may thus stay unambiguous.
+
+    ``kind="instance"`` [3]_
+        Every false label on its own with probability
+        :math:`q \, f_j(x) / \max_{k \ne y} f_k(x)`, so that labels which a plain classifier *f*
+        takes for possible are likelier. With :math:`q = 1` the most confusing one is always there.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True labels.
+    kind : {"controlled", "flip", "instance"}, default="controlled"
+        How false labels are drawn.
+    p : float, default=1.0
+        Share of the rows that are partial.
+    r : int, default=1
+        False labels in each partial row (``"controlled"``).
+    epsilon : float, optional
+        Probability of the coupled label (``"controlled"`` with ``r=1``). By default false labels
+        are uniform, which is :math:`ε = 1/(l - 1)`.
+    q : float, optional
+        Probability of a false label: needed for ``"flip"``, 1.0 by default for ``"instance"``.
+    X : array-like or sparse matrix of shape (n_rows, n_features), optional
+        Features for ``"instance"``. The plain classifier is logistic regression on standardised
+        features; each row gets its probabilities from a model that did not see it (5 folds).
+    proba : array-like of shape (n_rows, n_labels), optional
+        Probabilities for ``"instance"`` of a classifier of one's own, instead of X.
+    classes : array-like of shape (n_labels,), optional
+        All labels; by default the sorted labels in ``y``. Give it if ``y`` is only a part of the
+        data, in which rare labels may be missing.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Equal seeds give equal candidate sets.
+
+    Returns
+    -------
+    candidates : CandidateSets
+        The candidate sets.
+    statistics : CandidateStatistics
+        What came out: share of partial rows, sizes, coupling.
+
+    References
+    ----------
+    .. [1] Y. Jia, C. Si, M.-L. Zhang, "Complementary classifier induced partial label learning",
+           KDD 2023, section on controlled UCI data sets.
+    .. [2] L. Feng, J. Lv, B. Han, M. Xu, G. Niu, X. Geng, B. An, M. Sugiyama, "Provably consistent
+           partial-label learning", NeurIPS 2020.
+    .. [3] N. Xu, C. Qiao, X. Geng, M.-L. Zhang, "Instance-dependent partial label learning",
+           NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from ambilearn.datasets import load_dataset, make_candidates
+    >>> data = load_dataset("digits")
+    >>> sets, statistics = make_candidates(data.y, p=0.5, r=2, random_state=0)
+    >>> statistics.n_partial, round(statistics.mean_size, 3)
+    (899, 2.001)
+    >>> sets, statistics = make_candidates(data.y, kind="flip", q=0.1, random_state=0)
+    >>> round(statistics.mean_size, 1)
+    1.9
+    """
+    truth = _true_labels(y, classes)
+    codes, n_labels = truth.labels, truth.n_labels
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
+    p = _probability("p", p)
+    coupled = None
+    if kind == "controlled":
+        _only(kind, q=q, X=X, proba=proba)
+        if epsilon is None:
+            draw = distinct_labels(codes, n_labels, _check_r(r, n_labels), rng)
+        else:
+            epsilon = _check_epsilon(epsilon, r, n_labels)
+            coupled = (np.arange(n_labels) + rng.integers(1, n_labels, n_labels)) % n_labels
+            draw = coupled_label(codes, n_labels, coupled, epsilon, rng)
+    elif kind == "flip":
+        _only(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
+        if q is None:
+            raise ValueError("kind='flip' needs q, the probability of a false label.")
+        q = _probability("q", q)
+        draw = flips(lambda rows: np.full((1, n_labels), q), n_labels, rng)
+    elif kind == "instance":
+        _only(kind, r=None if r == 1 else r, epsilon=epsilon)
+        q = _probability("q", 1.0 if q is None else q)
+        draw = flips(confusion(truth, X, proba, q, rng), n_labels, rng)
+    else:
+        raise ValueError(f"kind must be 'controlled', 'flip' or 'instance', got {kind!r}.")
+    n_partial = floor(round(p * len(codes), 9) + 0.5)  # halves up; p·n without rounding noise
+    partial = np.zeros(len(codes), dtype=bool)
+    partial[rng.permutation(len(codes))[:n_partial]] = True
+    sets = _collect(truth, partial, draw)
+    return sets, _statistics(sets, codes, coupled)
+
+
+def _collect(
+    truth: CandidateSets,
+    partial: NDArray[np.bool_],
+    draw: Draw,
+) -> CandidateSets:
+    """Draw block by block, so that memory stays small, and keep the pairs that exist."""
+    n_rows, n_labels = truth.n_rows, truth.n_labels
+    step = max(1, _BLOCK // n_labels)
+    labels, sizes = [], []
+    for start in range(0, n_rows, step):
+        rows = np.arange(start, min(start + step, n_rows))
+        mask = draw(rows)
+        mask[~partial[rows]] = False
+        mask[np.arange(len(rows)), truth.labels[rows]] = True
+        labels.append(np.flatnonzero(mask) % n_labels)
+        sizes.append(mask.sum(axis=1))
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    return CandidateSets(truth.classes, indptr, np.concatenate(labels))
+
+
+def _statistics(
+    sets: CandidateSets, codes: NDArray[np.intp], coupled: NDArray[np.intp] | None
+) -> CandidateStatistics:
+    n_partial = int((sets.sizes > 1).sum())
+    true_code = codes[sets.rows]
+    # How often each pair (true label, candidate) occurs; sorted only where the table is too large.
+    keys = true_code * sets.n_labels + sets.labels
+    if sets.n_labels**2 <= len(keys):
+        counts = np.bincount(keys)
+        pairs = np.flatnonzero(counts)
+        counts = counts[pairs]
+    else:
+        pairs, counts = np.unique(keys, return_counts=True)
+    first, second = np.divmod(pairs, sets.n_labels)
+    share = np.where(first != second, counts / np.bincount(codes)[first], 0.0)
+    coupled_share = None
+    if coupled is not None and n_partial:
+        coupled_share = float((sets.labels == coupled[true_code]).sum() / n_partial)
+    return CandidateStatistics(
+        n_rows=sets.n_rows,
+        n_partial=n_partial,
+        share_partial=n_partial / sets.n_rows,
+        mean_size=float(sets.sizes.mean()),
+        max_size=int(sets.sizes.max()),
+        coupled_labels=None if coupled is None else sets.classes[coupled],
+        coupled_share=coupled_share,
+        ambiguity_degree=float(share.max()),
+    )
+
+
+def _true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
+    """The true labels as sets of one."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must hold one true label for each row; its shape is {y.shape}.")
+    truth = as_candidates(y)
+    if (truth.sizes != 1).any():
+        raise ValueError("y must hold one true label for each row, not sets of labels.")
+    if classes is None:
+        return truth
+    # Only the distinct labels are looked up among the classes, not every row.
+    place = as_candidates([(label,) for label in truth.classes.tolist()], classes=classes)
+    return CandidateSets(place.classes, truth.indptr, place.labels[truth.labels])
+
+
+def _only(kind: str, **unused: Any) -> None:
+    for name, value in unused.items():
+        if value is not None:
+            raise ValueError(f"{name} has no meaning for kind={kind!r}.")
+
+
+def _probability(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or not 0 <= value <= 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def _check_r(r: Any, n_labels: int) -> int:
+    if not isinstance(r, Integral) or not 1 <= r <= n_labels - 1:
+        raise ValueError(
+            f"r must be between 1 and {n_labels - 1}, the number of false labels; got {r!r}."
+        )
+    return int(r)
+
+
+def _check_epsilon(epsilon: Any, r: int, n_labels: int) -> float:
+    if r != 1:
+        raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}.")
+    _check_r(r, n_labels)
+    epsilon = _probability("epsilon", epsilon)
+    if n_labels == 2 and epsilon != 1:
+        raise ValueError("With two labels the false label is always the same: epsilon must be 1.")
+    return epsilon

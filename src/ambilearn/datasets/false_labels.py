@@ -1,0 +1,120 @@
+"""Ways to draw false labels. Each returns a function that draws for some rows at a time.
+
+What such a function returns is a mask of shape (rows, labels). It may or may not contain the true
+label, which is a candidate in any case.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets
+
+Draw = Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+
+
+def distinct_labels(
+    codes: NDArray[np.intp], n_labels: int, r: int, rng: np.random.Generator
+) -> Draw:
+    """*r* of the false labels of each row without replacement, by Floyd's algorithm."""
+
+    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        y, at = codes[rows], np.arange(len(rows))
+        mask = np.zeros((len(rows), n_labels), dtype=bool)
+        for last in range(n_labels - 1 - r, n_labels - 1):
+            picked = _skip(rng.integers(0, last + 1, len(rows)), y)
+            picked = np.where(mask[at, picked], _skip(last, y), picked)
+            mask[at, picked] = True
+        return mask
+
+    return draw
+
+
+def coupled_label(
+    codes: NDArray[np.intp],
+    n_labels: int,
+    coupled: NDArray[np.intp],
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Draw:
+    """The coupled label with probability epsilon, else any one of the others."""
+
+    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        y, partner = codes[rows], coupled[codes[rows]]
+        other = rng.integers(0, max(n_labels - 2, 1), len(rows))
+        other = _skip(_skip(other, np.minimum(y, partner)), np.maximum(y, partner))
+        picked = np.where(rng.random(len(rows)) < epsilon, partner, other)
+        mask = np.zeros((len(rows), n_labels), dtype=bool)
+        mask[np.arange(len(rows)), picked] = True
+        return mask
+
+    return draw
+
+
+def flips(
+    probabilities: Callable[[NDArray[np.intp]], NDArray[np.floating]],
+    n_labels: int,
+    rng: np.random.Generator,
+) -> Draw:
+    """Every label on its own, with the probability that a function gives for some rows."""
+
+    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return rng.random((len(rows), n_labels), dtype=np.float32) < probabilities(rows)
+
+    return draw
+
+
+def confusion(
+    truth: CandidateSets, X: Any, proba: ArrayLike | None, q: float, rng: np.random.Generator
+) -> Callable[[NDArray[np.intp]], NDArray[np.floating]]:
+    """Flip probabilities in proportion to what a classifier takes for possible."""
+    if (X is None) == (proba is None):
+        raise ValueError("kind='instance' needs either X or proba.")
+    shape = truth.n_rows, truth.n_labels
+    confidences = _plain_confidences(X, truth, rng) if proba is None else np.asarray(proba)
+    if confidences.shape != shape or not (confidences >= 0).all():  # NaN fails too
+        raise ValueError(f"proba must be an array of shape {shape} of non-negative numbers.")
+
+    def probabilities(rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        block = confidences[rows].astype(np.float32)  # as precise as the draw
+        block[np.arange(len(rows)), truth.labels[rows]] = 0.0
+        largest = block.max(axis=1, keepdims=True)
+        block /= np.where(largest > 0, largest, 1.0)  # exactly 1 for the largest
+        return q * block
+
+    return probabilities
+
+
+def _plain_confidences(
+    X: Any, truth: CandidateSets, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Out-of-fold probabilities of logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    codes = truth.labels
+    n_splits = min(5, np.bincount(codes).max())
+    if n_splits < 2 or len(np.unique(codes)) < 2:
+        raise ValueError("y has too few rows of each label to train a classifier: pass proba=.")
+    model = make_pipeline(StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression())
+    folds = StratifiedKFold(n_splits, shuffle=True, random_state=int(rng.integers(2**31)))
+    confidences = np.zeros((truth.n_rows, truth.n_labels))
+    with warnings.catch_warnings():
+        # A label too rare for every fold has no confidence where it was not seen: as intended.
+        warnings.filterwarnings("ignore", message="The least populated class in y")
+        warnings.filterwarnings("ignore", message="Number of classes in training fold")
+        confidences[:, np.unique(codes)] = cross_val_predict(
+            model, X, codes, cv=folds, method="predict_proba"
+        )
+    return confidences
+
+
+def _skip(values: Any, hole: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Number the labels without one of them: from that one on, everything moves up."""
+    return values + (values >= hole)

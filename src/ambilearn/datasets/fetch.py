@@ -1,0 +1,186 @@
+"""Find a data file on this machine, or download it. Only files with the right checksum count."""
+
+import errno
+import os
+import shlex
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ambilearn.datasets.checksum import checksum, remember, verify_once
+from ambilearn.datasets.errors import (
+    ChecksumError,
+    DataNotFoundError,
+    DiskFullError,
+    FolderNotWritableError,
+    NetworkError,
+)
+from ambilearn.datasets.folders import DATA_VARIABLE, search_folders, written_whole
+from ambilearn.datasets.registry import MIRROR_VARIABLE, DatasetInfo
+
+_UNKNOWN_SIZE_LIMIT = 2**31  # bytes; more than ten times the largest known set
+_STALE_SECONDS = 24 * 3600  # a killed download leaves a partial file: removed after a day
+
+
+def find_file(info: DatasetInfo, data_home: str | os.PathLike[str] | None = None) -> Path | None:
+    """Path of the file if it is on this machine (not yet verified), else None."""
+    paths = (folder / info.file for folder in search_folders(data_home))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def fetch_file(
+    info: DatasetInfo,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    force: bool = False,
+    progress: Any = None,
+    timeout: float = 30.0,
+) -> Path:
+    """Verified path of a data file, downloaded if it is not on this machine.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+        Entry of the registry.
+    data_home : path-like, optional
+        Folder to look in first and to download to.
+    download : bool, default=True
+        Whether to download a file that is missing.
+    force : bool, default=False
+        Download even if the file is there, and replace it.
+    progress : object, optional
+        Progress bar as pooch takes it: attribute ``total``; methods ``update``, ``reset``,
+        ``close``.
+    timeout : float, default=30.0
+        Seconds without an answer after which the source counts as unreachable.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    DatasetError
+        One class for each cause: :class:`DataNotFoundError`, :class:`NetworkError`,
+        :class:`ChecksumError`, :class:`DiskFullError`, :class:`FolderNotWritableError`.
+    """
+    path = find_file(info, data_home)
+    if path is not None and not force:
+        verify_once(path, info.checksum, advice=repair_advice(info, path))
+        return path
+    folders = search_folders(data_home)
+    if not download and not force:
+        raise DataNotFoundError(
+            f"{info.file} is not on this machine (looked in {_listed(folders)}). Download it by "
+            f"`ambilearn data fetch {info.name}`, or put it there from {info.source}."
+        )
+    return _download(info, folders[0] / info.file, progress, timeout)
+
+
+def repair_advice(info: DatasetInfo, path: Path) -> str:
+    """What to do with a file that is not the right one."""
+    return (
+        f"Replace it by `ambilearn data fetch --force --data-home {shlex.quote(str(path.parent))} "
+        f"{info.name}`, or remove the file."
+    )
+
+
+def _download(info: DatasetInfo, target: Path, progress: Any, timeout: float) -> Path:
+    import pooch
+    import requests
+
+    url = info.download_url
+    limited = _LimitedFile(info.size or _UNKNOWN_SIZE_LIMIT)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale_parts(target)
+        with written_whole(target) as file:
+            limited.file = file
+            downloader = pooch.HTTPDownloader(
+                progressbar=progress or False, chunk_size=1 << 16, timeout=timeout
+            )
+            downloader(url, limited, None)
+            _verify_download(Path(file.name), info, url)
+    # An error of `requests` is an OSError too: the order of these clauses matters.
+    except requests.RequestException as error:
+        status = error.response.status_code if error.response is not None else None
+        if status in (404, 410):
+            raise DataNotFoundError(
+                f"{info.file} is not at {url} (the server answered {status}). Get it elsewhere and "
+                f"put it into {target.parent}, or set {MIRROR_VARIABLE} to the address of a folder "
+                "that has it."
+            ) from error
+        raise NetworkError(
+            f"{info.file} could not be fetched from {url}: "
+            f"{_reason(error, status, limited.count, timeout)}. Nothing was kept. Check the "
+            f"network and try again, or put the file into {target.parent} yourself."
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFullError(
+                f"The disk is full: no room for {info.file} in {target.parent}. Make room, or "
+                f"choose another folder by data_home= or {DATA_VARIABLE}."
+            ) from error
+        raise FolderNotWritableError(
+            f"Cannot write {info.file} into {target.parent} ({error.strerror or error}). Choose a "
+            f"folder that you may write to by data_home= or {DATA_VARIABLE}."
+        ) from error
+    remember(target, info.checksum)
+    return target
+
+
+def _reason(error: Exception, status: int | None, count: int, timeout: float) -> str:
+    """Why a connection failed, in few words."""
+    if status is not None:
+        return f"the server answered {status}"
+    if count or "IncompleteRead" in str(error):
+        return f"the connection broke after {count} bytes"  # whole chunks only
+    if "timed out" in str(error):
+        return f"no answer within {timeout:g} s"
+    cause = getattr(error.args[0] if error.args else None, "reason", error)
+    return f"no network ({str(cause).rpartition(': ')[2]})"
+
+
+def _verify_download(part: Path, info: DatasetInfo, url: str) -> None:
+    found = checksum(part, info.checksum.partition(":")[0])
+    if found != info.checksum:
+        should = f" instead of {info.size}" if info.size else ""
+        raise ChecksumError(
+            f"What {url} sent is not the expected file: {part.stat().st_size} bytes{should}, "
+            f"checksum {found} instead of {info.checksum}. Nothing was kept. Try again; if it "
+            "fails again, the file at the source is damaged or has changed."
+        )
+
+
+class _LimitedFile:
+    """A file that refuses to grow beyond what the registry announces."""
+
+    def __init__(self, limit: int) -> None:
+        self.file: BinaryIO | None = None
+        self.limit = limit
+        self.count = 0
+
+    def write(self, chunk: bytes) -> None:
+        self.count += len(chunk)
+        if self.count > self.limit:
+            raise ChecksumError(
+                f"The source sent more than the {self.limit} bytes that the file may have. "
+                "Nothing was kept: the file at the source is damaged or has changed."
+            )
+        self.file.write(chunk)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+def _remove_stale_parts(target: Path) -> None:
+    for part in target.parent.glob(f".{target.name}.*.part"):
+        with suppress(OSError):  # another process may have removed it
+            if time.time() - part.stat().st_mtime > _STALE_SECONDS:
+                part.unlink()
+
+
+def _listed(folders: list[Path]) -> str:
+    return ", ".join(str(folder) for folder in folders)

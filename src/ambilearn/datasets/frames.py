@@ -1,0 +1,162 @@
+"""Tables from files: CSV, Parquet and JSON lines to a pandas data frame. Nothing is executed."""
+
+import json
+import os
+import warnings
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ambilearn.datasets.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+
+
+def read_frame(
+    source: str | os.PathLike[str] | IO[Any],
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    text_columns: tuple[str, ...] = (),
+    max_bytes: int = 2**33,
+) -> "pd.DataFrame":
+    """Read a table as it is: numbers as numbers, everything else as text.
+
+    Parameters
+    ----------
+    source : path-like or file object
+        A file on this machine, or an open file, text or binary. Never a network address.
+    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+        By default taken from the ending of the name.
+    delimiter : str, optional
+        Between the cells of a CSV file; a comma by default.
+    text_columns : tuple of str, default=()
+        Columns of a CSV file that stay text even where all cells are numbers.
+    max_bytes : int, default=2**33
+        Size in memory above which a Parquet file is refused before it is unpacked.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a plain row index. Empty cells of a CSV file are empty text, so that a label ``NA`` or
+        ``None`` stays what it is.
+    """
+    name = source_name(source)
+    format = format or FORMATS.get(Path(name).suffix.lower())
+    readers = {"csv": _read_csv, "tsv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl}
+    if format not in readers:
+        raise InvalidFileError(
+            f"{name}: tables are read from {', '.join(FORMATS)} files; give format= if the name "
+            "has another ending. (Pickle files are never read: they can run code.)"
+        )
+    options = {
+        "csv": {"delimiter": delimiter or ",", "text_columns": text_columns},
+        "tsv": {"delimiter": delimiter or "\t", "text_columns": text_columns},
+        "parquet": {"max_bytes": max_bytes},
+        "jsonl": {},
+    }[format]
+    if hasattr(source, "read"):
+        frame = readers[format](source, name, **options)
+    else:
+        with open(source, "rb") as file:
+            frame = readers[format](file, name, **options)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InvalidFileError(f"{name}: the column {twice!r} occurs more than once.")
+    if frame.empty:
+        raise InvalidFileError(f"{name}: the table has no rows.")
+    return frame
+
+
+def source_name(source: Any) -> str:
+    """Name of a file for messages."""
+    return str(getattr(source, "name", "table")) if hasattr(source, "read") else str(source)
+
+
+def _read_csv(
+    file: IO[Any], name: str, *, delimiter: str, text_columns: tuple[str, ...]
+) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            # Rows with more cells than the header: pandas would drop the rest with a warning.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                file,
+                sep=delimiter,
+                index_col=False,
+                dtype=dict.fromkeys(text_columns, str),
+                keep_default_na=False,
+                encoding="utf-8-sig",  # with or without byte-order mark
+                low_memory=False,
+            )
+    except UnicodeDecodeError as error:
+        raise InvalidFileError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
+    except pd.errors.ParserWarning as error:
+        raise InvalidFileError(f"{name}: rows have more cells than the header.") from error
+    except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
+        raise InvalidFileError(f"{name} is not a proper CSV file: {error}") from error
+
+
+def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    records = []
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidFileError(f"{name}, line {number}: not JSON ({error}).") from error
+        if not isinstance(record, dict):
+            raise InvalidFileError(
+                f"{name}, line {number}: expected an object {{…}}, found "
+                f"{type(record).__name__}. Each line must be one row."
+            )
+        records.append(record)
+    return pd.DataFrame.from_records(records)
+
+
+def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise ImportError(
+            "Reading Parquet files needs pyarrow: install it by `pip install ambilearn[parquet]`."
+        ) from error
+    if not file.seekable():
+        file = BytesIO(file.read())
+    try:
+        opened = parquet.ParquetFile(file)
+        size = _unpacked_size(opened.metadata)
+        if size > max_bytes:
+            raise InvalidFileError(
+                f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows."
+            )
+        return opened.read().to_pandas().reset_index(drop=True)
+    except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        if isinstance(error, InvalidFileError):
+            raise
+        raise InvalidFileError(f"{name} is not a proper Parquet file: {error}") from error
+
+
+def _unpacked_size(metadata: Any) -> int:
+    """Bytes that a Parquet file announces, at least eight for each cell."""
+    chunks = (
+        metadata.row_group(i).column(j)
+        for i in range(metadata.num_row_groups)
+        for j in range(metadata.num_columns)
+    )
+    return sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks)

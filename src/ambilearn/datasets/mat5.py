@@ -1,0 +1,180 @@
+"""Matrices of numbers out of a MATLAB 5–7.2 file, with every size checked before it is believed.
+
+SciPy's reader takes the sizes in a file on trust, and a file that lies crashes the interpreter
+(a few random bytes suffice). Data files come from strangers, and all we need of the format are
+real matrices, dense and sparse: that part is small, and is read here from NumPy buffers alone.
+
+References
+----------
+.. [1] The MathWorks, *MAT-File Format*, sections on level 5 MAT-files.
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn.datasets.errors import InvalidFileError
+
+_DTYPES = {
+    1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
+}  # fmt: skip
+_INT32, _UINT32, _MATRIX, _COMPRESSED = 5, 6, 14, 15
+_CLASSES = {
+    0: "unknown", 1: "cell", 2: "struct", 3: "object", 4: "text", 5: "sparse", 16: "function",
+    17: "opaque",
+} | dict.fromkeys(range(18, 256), "unknown")  # 6 … 15 are numbers  # fmt: skip
+_COMPLEX_FLAG = 0x0800
+_HEAD = 1024  # bytes of a variable that surely contain its class, size and name
+
+
+def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[str, Any]:
+    """Read the wanted variables of a file: dense arrays and CSC arrays.
+
+    Variables of other names are skipped. One that is wanted but is no real matrix of numbers, or
+    a file that unpacks to more than ``max_bytes``, is refused with :class:`InvalidFileError`.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read(max_bytes + 1)  # no more, even of an endless device
+        if len(content) > max_bytes:
+            raise _RefusedError(f"it is larger than max_bytes={max_bytes}.")
+        order = _byte_order(content)
+        return _read_variables(memoryview(content), order, wanted, max_bytes)
+    except _RefusedError as problem:
+        raise InvalidFileError(f"{path}: {problem}") from problem
+    except (zlib.error, struct.error) as problem:
+        raise InvalidFileError(f"{path}: it is damaged ({problem}).") from problem
+
+
+class _RefusedError(Exception):
+    """What is wrong with the file, without its name."""
+
+
+def _byte_order(content: bytes) -> str:
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    if order is None or struct.unpack(order + "H", content[124:126])[0] >> 8 != 1:
+        raise _RefusedError(
+            "not a MATLAB 5–7.2 file. (Files of version 7.3 are HDF5: save them again in MATLAB "
+            "by `save -v7`.)"
+        )
+    return order
+
+
+def _read_variables(
+    content: memoryview, order: str, wanted: Collection[str], max_bytes: int
+) -> dict[str, Any]:
+    found, at, room = {}, 128, max_bytes
+    while at < len(content):
+        kind, body, at = _element(content, at, order)
+        packed = body if kind == _COMPRESSED else None
+        if packed is not None:  # the head suffices to know whether it is wanted
+            kind, body = _unpacked_matrix(packed, order, _HEAD)
+        if kind != _MATRIX:
+            raise _RefusedError("it is damaged: it holds something else than variables.")
+        variable = _describe(body, order)
+        if variable.name in wanted:
+            room -= 8 * math.prod(variable.shape)
+            if room < 0:
+                raise _RefusedError(
+                    f"`{variable.name}` announces {' × '.join(map(str, variable.shape))} numbers, "
+                    f"more than max_bytes={max_bytes} allows."
+                )
+            if packed is not None:
+                body = _unpacked_matrix(packed, order, max_bytes)[1]
+            read = _sparse if variable.kind == "sparse" else _dense
+            found[variable.name] = read(variable, body[variable.start :], order)
+    return found
+
+
+class _Variable(NamedTuple):
+    """What the head of a variable says, and where its numbers start."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    start: int
+
+
+def _element(content: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
+    """Type and payload of the element at a position, and the position of the next."""
+    kind, size = struct.unpack_from(order + "II", content, at)
+    if kind >> 16:  # a short element: size, type and up to four bytes in eight
+        kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+        if size > 4:
+            raise _RefusedError("it is damaged: a short element announces too many bytes.")
+    else:
+        start = at + 8
+        end = start + size + (0 if kind == _COMPRESSED else -size % 8)
+    if start + size > len(content):
+        raise _RefusedError("it is damaged: it ends in the middle of an element.")
+    return kind, content[start : start + size], end
+
+
+def _unpacked_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, memoryview]:
+    """Type and payload of a compressed variable, unpacked no further than the limit."""
+    content = zlib.decompressobj().decompress(packed, limit + 16)
+    kind, size = struct.unpack_from(order + "II", content)
+    return kind, memoryview(content)[8 : 8 + size]
+
+
+def _describe(body: memoryview, order: str) -> _Variable:
+    kind, flags, at = _element(body, 0, order)
+    if kind != _UINT32 or len(flags) != 8:
+        raise _RefusedError("it is damaged: a variable does not start with its class.")
+    word = struct.unpack(order + "II", flags)[0]
+    mat_class = _CLASSES.get(word & 0xFF, "numbers")
+    if mat_class == "opaque":  # has no size
+        return _Variable("", mat_class, (), at)
+    kind, sizes, at = _element(body, at, order)
+    shape = tuple(_numbers(kind, sizes, order).tolist())
+    if kind != _INT32 or not shape or min(shape) < 0:
+        raise _RefusedError("it is damaged: a variable has no valid size.")
+    _, name, at = _element(body, at, order)
+    if word & _COMPLEX_FLAG:
+        mat_class = "complex"
+    return _Variable(bytes(name).decode("latin-1"), mat_class, shape, at)
+
+
+def _dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
+    name, mat_class, shape, _ = variable
+    if mat_class != "numbers" or len(shape) != 2:
+        raise _RefusedError(f"`{name}` must be a matrix of numbers; it is {mat_class}, {shape}.")
+    kind, payload, _ = _element(body, 0, order)
+    values = _numbers(kind, payload, order)
+    if values.size != math.prod(shape):
+        raise _RefusedError(f"`{name}` announces the size {shape} but holds {values.size} numbers.")
+    return values.reshape(shape, order="F")
+
+
+def _sparse(variable: _Variable, body: memoryview, order: str) -> sparse.csc_array:
+    kinds, parts, at = [], [], 0
+    for _part in ("row of each value", "first value of each column", "values"):
+        kind, payload, at = _element(body, at, order)
+        kinds.append(kind)
+        parts.append(_numbers(kind, payload, order))
+    rows, starts, values = parts
+    n_rows, n_columns = variable.shape if len(variable.shape) == 2 else (0, 0)
+    # SciPy does not check all of this, and a wrong index reaches memory outside the matrix.
+    valid = kinds[:2] == [_INT32, _INT32] and len(starts) == n_columns + 1 and starts[0] == 0
+    if valid:
+        count = starts[-1]
+        rows, values = rows[:count], values[:count]
+        valid = (np.diff(starts) >= 0).all() and len(rows) == len(values) == count
+        valid = valid and ((rows >= 0) & (rows < n_rows)).all()
+    if not valid:
+        raise _RefusedError(f"the sparse matrix `{variable.name}` is damaged: impossible indices.")
+    return sparse.csc_array((values, rows, starts), shape=variable.shape)
+
+
+def _numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
+    dtype = np.dtype(order + _DTYPES[kind]) if kind in _DTYPES else None
+    if dtype is None or len(payload) % dtype.itemsize:
+        raise _RefusedError("it is damaged: where numbers should be there is something else.")
+    return np.frombuffer(payload, dtype).astype(dtype.newbyteorder("="))

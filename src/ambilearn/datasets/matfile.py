@@ -1,0 +1,152 @@
+"""Read a partial-label data set from a MATLAB file, and refuse everything that is not one.
+
+The files of the field hold ``data`` (rows × features), ``partial_target`` (candidates) and
+``target`` (true labels), the last two usually labels × rows, dense or sparse.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.mat5 import read_matrices
+from ambilearn.datasets.record import Dataset
+
+_VARIABLES = ("data", "partial_target", "target")
+
+
+def read_mat(
+    path: str | os.PathLike[str], *, name: str | None = None, max_bytes: int = 2**30
+) -> Dataset:
+    """Read a partial-label data set from a ``.mat`` file.
+
+    Both orientations of each matrix are understood, and labels may be dense or sparse. The file is
+    checked: numbers only, sizes agree, exactly one true label in every row, and that label among
+    the candidates. Nothing in the file is ever executed.
+
+    Parameters
+    ----------
+    path : path-like
+        MATLAB 5–7.2 file with ``data`` and at least one of ``partial_target`` and ``target``.
+    name : str, optional
+        Name of the data set; by default that of the file.
+    max_bytes : int, default=2**30
+        Largest size in memory. A file that would unpack to more is refused before it is unpacked.
+
+    Returns
+    -------
+    Dataset
+        With labels ``0 … n_labels - 1``.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file is anything else; the message names the file, the variable and the row.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from scipy.io import savemat
+    >>> from ambilearn.datasets import read_mat
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "tiny.mat")
+    ...     savemat(path, {"data": [[0.5, 1.0], [2.0, 0.0], [1.0, 3.0]],
+    ...                    "partial_target": [[1, 1, 0], [1, 0, 1]],
+    ...                    "target": [[1, 1, 0], [0, 0, 1]]})
+    ...     data = read_mat(path)
+    >>> data
+    <Dataset tiny: 3 rows, 2 features, 2 labels, 1.33 candidates a row>
+    >>> data.candidates.to_sets()
+    [{0, 1}, {0}, {1}]
+    """
+    path = Path(path)
+    variables = _load(path, max_bytes)
+    data = variables.pop("data")
+    shapes = {key: matrix.shape for key, matrix in variables.items()}
+    if len(set(shapes.values())) > 1:
+        raise InvalidFileError(f"{path}: partial_target and target differ in size: {shapes}.")
+    shape = next(iter(shapes.values()))
+    # The usual orientation first: it wins where several are possible.
+    turns = [
+        (turn_data, turn_labels)
+        for turn_data in (False, True)
+        for turn_labels in (True, False)
+        if data.shape[turn_data] == shape[turn_labels]
+    ]
+    if not turns:
+        raise InvalidFileError(
+            f"{path}: the sizes do not agree: data is {data.shape}, the labels are {shape}, so no "
+            "dimension can be the number of rows."
+        )
+    problems = []
+    for turn_data, turn_labels in turns:
+        matrices = {key: m.T if turn_labels else m for key, m in variables.items()}
+        try:
+            candidates, y = _labels(path, matrices)
+        except InvalidFileError as problem:
+            problems.append(problem)
+            continue
+        return Dataset(
+            X=_features(path, data.T if turn_data else data),
+            candidates=candidates,
+            y=y,
+            classes=np.arange(shape[not turn_labels]),
+            name=name or path.stem,
+            source=str(path),
+        )
+    raise problems[0]
+
+
+def _labels(
+    path: Path, matrices: dict[str, Any]
+) -> tuple[CandidateSets | None, NDArray[np.intp] | None]:
+    """Candidate sets and true labels of matrices that have one row per sample."""
+    sets = {}
+    for key, matrix in matrices.items():
+        try:
+            sets[key] = as_candidates(sparse.csr_array(matrix))
+        except ValueError as error:
+            raise InvalidFileError(f"{path}: {key}: {error}") from error
+    candidates, truth = sets.get("partial_target"), sets.get("target")
+    if truth is None:
+        return candidates, None
+    several = np.flatnonzero(truth.sizes != 1)
+    if len(several):
+        raise InvalidFileError(
+            f"{path}: target marks more than one true label in row {several[0]}."
+        )
+    if candidates is not None:
+        outside = np.flatnonzero(~candidates.covers(truth.labels))
+        if len(outside):
+            raise InvalidFileError(
+                f"{path}: the true label {truth.labels[outside[0]]} of row {outside[0]} is not "
+                "among its candidates."
+            )
+    return candidates, truth.labels
+
+
+def _features(path: Path, data: Any) -> NDArray[np.float64]:
+    X = np.ascontiguousarray(data.toarray() if sparse.issparse(data) else data, dtype=np.float64)
+    wrong = np.argwhere(~np.isfinite(X))
+    if len(wrong):
+        i, j = wrong[0]
+        raise InvalidFileError(f"{path}: data has the value {X[i, j]} in row {i}, column {j}.")
+    return X
+
+
+def _load(path: Path, max_bytes: int) -> dict[str, Any]:
+    found = read_matrices(path, _VARIABLES, max_bytes)
+    if "data" not in found or len(found) == 1:
+        raise InvalidFileError(
+            f"{path} must hold `data` and `partial_target` or `target`; of these it has "
+            f"{sorted(found) or 'none'}."
+        )
+    for key, matrix in found.items():
+        if 0 in matrix.shape:
+            raise InvalidFileError(f"{path}: `{key}` is empty, its size is {matrix.shape}.")
+    return found

@@ -1,0 +1,60 @@
+"""The record that every loader and reader returns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.candidates import CandidateSets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Features, candidate sets and, where they are known, the hidden true labels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64
+        Features as the file has them.
+    candidates : CandidateSets or None
+        Candidate sets, which every estimator takes as ``y``. None for ordinary data sets: make
+        some with :func:`make_candidates`.
+    y : ndarray of shape (n_rows,) or None
+        Hidden true labels, never to be shown to a method.
+    classes : ndarray of shape (n_labels,)
+        All labels in sorted order, whether or not they occur.
+    name, description, licence, source : str
+        What it is, what its owners allow, and where it comes from.
+    scaling : str
+        Scaling applied on the way here: always ``"none"``, scaling is the user's choice.
+    feature_names : tuple of str or None
+        Names of the columns of X, where they are known.
+
+    Examples
+    --------
+    >>> from ambilearn.datasets import load_dataset
+    >>> data = load_dataset("iris")
+    >>> data
+    <Dataset iris: 150 rows, 4 features, 3 labels>
+    >>> data.scaling, data.feature_names[0]
+    ('none', 'sepal length (cm)')
+    """
+
+    X: NDArray[np.float64]
+    candidates: CandidateSets | None
+    y: NDArray[Any] | None
+    classes: NDArray[Any]
+    name: str
+    description: str = ""
+    licence: str = ""
+    source: str = ""
+    scaling: str = "none"
+    feature_names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        n_rows, n_features = self.X.shape
+        text = f"{self.name}: {n_rows} rows, {n_features} features, {len(self.classes)} labels"
+        if self.candidates is not None:
+            text += f", {self.candidates.sizes.mean():.2f} candidates a row"
+        return f"<Dataset {text}>"

@@ -1,0 +1,168 @@
+"""The user's own table: features, candidate sets and perhaps a known label, from one file."""
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import read_frame, source_name
+from ambilearn.datasets.record import Dataset
+from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MISSING_NUMBERS = {"", "NA", "N/A", "NaN", "nan", "null", "None", "?"}
+
+
+def read_table(
+    source: str | os.PathLike[str] | IO[Any],
+    *,
+    candidates: str | Sequence[str],
+    sep: str = "|",
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    min_votes: int = 1,
+    fallback: str = "error",
+    format: str | None = None,
+    delimiter: str | None = None,
+) -> Dataset:
+    r"""Read a table of one's own: CSV, Parquet or JSON lines, with a column of candidate labels.
+
+    Parameters
+    ----------
+    source : path-like or file object
+        The table. Its format is known by the ending (``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``).
+    candidates : str or sequence of str
+        The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
+        JSON, as a list; or several columns, one for each annotator, in which cells may be empty.
+    sep : str, default="|"
+        What separates the labels in text.
+    label : str, optional
+        Column with the true label, where it is known: becomes ``y``, never a feature.
+    features : sequence of str, optional
+        Columns that are features. By default all that have no other role.
+    exclude : sequence of str, default=()
+        Columns that are not features: an id, a comment.
+    min_votes, fallback
+        With several annotators: see :func:`votes_to_candidates`.
+    format, delimiter
+        Format of a file whose name does not tell; separator of CSV cells.
+
+    Returns
+    -------
+    Dataset
+        Labels of a CSV file are always text. Missing features are NaN.
+
+    Raises
+    ------
+    InvalidFileError
+        Naming the file, the column and the row (counted from 0, without the header).
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.datasets import read_table
+    >>> file = StringIO("height,width,names\n1.0,2.5,anna|bob\n0.5,1.5,bob\n")
+    >>> data = read_table(file, candidates="names", format="csv")
+    >>> data.X
+    array([[1. , 2.5],
+           [0.5, 1.5]])
+    >>> [sorted(labels) for labels in data.candidates.to_sets()]
+    [['anna', 'bob'], ['bob']]
+    """
+    name = source_name(source)
+    if not sep:
+        raise ValueError("sep must not be empty.")
+    candidate_columns = [candidates] if isinstance(candidates, str) else list(candidates)
+    known = [*candidate_columns, *([label] if label is not None else [])]
+    frame = read_frame(source, format=format, delimiter=delimiter, text_columns=tuple(known))
+    exclude = [exclude] if isinstance(exclude, str) else list(exclude)
+    _check_columns(name, frame, [*known, *(features or ()), *exclude])
+    if features is None:
+        features = [column for column in frame.columns if column not in {*known, *exclude}]
+    if not len(features):
+        raise InvalidFileError(f"{name}: no column is left as a feature.")
+    try:
+        cells = zip(*(frame[column].to_list() for column in candidate_columns), strict=True)
+        sets = candidates_from_cells(cells, min_votes=min_votes, fallback=fallback, sep=sep)
+    except ValueError as error:
+        where = ", ".join(repr(column) for column in candidate_columns)
+        raise InvalidFileError(f"{name}, candidates in {where}: {error}") from error
+    return Dataset(
+        X=np.column_stack([_numbers(name, frame[column]) for column in features]),
+        candidates=sets,
+        y=None if label is None else _true_labels(name, frame[label], sets),
+        classes=sets.classes,
+        name=Path(name).stem,
+        source=name,
+        feature_names=tuple(map(str, features)),
+    )
+
+
+def _check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
+    present = [str(column) for column in frame.columns]
+    for column in wanted:
+        if column not in frame.columns:
+            close = get_close_matches(str(column), present, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+            raise InvalidFileError(f"{name} has no column {column!r}.{hint} It has: {listing}.")
+
+
+def _numbers(name: str, column: "pd.Series") -> NDArray[np.float64]:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = np.empty(len(column))
+    for i, value in enumerate(column.to_list()):  # rare: some cell is empty or no number
+        try:
+            numbers[i] = _number(value)
+        except (ValueError, TypeError):
+            raise InvalidFileError(
+                f"{name}, column {column.name!r}, row {i}: {value!r} is not a number. Features "
+                "must be numbers: encode the column, or leave it out by exclude=."
+            ) from None
+    return numbers
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str):
+        value = value.strip()
+        if value in _MISSING_NUMBERS:
+            return np.nan
+        if "_" in value:  # Python would read 1_000 as a number
+            raise ValueError
+        return float(value)
+    if value is None or type(value).__name__ == "NAType":
+        return np.nan
+    if not isinstance(value, (bool, int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _true_labels(name: str, column: "pd.Series", sets: CandidateSets) -> NDArray[Any]:
+    truths = []
+    for i, cell in enumerate(column.to_list()):
+        try:
+            (truth,) = labels_in_cell(cell, None, i)
+        except ValueError:
+            raise InvalidFileError(
+                f"{name}, column {column.name!r}, row {i}: expected one label, found {cell!r}."
+            ) from None
+        truths.append(truth)
+    outside = np.flatnonzero(~sets.covers(np.asarray(truths, dtype=object)))
+    if len(outside):
+        i = int(outside[0])
+        raise InvalidFileError(
+            f"{name}, column {column.name!r}, row {i}: the label {truths[i]!r} is not among the "
+            "candidates of the row."
+        )
+    position = {label: j for j, label in enumerate(sets.classes.tolist())}
+    return sets.classes[[position[truth] for truth in truths]]

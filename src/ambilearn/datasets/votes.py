@@ -1,0 +1,185 @@
+"""Annotator votes to candidate sets."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets, as_candidates
+
+
+def votes_to_candidates(
+    votes: Any,
+    *,
+    min_votes: int = 1,
+    fallback: str = "error",
+    classes: ArrayLike | None = None,
+) -> CandidateSets:
+    r"""Candidate sets from the votes of several annotators.
+
+    With :math:`v_{ij}` the number of annotators who gave row *i* the label *j*, the candidates are
+
+    .. math:: S_i = \{ j : v_{ij} \ge m \}
+
+    so that :math:`m = 1` is the union of all votes.
+
+    Parameters
+    ----------
+    votes : data frame or array-like of shape (n_rows, n_annotators)
+        One label in each cell, or a collection of labels for an annotator who wavers. An empty
+        cell (None, NaN, empty string, empty collection) is no vote.
+    min_votes : int, default=1
+        Votes that a label needs, *m*.
+    fallback : {"error", "union"}, default="error"
+        What to do with a row in which no label has enough votes: refuse it, or take all its votes.
+    classes : array-like of shape (n_labels,), optional
+        All labels. By default the sorted labels with a vote anywhere.
+
+    Returns
+    -------
+    CandidateSets
+
+    Raises
+    ------
+    ValueError
+        For a row without any vote, or, unless ``fallback="union"``, without enough votes for any
+        label. The message names the row, counted from 0.
+
+    Examples
+    --------
+    >>> from ambilearn.datasets import votes_to_candidates
+    >>> votes = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
+    >>> votes_to_candidates(votes).to_sets() == [{"cat", "dog"}, {"dog", "fox"}, {"fox"}]
+    True
+    >>> votes_to_candidates(votes, min_votes=2)
+    Traceback (most recent call last):
+    ...
+    ValueError: In row 1 no label has 2 votes ('dog': 1, 'fox': 1). Lower min_votes, ...
+    >>> votes_to_candidates(votes, min_votes=2, fallback="union").to_sets()[0]
+    {'cat'}
+    """
+    if hasattr(votes, "to_numpy"):  # data frames of pandas and polars
+        votes = votes.to_numpy()
+    if isinstance(votes, np.ndarray) and votes.ndim != 2:
+        raise ValueError(f"votes must have two dimensions, rows and annotators; got {votes.ndim}.")
+    return candidates_from_cells(
+        votes, min_votes=min_votes, fallback=fallback, classes=classes, sep=None
+    )
+
+
+def candidates_from_cells(
+    rows: Iterable[Iterable[Any]],
+    *,
+    min_votes: int = 1,
+    fallback: str = "error",
+    classes: ArrayLike | None = None,
+    sep: str | None = None,
+) -> CandidateSets:
+    """Count the labels in the cells of each row; text is split at ``sep``, if given."""
+    if min_votes < 1:
+        raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
+    if fallback not in ("error", "union"):
+        raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
+    index: dict[Any, int] = {}
+    pair_rows, pair_labels, n_rows = [], [], 0
+    for i, row in enumerate(rows):
+        n_rows = i + 1
+        before = len(pair_rows)
+        for cell in row:
+            for label in labels_in_cell(cell, sep, i):
+                pair_rows.append(i)
+                pair_labels.append(index.setdefault(label, len(index)))
+        if len(pair_rows) == before:
+            raise ValueError(f"Row {i} has no candidate label at all. Drop the row, or fill it in.")
+    if not n_rows:
+        raise ValueError("There are no rows of votes.")
+    counts = sparse.csr_array(
+        (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, pair_labels)),
+        shape=(n_rows, len(index)),
+    )
+    _keep_enough(counts, list(index), min_votes, fallback)
+    return _in_order(counts.astype(bool), list(index), classes)
+
+
+def labels_in_cell(cell: Any, sep: str | None, row: int) -> set[Any]:
+    """Distinct labels in one cell of a table; none if it is empty."""
+    if isinstance(cell, str):
+        parts = cell.split(sep) if sep else [cell]
+        labels = {part.strip() for part in parts}
+        if labels == {""}:
+            return set()
+        if "" in labels:
+            raise ValueError(f"Row {row} has an empty label in {cell!r}.")
+        return labels
+    if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
+        items = cell.tolist() if isinstance(cell, np.ndarray) else cell
+        labels = set()
+        for item in items:
+            label = _plain_label(item, row)
+            if label is None:
+                raise ValueError(f"Row {row} has a missing label among {list(items)!r}.")
+            labels.add(label)
+        return labels
+    label = _plain_label(cell, row)
+    return set() if label is None else {label}
+
+
+def _plain_label(value: Any, row: int) -> Any:
+    """Text, a number or a truth value; None if missing; anything else is refused."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value.strip() or None
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+        return None
+    if not isinstance(value, (bool, int, float)):
+        raise ValueError(
+            f"Row {row} has {value!r} as a label: labels must be text or numbers, not "
+            f"{type(value).__name__}."
+        )
+    return value
+
+
+def _keep_enough(
+    counts: sparse.csr_array, labels: list[Any], min_votes: int, fallback: str
+) -> None:
+    """Set counts below ``min_votes`` to zero, in place."""
+    enough = counts.data >= min_votes
+    # No row is without a vote, which is what reduceat needs.
+    short = ~np.logical_or.reduceat(enough, counts.indptr[:-1])
+    if short.any() and fallback == "error":
+        i = int(np.flatnonzero(short)[0])
+        span = slice(counts.indptr[i], counts.indptr[i + 1])
+        votes = ", ".join(
+            f"{labels[j]!r}: {count}"
+            for j, count in zip(counts.indices[span], counts.data[span], strict=True)
+        )
+        raise ValueError(
+            f"In row {i} no label has {min_votes} votes ({votes}). Lower min_votes, or take all "
+            'votes of such rows by fallback="union".'
+        )
+    enough |= np.repeat(short, np.diff(counts.indptr))
+    counts.data[~enough] = 0
+    counts.eliminate_zeros()
+
+
+def _in_order(
+    mask: sparse.csr_array, labels: list[Any], classes: ArrayLike | None
+) -> CandidateSets:
+    """Candidate sets whose columns are the classes in order, from columns in any order."""
+    try:
+        names = sorted(labels) if classes is None else list(classes)
+    except TypeError as error:
+        raise ValueError(
+            f"The labels are of different types and cannot be sorted ({error})."
+        ) from error
+    position = {label: j for j, label in enumerate(names)}
+    unknown = [label for label in labels if label not in position]
+    if unknown:
+        raise ValueError(f"The label {unknown[0]!r} is not among the {len(names)} given classes.")
+    pairs = mask.tocoo()
+    columns = np.array([position[label] for label in labels], dtype=np.intp)[pairs.col]
+    ordered = sparse.csr_array((pairs.data, (pairs.row, columns)), (mask.shape[0], len(names)))
+    return as_candidates(ordered, classes=names)

@@ -1,0 +1,352 @@
+r"""Scores with and without hidden labels.
+
+Notation: row *i* has the candidate set :math:`S_i`, the true label :math:`y_i` and the predicted
+label :math:`\hat y_i`; :math:`[\cdot]` is 1 if the condition holds and 0 otherwise.
+
+With the true labels: :func:`accuracy`, :func:`tolerance_accuracy`, :func:`transductive_accuracy`.
+From candidate sets alone: :func:`covering_rate`, :func:`approximated_accuracy`, and as scorers for
+scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accuracy_scorer`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn.candidates import as_candidates
+
+__all__ = [
+    "TransductiveAccuracy",
+    "accuracy",
+    "approximated_accuracy",
+    "approximated_accuracy_scorer",
+    "covering_rate",
+    "covering_rate_scorer",
+    "tolerance_accuracy",
+    "transductive_accuracy",
+]
+
+
+def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    r"""Share of rows with the right label, :math:`\frac1n \sum_i [\hat y_i = y_i]`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from ambilearn.metrics import accuracy
+    >>> accuracy(["a", "b", "c", "a"], ["a", "b", "a", "a"])
+    0.75
+    """
+    y_true, y_pred = _same_length(y_true, y_pred)
+    return float(np.mean(y_true == y_pred))
+
+
+def tolerance_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, tolerance: float, classes: ArrayLike | None = None
+) -> float:
+    r"""Share of rows whose label is missed by no more than a tolerance.
+
+    .. math:: \frac1n \sum_i [\, |\hat y_i - y_i| \le t \,]
+
+    The PL-CL paper calls this MAE3 and MAE5 for :math:`t = 3` and :math:`t = 5` (years of age, on
+    FG-NET).
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        True and predicted labels.
+    tolerance : float
+        Largest difference that still counts as right, *t*.
+    classes : array-like of shape (n_labels,), optional
+        Labels in their order. If given, the difference is that of the positions in this order;
+        otherwise labels must be numbers.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from ambilearn.metrics import tolerance_accuracy
+    >>> tolerance_accuracy([20, 31, 40], [23, 31, 44], tolerance=3)
+    0.6666666666666666
+    >>> tolerance_accuracy(["xs", "m"], ["s", "xl"], 1, classes=["xs", "s", "m", "l", "xl"])
+    0.5
+    """
+    y_true, y_pred = _same_length(y_true, y_pred)
+    if classes is not None:
+        codes = _codes(y_true, classes), _codes(y_pred, classes)
+        for labels, code in zip((y_true, y_pred), codes, strict=True):
+            if (code < 0).any():
+                unknown = labels[code < 0].tolist()[0]
+                raise ValueError(f"The label {unknown!r} is not among the classes.")
+        y_true, y_pred = codes
+    elif not all(y.dtype.kind in "biuf" for y in (y_true, y_pred)):
+        raise ValueError("The labels are not numbers: pass their order as classes=.")
+    return float(np.mean(np.abs(y_true.astype(float) - y_pred.astype(float)) <= tolerance))
+
+
+class TransductiveAccuracy(NamedTuple):
+    """Accuracy on the training rows in its three readings."""
+
+    confidences: float
+    outputs_in_set: float
+    outputs: float
+
+
+def transductive_accuracy(
+    y_true: ArrayLike,
+    y_candidates: Any,
+    confidences: Any,
+    outputs: ArrayLike,
+    classes: ArrayLike | None = None,
+) -> TransductiveAccuracy:
+    r"""Accuracy on the training rows: how well the candidate sets were disambiguated.
+
+    The literature means three different things by it, and they differ by several per cent:
+
+    - ``confidences``: :math:`\hat y_i = \arg\max_{j \in S_i} P_{ij}`, from the label confidences
+      *P* that the method learned (``label_distributions_``);
+    - ``outputs_in_set``: :math:`\hat y_i = \arg\max_{j \in S_i} H_{ij}`, from the output *H* of the
+      classifier on the training rows;
+    - ``outputs``: :math:`\hat y_i = \arg\max_j H_{ij}` over all labels.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Hidden true labels of the training rows.
+    y_candidates : candidate sets of n_rows rows, in any accepted form
+        What the method was trained on.
+    confidences : array-like or sparse matrix of shape (n_rows, n_labels)
+        Label confidences *P*.
+    outputs : array-like of shape (n_rows, n_labels)
+        Classifier outputs *H* on the training rows. With two labels also of shape (n_rows,), large
+        for the second label, as ``decision_function`` has it.
+    classes : array-like of shape (n_labels,), optional
+        Labels of the columns; by default those of ``y_candidates``.
+
+    Returns
+    -------
+    TransductiveAccuracy
+        All three readings, a named tuple.
+
+    Examples
+    --------
+    >>> from ambilearn.metrics import transductive_accuracy
+    >>> P = [[0.6, 0.4, 0.0], [0.0, 0.3, 0.7]]
+    >>> H = [[0.2, 0.3, 0.1], [0.9, 0.1, 0.5]]
+    >>> transductive_accuracy([0, 2], [{0, 1}, {1, 2}], P, H)
+    TransductiveAccuracy(confidences=1.0, outputs_in_set=0.5, outputs=0.0)
+    """
+    sets = as_candidates(y_candidates, classes=classes)
+    P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
+    if np.ndim(outputs) == 1 and sets.n_labels == 2:
+        outputs = np.multiply.outer(outputs, [-1.0, 1.0])
+    H = _scores(outputs, sets.n_rows, sets.n_labels, "outputs")
+    return TransductiveAccuracy(
+        confidences=accuracy(y_true, sets.best(P)),
+        outputs_in_set=accuracy(y_true, sets.best(H)),
+        outputs=accuracy(y_true, sets.classes[H.argmax(axis=1)]),
+    )
+
+
+def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
+    r"""Share of rows whose predicted label is a candidate: needs no hidden label.
+
+    .. math:: \mathrm{CR} = \frac1n \sum_i [\hat y_i \in S_i]
+
+    An upper bound of the accuracy, since the true label is always a candidate. It is generous
+    where candidate sets are large.
+
+    Parameters
+    ----------
+    y_candidates : candidate sets of n_rows rows, in any accepted form
+        A mask without names has the labels ``0 … n_labels - 1``.
+    y_pred : array-like of shape (n_rows,)
+        Predicted labels.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    covering_rate_scorer : For ``GridSearchCV(..., scoring=covering_rate_scorer)``.
+
+    References
+    ----------
+    .. [1] W. Wang, D.-D. Wu, J. Wang, G. Niu, M.-L. Zhang, M. Sugiyama, "Realistic evaluation of
+           deep partial-label learning algorithms", ICLR 2025.
+
+    Examples
+    --------
+    >>> from ambilearn.metrics import covering_rate
+    >>> covering_rate([{"a", "b"}, {"c"}, {"b", "c"}, {"a"}], ["a", "b", "c", "a"])
+    0.75
+    """
+    sets = as_candidates(y_candidates)
+    y_pred = _vector(y_pred)
+    if len(y_pred) != sets.n_rows:
+        raise ValueError(
+            f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels."
+        )
+    return float(np.mean(sets.covers(y_pred)))
+
+
+def approximated_accuracy(y_candidates: Any, proba: Any, classes: ArrayLike | None = None) -> float:
+    r"""Accuracy expected if the model's own confidences told the true label among the candidates.
+
+    .. math::
+
+        \mathrm{AA} = \frac1n \sum_i [\hat y_i \in S_i]\,
+        \frac{f_{\hat y_i}(x_i)}{\sum_{k \in S_i} f_k(x_i)},
+        \qquad \hat y_i = \arg\max_j f_j(x_i)
+
+    with :math:`f_j(x_i)` the predicted probabilities. It needs no hidden label. Each candidate is
+    the true label with the weight that the model gives it among the candidates; a prediction
+    outside the set counts as wrong. Never above the covering rate, and unlike it not content with
+    a prediction that lies in the set but is barely preferred. (Where a model gives all candidates
+    the probability zero, they share the weight equally.)
+
+    Parameters
+    ----------
+    y_candidates : candidate sets of n_rows rows, in any accepted form
+        A mask without names has the labels ``0 … n_labels - 1``.
+    proba : array-like of shape (n_rows, n_columns)
+        Predicted probabilities, as of ``predict_proba``: not negative.
+    classes : array-like of shape (n_columns,), optional
+        Labels of the columns of ``proba``; by default those of ``y_candidates``.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    approximated_accuracy_scorer : For ``GridSearchCV``.
+
+    References
+    ----------
+    .. [1] W. Wang, D.-D. Wu, J. Wang, G. Niu, M.-L. Zhang, M. Sugiyama, "Realistic evaluation of
+           deep partial-label learning algorithms", ICLR 2025.
+
+    Examples
+    --------
+    >>> from ambilearn.metrics import approximated_accuracy
+    >>> proba = [[0.75, 0.25, 0.0], [0.125, 0.25, 0.625]]
+    >>> approximated_accuracy([{0, 1}, {0, 1}], proba, classes=[0, 1, 2])
+    0.375
+    """
+    sets = as_candidates(y_candidates)
+    columns = sets.classes if classes is None else _vector(classes)
+    proba = _scores(proba, sets.n_rows, len(columns), "proba")
+    if (proba < 0).any():
+        raise ValueError("proba has negative entries: pass probabilities, not decision values.")
+    predicted = proba.argmax(axis=1)
+    # Probability of each (row, candidate) pair; zero for a label the model does not know.
+    column = _codes(sets.classes, columns)[sets.labels]
+    weights = np.where(column >= 0, proba[sets.rows, column], 0.0)
+    mass = np.add.reduceat(weights, sets.indptr[:-1])
+    share = weights / np.where(mass > 0, mass, 1.0)[sets.rows]
+    share = np.where((mass > 0)[sets.rows], share, sets.uniform())
+    return float(share[column == predicted[sets.rows]].sum() / sets.n_rows)
+
+
+def covering_rate_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Covering rate of a fitted estimator, to be passed as ``scoring``.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Anything with ``predict``.
+    X : array-like of shape (n_rows, n_features)
+        Held-out rows.
+    y : candidate sets of n_rows rows, in any accepted form
+        In scikit-learn's searches best a mask: they cut it into folds as it is.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from ambilearn.metrics import covering_rate_scorer
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit([[0], [1]], [0, 1])
+    >>> covering_rate_scorer(model, [[0], [1]], np.array([[1, 1], [1, 0]]))
+    0.5
+    """
+    return covering_rate(y, estimator.predict(X))
+
+
+def approximated_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Approximated accuracy of a fitted estimator, to be passed as ``scoring``.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Anything with ``predict_proba`` and ``classes_``.
+    X : array-like of shape (n_rows, n_features)
+        Held-out rows.
+    y : candidate sets of n_rows rows, in any accepted form
+        In scikit-learn's searches best a mask: they cut it into folds as it is.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from ambilearn.metrics import approximated_accuracy_scorer
+    >>> model = DummyClassifier().fit([[0], [1], [2], [3]], [0, 1, 1, 1])
+    >>> approximated_accuracy_scorer(model, [[0], [1]], np.array([[1, 1], [1, 0]]))
+    0.375
+    """
+    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+
+
+def _codes(labels: NDArray[Any], classes: ArrayLike) -> NDArray[np.intp]:
+    """Position of each label among the classes, -1 where it is none of them."""
+    position = {label: j for j, label in enumerate(_vector(classes).tolist())}
+    found = (position.get(label, -1) for label in labels.tolist())
+    return np.fromiter(found, dtype=np.intp, count=len(labels))
+
+
+def _vector(labels: ArrayLike) -> NDArray[Any]:
+    labels = np.asarray(labels)
+    if labels.ndim != 1:
+        raise ValueError(f"Expected one label for each row, got an array of shape {labels.shape}.")
+    return labels
+
+
+def _same_length(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    y_true, y_pred = _vector(y_true), _vector(y_pred)
+    if len(y_true) != len(y_pred) or not len(y_true):
+        raise ValueError(f"There are {len(y_true)} true but {len(y_pred)} predicted labels.")
+    return y_true, y_pred
+
+
+def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> NDArray[np.float64]:
+    if sparse.issparse(matrix):
+        matrix = matrix.toarray()
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.shape != (n_rows, n_columns):
+        raise ValueError(
+            f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "
+            f"column for each label. It has {matrix.shape}."
+        )
+    if np.isnan(matrix).any():
+        raise ValueError(f"{name} contains NaN in row {int(np.argwhere(np.isnan(matrix))[0][0])}.")
+    return matrix

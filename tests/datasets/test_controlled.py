@@ -1,0 +1,323 @@
+"""The generators: exact counts where the protocol is exact, binomial bounds where it is random."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ambilearn.candidates import as_candidates
+from ambilearn.datasets import controlled, load_dataset, make_candidates
+
+LABELS = [4, 7, 23, 78, 200]
+
+
+def labels(n, n_labels, seed=0):
+    return np.random.default_rng(seed).integers(0, n_labels, n)
+
+
+def assert_binomial(count, n, probability):
+    """Not in the outer 1e-9 of the distribution: never seen by chance in this suite."""
+    low, high = stats.binom.ppf([5e-10, 1 - 5e-10], n, probability)
+    assert low <= count <= high, f"{count} of {n} is not a share of {probability}"
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+@pytest.mark.parametrize("r", [1, 2, 3])
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.7, 1.0])
+def test_controlled_counts_are_exact(n_labels, r, p):
+    y = labels(997, n_labels)
+    sets, statistics = make_candidates(y, p=p, r=r, classes=np.arange(n_labels), random_state=1)
+    n_partial = int(np.floor(p * 997 + 0.5))
+    assert sorted(np.unique(sets.sizes)) == ([1, r + 1] if p < 1 else [r + 1])
+    assert (sets.sizes == r + 1).sum() == n_partial == statistics.n_partial
+    assert statistics.share_partial == n_partial / 997
+    assert statistics.mean_size == pytest.approx(1 + r * n_partial / 997)
+    assert statistics.max_size == r + 1
+    assert sets.covers(y).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "expected"),
+    [
+        (423, 0.5, 212),
+        (971, 0.5, 486),
+        (50, 0.29, 15),
+        (10, 0.04, 0),
+        (10, 0.05, 1),
+        (107, 0.7, 75),
+    ],
+)
+def test_the_number_of_partial_rows_is_rounded_half_up(n, p, expected):
+    assert make_candidates(labels(n, 4), p=p, random_state=0)[1].n_partial == expected
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+def test_which_rows_are_partial_and_which_labels_false_is_uniform(n_labels):
+    y = labels(400, n_labels)
+    chosen, drawn, runs = np.zeros(400), np.zeros(n_labels), 60
+    for seed in range(runs):
+        sets, _ = make_candidates(y, p=0.25, r=1, classes=range(n_labels), random_state=seed)
+        chosen += sets.sizes == 2
+        drawn += np.bincount(sets.labels, minlength=n_labels)
+    drawn -= runs * np.bincount(y, minlength=n_labels)
+    for count in chosen:
+        assert_binomial(count, runs, 0.25)
+    for j, count in enumerate(drawn):  # label j is false for the rows of the other classes
+        assert_binomial(count, runs * 400, 0.25 * (y != j).mean() / (n_labels - 1))
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4, 0.7, 1.0])
+def test_the_coupled_label_comes_with_probability_epsilon(n_labels, epsilon):
+    y = labels(500, n_labels)
+    coupled_count, total = 0, 0
+    for seed in range(20):
+        sets, statistics = make_candidates(
+            y, epsilon=epsilon, classes=np.arange(n_labels), random_state=seed
+        )
+        partner = statistics.coupled_labels
+        assert (partner != np.arange(n_labels)).all()  # no label is coupled to itself
+        mask = sets.to_mask()
+        assert (sets.sizes == 2).all()
+        assert mask[np.arange(500), y].all()
+        hits = mask[np.arange(500), partner[y]]
+        assert statistics.coupled_share == hits.mean()
+        coupled_count += hits.sum()
+        total += 500
+    assert_binomial(coupled_count, total, epsilon)
+
+
+def test_other_labels_share_the_rest_equally():
+    """One run, many rows: the coupling is fixed within it."""
+    n_labels, epsilon, n = 6, 0.3, 60_000
+    y = labels(n, n_labels)
+    sets, statistics = make_candidates(y, epsilon=epsilon, random_state=3)
+    mask = sets.to_mask()
+    for true in range(n_labels):
+        rows = y == true
+        for false in set(range(n_labels)) - {true}:
+            coupled = statistics.coupled_labels[true] == false
+            probability = epsilon if coupled else (1 - epsilon) / (n_labels - 2)
+            assert_binomial(mask[rows, false].sum(), rows.sum(), probability)
+
+
+def test_the_coupling_is_fixed_within_a_run_and_differs_between_runs():
+    y = labels(1000, 10)
+    one, again, other = (
+        make_candidates(y, epsilon=1.0, random_state=seed)[1].coupled_labels for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+@pytest.mark.parametrize("q", [0.0, 0.02, 0.3, 1.0])
+def test_flips_are_independent_with_probability_q(n_labels, q):
+    n = 20_000 // n_labels + 50
+    y = labels(n, n_labels)
+    false_count, total, pair_count = 0, 0, 0
+    for seed in range(10):
+        sets, statistics = make_candidates(
+            y, kind="flip", q=q, classes=range(n_labels), random_state=seed
+        )
+        assert sets.covers(y).all()
+        mask = sets.to_mask()
+        mask[np.arange(n), y] = False
+        false_count += mask.sum()
+        total += n * (n_labels - 1)
+        first, second = (
+            (y + 1) % n_labels,
+            (y + 2) % n_labels,
+        )  # two false labels: together by chance only
+        pair_count += (mask[np.arange(n), first] & mask[np.arange(n), second]).sum()
+        assert statistics.mean_size == pytest.approx(1 + mask.sum() / n)
+    assert_binomial(false_count, total, q)
+    assert_binomial(pair_count, 10 * n, q * q)
+
+
+def test_flips_in_a_share_of_the_rows():
+    y = labels(1000, 5)
+    _, statistics = make_candidates(y, kind="flip", q=1.0, p=0.3, random_state=0)
+    assert statistics.n_partial == 300
+    assert statistics.max_size == 5
+
+
+def test_instance_dependent_flips_follow_the_given_probabilities():
+    n, q = 40_000, 0.8
+    y = np.zeros(n, dtype=int)
+    proba = np.tile([0.5, 0.25, 0.2, 0.05, 0.0], (n, 1))
+    sets, _ = make_candidates(
+        y, kind="instance", q=q, proba=proba, classes=range(5), random_state=0
+    )
+    counts = sets.to_mask().sum(axis=0)
+    assert counts[0] == n
+    for j, relative in ((1, 1.0), (2, 0.8), (3, 0.2), (4, 0.0)):
+        assert_binomial(counts[j], n, q * relative)
+
+
+def test_with_q_one_the_most_confusing_label_is_always_there():
+    proba = np.random.default_rng(0).dirichlet(np.ones(6), 500)
+    y = labels(500, 6)
+    sets, statistics = make_candidates(y, kind="instance", proba=proba, random_state=0)
+    proba[np.arange(500), y] = 0
+    assert sets.covers(proba.argmax(axis=1)).all()
+    assert sets.covers(y).all()
+    assert statistics.share_partial == 1.0
+
+
+def test_a_plain_classifier_confuses_neighbouring_classes():
+    """Classes on a line: the next one is a likelier false label than one farther away."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 200)
+    X = y[:, None] + rng.normal(scale=0.6, size=(800, 1))
+    sets, _ = make_candidates(y, kind="instance", X=X, q=0.7, random_state=0)
+    mask = sets.to_mask()
+    assert mask[y == 0, 1].mean() > 3 * mask[y == 0, 3].mean()
+    assert mask[y == 3, 2].mean() > 3 * mask[y == 3, 0].mean()
+
+
+@pytest.mark.filterwarnings("error")
+def test_labels_too_rare_for_folds_are_no_problem():
+    rng = np.random.default_rng(0)
+    y = np.array([0] * 40 + [1] * 40 + [2])
+    X = y[:, None] + rng.normal(size=(81, 2))
+    sets, _ = make_candidates(y, kind="instance", X=X, classes=range(5), random_state=0)
+    assert sets.covers(y).all()
+    assert not sets.to_mask()[:, 3:].any()  # the classifier never heard of them
+    with pytest.raises(ValueError, match="pass proba="):
+        make_candidates(np.arange(5), kind="instance", X=np.ones((5, 1)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"p": 0.4, "r": 2},
+        {"epsilon": 0.3},
+        {"kind": "flip", "q": 0.2},
+        {"kind": "instance", "q": 0.5},
+    ],
+)
+def test_seeds_repeat_and_differ(options):
+    iris = load_dataset("iris")
+    if options.get("kind") == "instance":
+        options = options | {"X": iris.X}
+    if options.get("r") == 2:
+        options = options | {"classes": [*iris.classes, "x-other"]}
+    first, again, other = (
+        make_candidates(iris.y, random_state=seed, **options)[0].to_mask() for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_random_state_objects_move_on():
+    y = labels(100, 5)
+    state = np.random.RandomState(0)
+    first = make_candidates(y, random_state=state)[0].to_mask()
+    second = make_candidates(y, random_state=state)[0].to_mask()
+    assert (first != second).any()
+
+
+@given(
+    st.integers(2, 40), st.integers(1, 60), st.floats(0, 1), st.integers(0, 2**32 - 1), st.data()
+)
+def test_invariants(n_labels, n, p, seed, data):
+    r = data.draw(st.integers(1, n_labels - 1))
+    y = np.random.default_rng(seed).integers(0, n_labels, n)
+    sets, statistics = make_candidates(y, p=p, r=r, classes=range(n_labels), random_state=seed)
+    assert set(sets.sizes) <= {1, r + 1}
+    assert sets.covers(y).all()
+    assert as_candidates(sets.to_mask()).to_sets() == sets.to_sets()  # pairs in order, distinct
+    assert statistics.n_rows == n
+    assert 0 <= statistics.ambiguity_degree <= 1
+
+
+def test_labels_of_any_type_and_missing_classes():
+    y = ["b", "a", "b"]
+    sets, _ = make_candidates(y, classes=["a", "b", "c", "d"], r=3, random_state=0)
+    assert sets.to_sets() == [set("abcd")] * 3
+    assert sets.classes.tolist() == ["a", "b", "c", "d"]
+    assert make_candidates(y, random_state=0)[0].to_sets() == [{"a", "b"}] * 3
+
+
+def test_two_labels():
+    sets, statistics = make_candidates([0, 1, 0], epsilon=1.0, random_state=0)
+    assert (sets.sizes == 2).all()
+    assert statistics.coupled_share == 1.0
+    with pytest.raises(ValueError, match="epsilon must be 1"):
+        make_candidates([0, 1, 0], epsilon=0.5)
+
+
+@pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
+def test_one_label_has_no_false_ones(options):
+    with pytest.raises(ValueError, match="r must be between 1 and 0"):
+        make_candidates([3, 3], **options)
+
+
+def test_ambiguity_degree_by_hand():
+    proba = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0.0]])
+    _, statistics = make_candidates(
+        [0, 0, 0, 2], kind="instance", proba=proba, classes=range(3), random_state=0
+    )
+    # Label 1 is with two of the three rows of label 0, and with the only row of label 2.
+    assert statistics.ambiguity_degree == 1.0
+    _, statistics = make_candidates(
+        [0, 0, 0, 1], kind="instance", proba=proba, classes=range(3), random_state=0
+    )
+    assert statistics.ambiguity_degree == pytest.approx(2 / 3)
+    assert make_candidates([0, 1], p=0.0)[1].ambiguity_degree == 0.0
+
+
+def test_more_rows_than_fit_into_a_block():
+    n = controlled._BLOCK // 200 * 2 + 17
+    y = labels(n, 200)
+    sets, statistics = make_candidates(y, p=0.6, r=3, random_state=0)
+    assert statistics.n_partial == np.floor(0.6 * n + 0.5)
+    assert set(sets.sizes) == {1, 4}
+    assert sets.n_rows == n
+    assert sets.covers(y).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"p": -0.1}, "p must be a number between 0 and 1"),
+        ({"p": 1.5}, "p must be"),
+        ({"p": "all"}, "p must be"),
+        ({"r": 0}, "r must be between 1 and 2"),
+        ({"r": 3}, "r must be between 1 and 2"),
+        ({"r": 1.5}, "r must be"),
+        ({"epsilon": 2}, "epsilon must be a number"),
+        ({"epsilon": 0.5, "r": 2}, "epsilon is defined for r=1"),
+        ({"q": 0.5}, "q has no meaning for kind='controlled'"),
+        ({"X": [[1], [2], [3]]}, "X has no meaning"),
+        ({"kind": "flip"}, "needs q"),
+        ({"kind": "flip", "q": 7}, "q must be"),
+        ({"kind": "flip", "q": 0.1, "r": 2}, "r has no meaning"),
+        ({"kind": "flip", "q": 0.1, "epsilon": 0.2}, "epsilon has no meaning"),
+        ({"kind": "instance"}, "either X or proba"),
+        ({"kind": "instance", "X": [[1]], "proba": [[1]]}, "either X or proba"),
+        ({"kind": "instance", "proba": np.ones((3, 2))}, r"shape \(3, 3\)"),
+        ({"kind": "instance", "proba": -np.ones((3, 3))}, "non-negative"),
+        ({"kind": "instance", "proba": np.full((3, 3), np.nan)}, "non-negative"),
+        ({"kind": "other"}, "kind must be"),
+        ({"classes": ["a", "b"]}, "'c'"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_candidates(["a", "b", "c"], **options)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[0, 1], [1, 0]], "one true label for each row"),
+        (np.array([{1, 2}, {1}], dtype=object), "not sets"),
+        ([1.0, np.nan], "NaN"),
+    ],
+)
+def test_wrong_labels(y, message):
+    with pytest.raises(ValueError, match=message):
+        make_candidates(y)

@@ -1,0 +1,326 @@
+"""Downloads over real HTTP on the loopback interface: what goes wrong, and what is left behind."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from loopback import serve
+
+from ambilearn.datasets import (
+    ChecksumError,
+    DataNotFoundError,
+    DatasetError,
+    DiskFullError,
+    FolderNotWritableError,
+    NetworkError,
+)
+from ambilearn.datasets.checksum import checksum
+from ambilearn.datasets.fetch import fetch_file, find_file
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+def at(info, server):
+    """The entry, with its source at a server."""
+    return replace(info, folder_url=server.url + "/")
+
+
+def left_in(folder):
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+def test_a_missing_file_is_downloaded_once(shop, home):
+    folder, info = shop
+    with serve(folder) as server:
+        path = fetch_file(at(info, server), home)
+        assert fetch_file(at(info, server), home) == path == home / info.file
+        assert server.requests == ["/tiny%20set.mat"]
+    assert path.read_bytes() == (folder / info.file).read_bytes()
+    assert left_in(home) == [info.file]
+
+
+def test_downloads_go_to_the_user_cache_unless_told_otherwise(shop, private_machine, monkeypatch):
+    folder, info = shop
+    with serve(folder) as server:
+        assert fetch_file(at(info, server)) == private_machine / info.file
+        monkeypatch.setenv("AMBILEARN_DATA", str(folder.parent / "mine"))
+        path = fetch_file(at(info, server), force=True)
+        assert path == folder.parent / "mine" / info.file
+
+
+def test_a_mirror_is_used_when_set(shop, home, monkeypatch):
+    folder, info = shop
+    with serve(folder) as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        assert fetch_file(info, home).is_file()  # its own source is a closed port
+
+
+def test_a_file_that_is_there_needs_no_network(shop):
+    folder, info = shop
+    assert fetch_file(info, folder) == folder / info.file
+    assert fetch_file(info, folder, download=False) == folder / info.file
+
+
+def test_each_folder_of_the_search_order_is_found(shop, tmp_path, private_machine, monkeypatch):
+    folder, info = shop
+    second = tmp_path / "second"
+    for place in (second, private_machine):
+        place.mkdir(parents=True)
+        shutil.copy(folder / info.file, place)
+    assert find_file(info) == private_machine / info.file
+    monkeypatch.setenv("AMBILEARN_DATA", str(second))
+    assert find_file(info) == second / info.file
+    assert find_file(info, folder) == folder / info.file
+    assert find_file(info, tmp_path / "elsewhere") == second / info.file
+
+
+@pytest.mark.parametrize("scheme", ["sha256", "gitblob"])
+def test_both_kinds_of_checksum_guard_a_download(shop, home, scheme):
+    folder, info = shop
+    info = replace(info, checksum=checksum(folder / info.file, scheme), size=None)
+    with serve(folder) as server:
+        assert fetch_file(at(info, server), home).is_file()
+    with serve(folder, "flip") as server, pytest.raises(ChecksumError, match=scheme):
+        fetch_file(at(info, server), home, force=True)
+
+
+def test_missing_file_without_download(shop, home):
+    _, info = shop
+    with pytest.raises(DataNotFoundError) as caught:
+        fetch_file(info, home, download=False)
+    for part in (info.file, str(home), "ambilearn data fetch tiny", info.source):
+        assert part in str(caught.value)
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_missing_at_the_source(shop, home):
+    folder, info = shop
+    (folder / info.file).unlink()
+    with serve(folder) as server, pytest.raises(DataNotFoundError, match=r"answered 404.*MIRROR"):
+        fetch_file(at(info, server), home)
+    assert left_in(home) == []
+
+
+def test_a_source_in_trouble(shop, home):
+    folder, info = shop
+    with serve(folder, "503") as server, pytest.raises(NetworkError, match="answered 503"):
+        fetch_file(at(info, server), home)
+    assert left_in(home) == []
+
+
+def test_connection_cut_halfway(shop, home):
+    folder, info = shop
+    with serve(folder, "cut") as server, pytest.raises(NetworkError) as caught:
+        fetch_file(at(info, server), home)
+    assert re.search(r"broke after [1-9]\d* bytes", str(caught.value))
+    assert "try again" in str(caught.value)
+    assert left_in(home) == []
+
+
+def test_truncated_at_the_source(shop, home):
+    folder, info = shop
+    with serve(folder, "half") as server, pytest.raises(ChecksumError) as caught:
+        fetch_file(at(info, server), home)
+    assert f"{info.size // 2} bytes instead of {info.size}" in str(caught.value)
+    assert "Nothing was kept" in str(caught.value)
+    assert left_in(home) == []
+
+
+def test_flipped_bit_on_the_way(shop, home):
+    folder, info = shop
+    with serve(folder, "flip") as server, pytest.raises(ChecksumError, match="checksum sha256:"):
+        fetch_file(at(info, server), home)
+    assert left_in(home) == []
+
+
+def test_a_broken_download_is_made_good_by_the_next(shop, home):
+    folder, info = shop
+    for fault in ("cut", "half", "flip"):
+        with serve(folder, fault) as server, pytest.raises(DatasetError):
+            fetch_file(at(info, server), home)
+    with serve(folder) as server:
+        assert checksum(fetch_file(at(info, server), home)) == info.checksum
+
+
+def test_endless_answer(shop, home):
+    folder, info = shop
+    with serve(folder, "endless") as server, pytest.raises(ChecksumError, match="sent more than"):
+        fetch_file(at(info, server), home)
+    assert left_in(home) == []
+
+
+def test_no_network(shop, home):
+    _, info = shop
+    with pytest.raises(NetworkError) as caught:  # nobody listens at the source
+        fetch_file(info, home)
+    assert "no network (" in str(caught.value)
+    assert "refused" in str(caught.value)
+    assert str(home) in str(caught.value)
+    assert isinstance(caught.value, ConnectionError)
+    assert left_in(home) == []
+
+
+def test_unknown_host(shop, home):
+    _, info = shop
+    info = replace(info, folder_url="http://nowhere.invalid/")
+    with pytest.raises(NetworkError, match=r"no network \(.*nowhere.invalid"):
+        fetch_file(info, home)
+
+
+def test_silent_server(shop, home):
+    folder, info = shop
+    with serve(folder, "stall") as server, pytest.raises(NetworkError, match=r"within 0\.2 s"):
+        fetch_file(at(info, server), home, timeout=0.2)
+    assert left_in(home) == []
+
+
+def test_stalled_halfway(shop, home):
+    folder, info = shop
+    with serve(folder, "pause") as server, pytest.raises(NetworkError, match="broke after"):
+        fetch_file(at(info, server), home, timeout=0.2)
+    assert left_in(home) == []
+
+
+def test_full_disk(shop, full_folder):
+    folder, info = shop
+    assert info.size > 4096
+    with serve(folder) as server, pytest.raises(DiskFullError) as caught:
+        fetch_file(at(info, server), full_folder)
+    assert str(full_folder) in str(caught.value)
+    assert "AMBILEARN_DATA" in str(caught.value)
+    assert left_in(full_folder) == []
+
+
+def test_read_only_folder(shop, read_only_folder):
+    folder, info = shop
+    with serve(folder) as server, pytest.raises(FolderNotWritableError) as caught:
+        fetch_file(at(info, server), read_only_folder)
+    assert str(read_only_folder) in str(caught.value)
+    assert "AMBILEARN_DATA" in str(caught.value)
+    assert isinstance(caught.value, PermissionError)
+
+
+def test_folder_that_cannot_exist(shop, tmp_path):
+    folder, info = shop
+    (tmp_path / "file").write_text("")
+    with serve(folder) as server, pytest.raises(FolderNotWritableError, match="Not a directory"):
+        fetch_file(at(info, server), tmp_path / "file" / "below")
+
+
+def test_files_in_a_read_only_folder_are_used(shop, tmp_path):
+    folder, info = shop
+    if os.geteuid() == 0:
+        command = ["mount", "-o", "bind,ro", str(folder), str(folder)]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("mounting a folder read-only is not allowed here")
+    else:
+        folder.chmod(0o555)
+    try:
+        with pytest.raises(OSError, match=r"Read-only|denied"):
+            (folder / "x").touch()
+        assert fetch_file(info, folder) == folder / info.file
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", str(folder)], check=True)
+        folder.chmod(0o755)
+
+
+def test_flipped_bit_on_disk_is_found_and_force_repairs_it(shop, home):
+    folder, info = shop
+    with serve(folder) as server:
+        path = fetch_file(at(info, server), home)
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(ChecksumError, match=f"fetch --force --data-home {home} tiny`"):
+            fetch_file(at(info, server), home)
+        assert path.read_bytes() == content  # the user's file is not touched unasked
+        fetch_file(at(info, server), home, force=True)
+    assert checksum(path) == info.checksum
+
+
+def test_a_failed_forced_download_keeps_the_file(shop, home):
+    folder, info = shop
+    with serve(folder) as server:
+        path = fetch_file(at(info, server), home)
+    with serve(folder, "cut") as server, pytest.raises(NetworkError):
+        fetch_file(at(info, server), home, force=True)
+    assert checksum(path) == info.checksum
+
+
+def test_progress_is_reported_in_bytes(shop, home):
+    class Bar:
+        total = 0
+        seen = ()
+
+        def update(self, count):
+            self.seen = (*self.seen, count)
+
+        def reset(self):
+            self.seen = ()
+
+        def close(self):
+            self.closed = True
+
+    folder, info = shop
+    bar = Bar()
+    with serve(folder) as server:
+        fetch_file(at(info, server), home, progress=bar)
+    assert bar.total == info.size
+    assert sum(bar.seen) == info.size
+    assert bar.closed
+
+
+CHILD = """
+import sys
+from ambilearn.datasets.fetch import fetch_file
+from ambilearn.datasets.registry import DatasetInfo
+fetch_file({info!r}, sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_download_is_never_taken_for_good(shop, home, how):
+    folder, info = shop
+    with serve(folder, "pause") as server:
+        code = CHILD.format(info=at(info, server))
+        child = subprocess.Popen([sys.executable, "-c", code, str(home)], stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + 60
+            while not any(p.stat().st_size for p in home.glob("*") if home.exists()):
+                assert child.poll() is None, "the child ended before it was killed"
+                assert time.monotonic() < until, "the download never started"
+                time.sleep(0.02)
+        finally:
+            child.send_signal(how)
+            child.wait()
+    parts = left_in(home)
+    assert info.file not in parts
+    assert len(parts) == (1 if how == signal.SIGKILL else 0)  # nobody can tidy up after SIGKILL
+    assert find_file(info, home) is None
+    with serve(folder) as server:
+        assert checksum(fetch_file(at(info, server), home)) == info.checksum
+    for part in parts:  # yesterday's leftovers go with the next download
+        os.utime(home / part, (0, 0))
+    with serve(folder) as server:
+        fetch_file(at(info, server), home, force=True)
+    assert left_in(home) == [info.file]
+
+
+def test_two_processes_at_once(shop, home):
+    folder, info = shop
+    with serve(folder) as server:
+        command = [sys.executable, "-c", CHILD.format(info=at(info, server)), str(home)]
+        children = [subprocess.Popen(command) for _ in range(2)]
+        assert [child.wait() for child in children] == [0, 0]
+    assert left_in(home) == [info.file]
+    assert checksum(home / info.file) == info.checksum

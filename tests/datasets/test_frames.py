@@ -1,0 +1,203 @@
+import io
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.datasets.frames import read_frame
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_csv(write):
+    frame = read_frame(write("t.csv", "a,b\n1,x\n2.5,y\n"))
+    assert frame.to_dict("list") == {"a": [1.0, 2.5], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "T.CSV"])
+def test_the_ending_tells_the_format(write, name):
+    assert list(read_frame(write(name, "a,b\n1,2\n"))) == ["a", "b"]
+
+
+def test_tsv_and_other_delimiters(write):
+    assert list(read_frame(write("t.tsv", "a\tb\n1\t2\n"))) == ["a", "b"]
+    assert list(read_frame(write("t.csv", "a;b\n1;2\n"), delimiter=";")) == ["a", "b"]
+
+
+def test_words_that_pandas_takes_for_missing_stay_words(write):
+    frame = read_frame(write("t.csv", "country,n\nNA,1\nNone,2\nnull,3\n,4\n"))
+    assert frame["country"].to_list() == ["NA", "None", "null", ""]
+
+
+def test_text_columns_stay_text(write):
+    path = write("t.csv", "code,n\n007,1\n010,2\n")
+    assert read_frame(path, text_columns=("code",))["code"].to_list() == ["007", "010"]
+
+
+def test_byte_order_mark_and_unicode(write):
+    path = write("t.csv", "\ufeffnäme,b\nØrsted,1\n".encode())
+    assert read_frame(path).to_dict("list") == {"näme": ["Ørsted"], "b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n\xff\xfe,1\n", "not UTF-8"),
+        (b"", "not a proper CSV"),
+        (b"a,b\n", "no rows"),
+        (b"a,b\n1,2\n1,2,3\n", "not a proper CSV.*line 3"),
+        (b"a,b\n1,2,3\n4,5,6\n", "rows have more cells than the header"),
+        (b'a,b\n"1,2\n', "not a proper CSV"),
+    ],
+)
+def test_bad_csv(write, content, message):
+    path = write("t.csv", content)
+    with pytest.raises(InvalidFileError, match=message) as caught:
+        read_frame(path)
+    assert str(path) in str(caught.value)
+
+
+def test_json_lines(write):
+    path = write("t.jsonl", '{"a": 1, "c": ["x", "y"]}\n\n{"a": 2.5, "c": ["z"], "more": null}\n')
+    frame = read_frame(path)
+    assert frame["a"].to_list() == [1.0, 2.5]
+    assert frame["c"].to_list() == [["x", "y"], ["z"]]
+
+
+def test_numbers_keep_all_their_digits(write):
+    value = 0.1234567890123456
+    assert read_frame(write("t.jsonl", f'{{"a": {value}}}\n'))["a"][0] == value
+    assert read_frame(write("t.csv", f"a,b\n{value!r},1\n"))["a"][0] == pytest.approx(value, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ("[1, 2]\n", "line 1: expected an object .* found list"),
+        ('"text"\n', "found str"),
+        ("[" * 100_000 + "\n", "line 1: not JSON"),
+        ('{"a": ' + "9" * 5000 + "}\n", "line 1: not JSON"),
+        (b'{"a": "\xff"}\n', "line 1: not JSON"),
+        ("", "no rows"),
+        ("\n\n", "no rows"),
+    ],
+)
+def test_bad_json_lines(write, content, message):
+    with pytest.raises(InvalidFileError, match=message):
+        read_frame(write("t.jsonl", content))
+
+
+def test_parquet(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.5], "b": ["x", "y"], "c": [["p"], ["p", "q"]]})
+    frame.index = pd.Index([10, 20], name="id")  # an index is no column
+    frame.to_parquet(tmp_path / "t.parquet")
+    back = read_frame(tmp_path / "t.parquet")
+    assert list(back) == ["a", "b", "c"]
+    assert [list(cell) for cell in back["c"]] == [["p"], ["p", "q"]]
+    assert isinstance(back.index, pd.RangeIndex)
+
+
+def test_parquet_that_announces_too_much(tmp_path):
+    """Ten million equal numbers fit in a few kilobytes of file, but not in the memory allowed."""
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": np.zeros(10_000_000)}), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InvalidFileError, match="80000000 bytes in memory, more than max_bytes"):
+        read_frame(path, max_bytes=10**7)
+    assert len(read_frame(path)) == 10_000_000
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "text", "empty"])
+def test_bad_parquet(tmp_path, damage):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": list(range(1000)), "b": ["x"] * 1000}), path)
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": content[: len(content) // 2],
+            "flip": content[:-40] + bytes(b ^ 255 for b in content[-40:-8]) + content[-8:],
+            "text": b"a,b\n1,2\n",
+            "empty": b"",
+        }[damage]
+    )
+    with pytest.raises(InvalidFileError, match=r"not a proper Parquet"):
+        read_frame(path)
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": [1]}), path)
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from ambilearn.datasets.frames import read_frame\n"
+        "read_frame(sys.argv[1])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert ran.returncode
+    assert "ImportError: Reading Parquet files needs pyarrow" in ran.stderr
+    assert "pip install ambilearn[parquet]" in ran.stderr
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, lambda text: io.BytesIO(text.encode())])
+def test_open_files(kind):
+    assert read_frame(kind("a,b\n1,2\n"), format="csv")["b"].to_list() == [2]
+    assert read_frame(kind('{"a": 1}\n'), format="jsonl")["a"].to_list() == [1]
+
+
+def test_a_pipe_can_be_read():
+    table = pa.BufferOutputStream()
+    parquet.write_table(pa.table({"a": [1, 2]}), table)
+    for format, content in (("csv", b"a,b\n1,2\n2,3\n"), ("parquet", bytes(table.getvalue()))):
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb") as sink:
+            sink.write(content)
+        with os.fdopen(read_end, "rb") as source:
+            assert read_frame(source, format=format)["a"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["t.pkl", "t.npy", "t.xlsx", "t", "t.csv.gz"])
+def test_other_formats_are_refused(write, name):
+    with pytest.raises(InvalidFileError, match=r"tables are read from .csv.*never read"):
+        read_frame(write(name, "a,b\n1,2\n"))
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "parquet"])
+def test_pickles_are_never_executed(tmp_path, format):
+    class Payload:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    path = tmp_path / f"t.{format}"
+    path.write_bytes(pickle.dumps(Payload()))
+    with pytest.raises(InvalidFileError):
+        read_frame(path)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_addresses_are_not_fetched():
+    with pytest.raises(FileNotFoundError):
+        read_frame("http://127.0.0.1:9/t.csv")
+
+
+def test_a_column_twice(write):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    path = write("t.parquet", b"")
+    parquet.write_table(table, path)
+    with pytest.raises(InvalidFileError, match="'a'"):
+        read_frame(path)

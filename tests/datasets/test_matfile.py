@@ -1,0 +1,194 @@
+import os
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+
+from ambilearn.candidates import as_candidates
+from ambilearn.datasets import DatasetError, InvalidFileError, read_mat
+
+
+@pytest.fixture
+def small():
+    """Seven rows, three features, four labels, of which the last never occurs."""
+    y = np.array([0, 1, 2, 0, 1, 2, 0])
+    mask = np.zeros((7, 4), dtype=int)
+    mask[np.arange(7), y] = 1
+    mask[[0, 2, 5], [1, 0, 1]] = 1
+    return {
+        "data": np.arange(21.0).reshape(7, 3),
+        "partial_target": mask.T,
+        "target": np.eye(4, dtype=int)[y].T,
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, **options):
+        savemat(tmp_path / "small.mat", content, **options)
+        return tmp_path / "small.mat"
+
+    return write
+
+
+FORMS = {"dense": np.asarray, "sparse": sparse.csc_array, "bool": lambda m: np.asarray(m) > 0}
+
+
+@pytest.mark.parametrize("turn_data", [False, True])
+@pytest.mark.parametrize("turn_labels", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_every_orientation_and_form(small, write, turn_data, turn_labels, form, compressed):
+    turned = {
+        key: m.T if (turn_data if key == "data" else turn_labels) else m for key, m in small.items()
+    }
+    for key in ("partial_target", "target"):
+        turned[key] = FORMS[form](turned[key].astype(float))
+    data = read_mat(write(turned, do_compression=compressed))
+    np.testing.assert_array_equal(data.X, small["data"])
+    assert data.X.dtype == np.float64
+    assert data.X.flags.c_contiguous
+    np.testing.assert_array_equal(data.candidates.to_mask(), small["partial_target"].T)
+    np.testing.assert_array_equal(data.y, [0, 1, 2, 0, 1, 2, 0])
+    np.testing.assert_array_equal(data.classes, [0, 1, 2, 3])  # also the one that never occurs
+    np.testing.assert_array_equal(data.candidates.classes, data.classes)
+    assert data.name == "small"
+    assert data.scaling == "none"
+
+
+def test_the_right_orientation_is_found_where_sizes_leave_it_open(write):
+    """As many labels as rows: only the content tells rows from columns."""
+    target = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # labels × rows
+    X = np.arange(8.0).reshape(4, 2)
+    for matrix in (target, target.T):
+        data = read_mat(write({"data": X, "target": matrix, "partial_target": matrix}))
+        np.testing.assert_array_equal(data.y, [0, 0, 1, 1])
+
+
+def test_the_usual_orientation_wins_if_both_are_possible(write):
+    target = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    data = read_mat(write({"data": np.ones((3, 2)), "target": target}))
+    np.testing.assert_array_equal(data.y, target.argmax(axis=0))
+
+
+def test_sparse_features(small, write):
+    data = read_mat(write(small | {"data": sparse.csc_array(small["data"])}))
+    np.testing.assert_array_equal(data.X, small["data"])
+
+
+def test_without_candidates(small, write):
+    del small["partial_target"]
+    data = read_mat(write(small), name="called")
+    assert data.candidates is None
+    assert data.name == "called"
+    np.testing.assert_array_equal(data.y, [0, 1, 2, 0, 1, 2, 0])
+
+
+def test_without_true_labels(small, write):
+    del small["target"]
+    data = read_mat(write(small))
+    assert data.y is None
+    assert data.candidates.n_rows == 7
+
+
+def test_other_variables_do_not_matter(small, write):
+    extra = {"comment": "hello", "cells": np.array(["a", 1], dtype=object), "s": {"field": 1}}
+    assert read_mat(write(small | extra)).X.shape == (7, 3)
+
+
+def test_the_result_is_ready_for_an_estimator(small, write):
+    data = read_mat(write(small))
+    assert as_candidates(data.candidates, n_rows=len(data.X)) is data.candidates
+
+
+def test_true_label_outside_the_candidates(small, write):
+    small["partial_target"][:, 4] = [1, 0, 0, 0]
+    with pytest.raises(InvalidFileError, match=r"true label 1 of row 4 is not among"):
+        read_mat(write(small))
+
+
+def test_two_true_labels(small, write):
+    small["target"][3, 2] = 1
+    with pytest.raises(InvalidFileError, match=r"more than one true label in row 2"):
+        read_mat(write(small))
+
+
+def test_no_true_label(small, write):
+    small["target"][:, 6] = 0
+    with pytest.raises(InvalidFileError, match=r"target: .*row 6"):
+        read_mat(write(small))
+
+
+def test_no_candidate(small, write):
+    small["partial_target"][:, 3] = 0
+    with pytest.raises(InvalidFileError, match=r"partial_target: .*row 3 is empty"):
+        read_mat(write(small))
+
+
+def test_mask_of_other_numbers(small, write):
+    small["partial_target"][0, 1] = 2
+    with pytest.raises(InvalidFileError, match=r"partial_target: .*not 0/1: row 1"):
+        read_mat(write(small))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_no_numbers(small, write, value):
+    small["data"][5, 2] = value
+    with pytest.raises(InvalidFileError, match=rf"value {value} in row 5, column 2"):
+        read_mat(write(small))
+
+
+def test_sizes_that_do_not_agree(small, write):
+    with pytest.raises(InvalidFileError, match=r"\(5, 3\).*\(4, 7\)"):
+        read_mat(write(small | {"data": np.ones((5, 3))}))
+    with pytest.raises(InvalidFileError, match="differ in size"):
+        read_mat(write(small | {"target": small["target"][:3]}))
+
+
+@pytest.mark.parametrize("missing", ["data", "both labels"])
+def test_variables_that_are_missing(small, write, missing):
+    for key in ["data"] if missing == "data" else ["partial_target", "target"]:
+        del small[key]
+    with pytest.raises(InvalidFileError, match="must hold `data` and"):
+        read_mat(write(small))
+
+
+def test_empty_features(small, write):
+    with pytest.raises(InvalidFileError, match=r"`data` is empty"):
+        read_mat(write(small | {"data": np.ones((7, 0))}))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["text", {"field": 1.0}, np.array([[1, "x"]], dtype=object), np.ones((7, 3)) * 1j]
+)
+def test_features_of_another_type(small, write, wrong):
+    with pytest.raises(InvalidFileError, match="`data` must be a matrix of numbers"):
+        read_mat(write(small | {"data": wrong}))
+
+
+def test_size_limit(small, write):
+    with pytest.raises(InvalidFileError, match="more than max_bytes=600"):
+        read_mat(write(small, do_compression=True), max_bytes=600)
+
+
+def test_pickles_are_refused_and_not_executed(tmp_path):
+    class Payload:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    path = tmp_path / "evil.mat"
+    path.write_bytes(pickle.dumps(Payload()) + bytes(200))
+    with pytest.raises(InvalidFileError, match="not a MATLAB"):
+        read_mat(path)
+    array = np.array([Payload()], dtype=object)
+    np.save(path.with_suffix(".npy"), array, allow_pickle=True)
+    with pytest.raises(DatasetError):
+        read_mat(path.with_suffix(".npy"))
+    assert not (tmp_path / "executed").exists()
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_mat(tmp_path / "none.mat")

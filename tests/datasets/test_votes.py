@@ -1,0 +1,126 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ambilearn.datasets import votes_to_candidates
+from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+
+VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
+
+
+def test_union():
+    sets = votes_to_candidates(VOTES)
+    assert sets.to_sets() == [{"cat", "dog"}, {"dog", "fox"}, {"fox"}]
+    assert sets.classes.tolist() == ["cat", "dog", "fox"]
+
+
+def test_at_least_m_votes():
+    sets = votes_to_candidates([row for row in VOTES if None not in row], min_votes=2)
+    assert sets.to_sets() == [{"cat"}, {"fox"}]
+    assert sets.classes.tolist() == ["cat", "dog", "fox"]  # all labels with any vote
+
+
+def test_a_row_without_agreement_is_named_with_its_votes():
+    with pytest.raises(ValueError, match=r"In row 1 no label has 2 votes \('dog': 1, 'fox': 1\)"):
+        votes_to_candidates(VOTES, min_votes=2)
+
+
+def test_or_takes_all_its_votes():
+    sets = votes_to_candidates(VOTES, min_votes=2, fallback="union")
+    assert sets.to_sets() == [{"cat"}, {"dog", "fox"}, {"fox"}]
+
+
+@pytest.mark.parametrize("empty", [None, np.nan, pd.NA, pd.NaT, "", "  ", [], float("nan")])
+def test_no_vote(empty):
+    assert votes_to_candidates([[empty, "a"], ["b", empty]]).to_sets() == [{"a"}, {"b"}]
+    with pytest.raises(ValueError, match="Row 1 has no candidate label"):
+        votes_to_candidates([["a", "a"], [empty, empty]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows,
+        lambda rows: np.array(rows, dtype=object),
+        lambda rows: pd.DataFrame(rows, columns=["a1", "a2", "a3"]),
+        lambda rows: pl.DataFrame(rows, schema=["a1", "a2", "a3"], orient="row"),
+    ],
+)
+def test_forms_of_the_table(make):
+    assert votes_to_candidates(make(VOTES)).to_sets() == votes_to_candidates(VOTES).to_sets()
+
+
+def test_numbers_stay_numbers():
+    sets = votes_to_candidates(np.array([[3, 1], [2, 2]]))
+    assert sets.classes.tolist() == [1, 2, 3]
+    assert sets.classes.dtype.kind == "i"
+    with_gaps = votes_to_candidates(np.array([[3.0, np.nan], [2.0, 2.0]]))
+    assert with_gaps.to_sets() == [{3.0}, {2.0}]
+
+
+def test_an_annotator_who_wavers_gives_a_vote_to_each():
+    votes = [[["a", "b", "a"], "a"], [{"b"}, ("b", "c")]]
+    assert votes_to_candidates(votes).to_sets() == [{"a", "b"}, {"b", "c"}]
+    assert votes_to_candidates(votes, min_votes=2).to_sets() == [{"a"}, {"b"}]
+
+
+def test_classes_may_be_given():
+    sets = votes_to_candidates([["b"], ["a"]], classes=["c", "b", "a"])
+    assert sets.classes.tolist() == ["c", "b", "a"]
+    assert sets.to_sets() == [{"b"}, {"a"}]
+    with pytest.raises(ValueError, match="'x' is not among the 1 given classes"):
+        votes_to_candidates([["a"], ["x"]], classes=["a"])
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        ([], "no rows"),
+        (np.array(["a", "b"]), "two dimensions"),
+        ([["a", 1]], "different types"),
+        ([[{"a": 1}]], r"Row 0 has \{'a': 1\} as a label.*dict"),
+        ([["a"], [[["nested"]]]], r"Row 1 has \['nested'\] as a label"),
+        ([["a"], [["b", None]]], "Row 1 has a missing label"),
+        ([[object()]], "must be text or numbers"),
+        ([[b"bytes"]], "must be text or numbers"),
+    ],
+)
+def test_refused(votes, message):
+    with pytest.raises(ValueError, match=message):
+        votes_to_candidates(votes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"min_votes": 0}, "at least 1"), ({"fallback": "x"}, "fallback must")]
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        votes_to_candidates(VOTES, **options)
+
+
+def test_text_is_split_only_when_asked():
+    assert labels_in_cell("a|b", None, 0) == {"a|b"}
+    assert labels_in_cell(" a | b|a", "|", 0) == {"a", "b"}
+    assert labels_in_cell("a::b", "::", 0) == {"a", "b"}
+    assert labels_in_cell("", "|", 0) == set()
+    with pytest.raises(ValueError, match=r"Row 7 has an empty label in 'a\|\|b'"):
+        labels_in_cell("a||b", "|", 7)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "b", "c", None]), min_size=4, max_size=4).filter(any),
+        min_size=1,
+        max_size=30,
+    ),
+    st.integers(1, 4),
+)
+def test_counting_as_by_hand(votes, min_votes):
+    sets = candidates_from_cells(votes, min_votes=min_votes, fallback="union").to_sets()
+    for row, found in zip(votes, sets, strict=True):
+        given_labels = {label for label in row if label}
+        enough = {label for label in given_labels if row.count(label) >= min_votes}
+        assert found == (enough or given_labels)
