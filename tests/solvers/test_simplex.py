@@ -34,7 +34,8 @@ def test_projection_is_feasible_and_optimal(values):
 @given(rows)
 def test_projection_keeps_the_order(values):
     p = project_rows(values).value
-    assert (np.argmax(p, axis=1) == np.argmax(values, axis=1)).all()
+    best = np.argmax(values, axis=1)[:, None]
+    assert (np.take_along_axis(p, best, axis=1)[:, 0] == p.max(axis=1)).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -61,10 +62,10 @@ def test_masked_entries_are_zero_whatever_they_hold():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_support_projection_equals_masked_rows(seed):
-    """Rows of very unequal length, among them full rows and singletons."""
+    """Rows of unequal length in one block, or in several when one row has all labels."""
     rng = np.random.default_rng(seed)
-    mask = random_mask(rng, 30, 13, extra=rng.random())
-    mask[0] = 1
+    mask = random_mask(rng, 30, 13, extra=seed / 10)
+    mask[0] = seed < 2 or mask[0]
     sets = as_candidates(mask)
     values = rng.normal(size=mask.shape)
     projected = CandidateSimplex(sets.indptr).project(sets.gather(values))

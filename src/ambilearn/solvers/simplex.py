@@ -56,9 +56,9 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution:
 class CandidateSimplex:
     """Projection of a support vector: one entry per (row, candidate) pair, rows of unequal length.
 
-    Rows are packed into a few padded blocks, one per power of two of their number of candidates,
-    so that a single row with all labels does not widen every other row. Only gathers are used,
-    which any array namespace has.
+    Rows are packed into one padded block or, where a few long rows would widen all others, into
+    one block per power of two of their length. Only gathers are used, which any array namespace
+    has.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class CandidateSimplex:
 
     def __init__(self, indptr: NDArray[np.intp]) -> None:
         sizes = np.diff(indptr)
-        widths = 2 ** np.ceil(np.log2(sizes)).astype(np.intp)
+        widths = np.full_like(sizes, sizes.max())
+        if widths.sum() > 4 * sizes.sum():
+            widths = 2 ** np.ceil(np.log2(sizes)).astype(np.intp)
         blocks = []
         entries = []
         for width in np.unique(widths):
