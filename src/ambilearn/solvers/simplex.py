@@ -45,12 +45,12 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution:
     xp = array_namespace(values)
     if mask is not None:
         values = xp.where(mask, values, -xp.inf)
-    descending = -xp.sort(-values, axis=1)
+    descending = xp.sort(values, axis=1, descending=True)
     counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype)
     thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts
     tau = xp.max(thresholds, axis=1, keepdims=True)
-    projected = values - tau
-    return Solution(xp.where(projected > 0, projected, 0.0 * tau), Status.OPTIMAL, 1, 0.0)
+    projected = xp.maximum(values - tau, xp.zeros_like(tau))
+    return Solution(projected, Status.OPTIMAL, 1, 0.0)
 
 
 class CandidateSimplex:
@@ -71,25 +71,28 @@ class CandidateSimplex:
         widths = np.full_like(sizes, sizes.max())
         if widths.sum() > 4 * sizes.sum():
             widths = 2 ** np.ceil(np.log2(sizes)).astype(np.intp)
-        blocks = []
+        self._blocks = []
         entries = []
         for width in np.unique(widths):
             members = np.flatnonzero(widths == width)
             columns = np.arange(width)
-            mask = columns < sizes[members, None]
-            index = np.where(mask, indptr[members, None] + columns, 0)
-            blocks.append((index.ravel(), mask))
-            entries.append(np.where(mask, index, -1).ravel())
-        self._blocks = blocks
-        # Position of every support entry in the concatenated blocks (padding comes first).
-        order = np.argsort(np.concatenate(entries), kind="stable")
-        self._position = order[len(order) - indptr[-1] :]
+            index = np.where(columns < sizes[members, None], indptr[members, None] + columns, -1)
+            self._blocks.append((len(members), width))
+            entries.append(index.ravel())
+        entries = np.concatenate(entries)
+        # Where each entry of the blocks is taken from; padding from one entry after the last.
+        self._source = np.where(entries < 0, indptr[-1], entries)
+        # Where each entry of the support is found in the blocks.
+        self._position = np.argsort(entries, kind="stable")[len(entries) - indptr[-1] :]
 
     def project(self, values: Any) -> Any:
         """Project the support vector ``values`` row by row; an array of the same shape."""
         xp = array_namespace(values)
-        parts = []
-        for index, mask in self._blocks:
-            block = xp.reshape(xp.take(values, xp.asarray(index)), mask.shape)
-            parts.append(xp.reshape(project_rows(block, xp.asarray(mask)).value, (-1,)))
+        padded = xp.concat([values, xp.full((1,), -xp.inf, dtype=values.dtype)])
+        packed = xp.take(padded, xp.asarray(self._source))
+        parts, start = [], 0
+        for n_rows, width in self._blocks:
+            block = xp.reshape(packed[start : start + n_rows * width], (n_rows, width))
+            parts.append(xp.reshape(project_rows(block).value, (-1,)))
+            start += n_rows * width
         return xp.take(xp.concat(parts), xp.asarray(self._position))
