@@ -129,7 +129,7 @@ class LiteralPLCL:
         for _ in range(self.iterations):
             A, b, H = kernel_classifier(K, P, 1 / (2 * self.reg))
             if self.complementary:
-                A_hat, b_hat, H_hat = kernel_classifier(K, Q, self.alpha / (2 * self.reg))
+                A_hat, _, H_hat = kernel_classifier(K, Q, self.alpha / (2 * self.reg))
                 mixed = (self.alpha * H_hat + beta * (1 - P)) / (self.alpha + beta)
                 Q = np.minimum(1, np.maximum(1 - Y, mixed))
             O = (H + beta * (1 - Q)) / (1 + beta) if self.complementary else H

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from literal import confidence_step, graph_step, knn, unit_rows
 from problems import ambiguous
+from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import as_candidates
 from ambilearn.adaptive_graph import AdaptiveGraph
+from ambilearn.solvers import solve_confidences
 
 
 @pytest.fixture
@@ -56,3 +58,12 @@ def test_fewer_rows_than_neighbours_uses_all_others_and_says_so(problem):
         graph = AdaptiveGraph(X[:4], sets, 10)
     graph.update(1.0)
     assert graph.weights.shape == (4, 3)
+
+
+def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):
+    X, _, sets = problem
+    graph = AdaptiveGraph(X, sets, 5)
+    graph.update(1.0)
+    monkeypatch.setitem(solve_confidences.__kwdefaults__, "max_steps", 1)
+    with pytest.warns(ConvergenceWarning, match="label confidences are not exact"):
+        graph.smooth(sets.uniform(), None, 1.0)

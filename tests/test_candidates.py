@@ -160,7 +160,7 @@ def test_bad_input_names_the_row_and_the_fault(y, message):
 
 
 def test_missing_y_says_what_is_accepted():
-    with pytest.raises(ValueError, match="target y is None.*sequence of label collections"):
+    with pytest.raises(ValueError, match=r"target y is None.*sequence of label collections"):
         as_candidates(None)
 
 

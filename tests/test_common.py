@@ -7,7 +7,7 @@ import sys
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ambilearn import PLCL
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLDATransformer
 
 ESTIMATORS = [
     PLCL(),
@@ -15,6 +15,16 @@ ESTIMATORS = [
     PLCL(complementary=False),
     PLCL(graph=False),
     PLCL(graph=False, complementary=False, kernel="linear"),
+    IPAL(),
+    LALO(),
+    LALO(kernel="linear"),
+    PLAGGD(),
+    PLDA(),
+    PLDA(estimator=PLCL()),
+    PLDATransformer(),
+    PLDATransformer(assignment="soft"),
+    PLKNN(),
+    SURE(),
 ]
 
 

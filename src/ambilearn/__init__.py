@@ -5,17 +5,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ambilearn.candidates import CandidateSets, as_candidates
+    from ambilearn.methods.ipal import IPAL
+    from ambilearn.methods.lalo import LALO
+    from ambilearn.methods.plaggd import PLAGGD
     from ambilearn.methods.plcl import PLCL
+    from ambilearn.methods.plda import PLDA, PLDATransformer
+    from ambilearn.methods.plknn import PLKNN
+    from ambilearn.methods.sure import SURE
 
 # Public names and where they live. Each is imported when first used: `import ambilearn` stays
 # instant, where scikit-learn alone takes a second and brings pandas along when it is installed.
 _HOMES = {
+    "IPAL": "ambilearn.methods.ipal",
+    "LALO": "ambilearn.methods.lalo",
+    "PLAGGD": "ambilearn.methods.plaggd",
     "PLCL": "ambilearn.methods.plcl",
+    "PLDA": "ambilearn.methods.plda",
+    "PLDATransformer": "ambilearn.methods.plda",
+    "PLKNN": "ambilearn.methods.plknn",
+    "SURE": "ambilearn.methods.sure",
     "CandidateSets": "ambilearn.candidates",
     "as_candidates": "ambilearn.candidates",
 }
 
-__all__ = ["PLCL", "CandidateSets", "as_candidates"]
+__all__ = [
+    "IPAL",
+    "LALO",
+    "PLAGGD",
+    "PLCL",
+    "PLDA",
+    "PLKNN",
+    "SURE",
+    "CandidateSets",
+    "PLDATransformer",
+    "as_candidates",
+]
 __version__ = "0.1.0.dev0"
 
 

@@ -29,6 +29,7 @@ from ambilearn.solvers import (
     solve_confidences,
     solve_neighbour_weights,
 )
+from ambilearn.user_warning import value_of
 
 
 class AdaptiveGraph:
@@ -72,7 +73,8 @@ class AdaptiveGraph:
         gram = feature_weight * self._geometry.gram
         if P is not None:
             gram += label_weight * difference_grams(P, self._geometry.neighbours)
-        self.weights = solve_neighbour_weights(gram, self.weights).value
+        solution = solve_neighbour_weights(gram, self.weights)
+        self.weights = value_of(solution, "neighbour weights")
         self._operator = self._support.operator(self.weights)
 
     def smooth(
@@ -83,7 +85,8 @@ class AdaptiveGraph:
         Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
         target only the second term.
         """
-        return solve_confidences(self._simplex, self._operator, target, weight, start).value
+        solution = solve_confidences(self._simplex, self._operator, target, weight, start)
+        return value_of(solution, "label confidences")
 
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""

@@ -106,14 +106,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         labels : ndarray of shape (n,)
         """
-        best = np.argmax(self._checked_scores(X), axis=1)
+        # From the confidences, so that both agree even where rounding makes two of them equal.
+        best = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Confidence of every label: the scores, projected onto the probability simplex.
+        """Confidence of every label: the scores, brought onto the probability simplex.
 
-        The projection keeps the order of the scores, so the largest confidence is that of the
-        predicted label. The confidences are not calibrated.
+        Scores of a regression are projected, votes are divided by their sum. Both keep the order
+        of the scores, so the largest confidence is that of the predicted label. The confidences
+        are not calibrated.
 
         Parameters
         ----------
@@ -125,7 +127,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences : ndarray of shape (n, l)
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
-        return project_rows(self._checked_scores(X)).value
+        return self._confidences(self._checked_scores(X))
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
+        return project_rows(scores).value
 
     def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.

@@ -72,6 +72,12 @@ def pair_distances(
     return distances
 
 
+def neighbour_distances(X: Any, Z: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbours``."""
+    rows = np.repeat(np.arange(X.shape[0]), neighbours.shape[1])
+    return pair_distances(X, rows, Z, neighbours.ravel()).reshape(neighbours.shape)
+
+
 def neighbour_products(X: Any, Z: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
     """Inner products of each row of X and its neighbours in Z with one another.
 
@@ -181,7 +187,7 @@ def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float
     """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
     n, m = members.shape
     inner = np.empty((n, m, m))
-    for block in gen_batches(n, max(1, _BLOCK // m**4)):
+    for block in gen_batches(n, max(1, _BLOCK // m**2)):
         a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
         inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
     return inner

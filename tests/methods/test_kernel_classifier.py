@@ -85,7 +85,7 @@ def test_many_blocks_predict_the_same(data, monkeypatch):
 
 
 def test_refitting_with_another_kernel_leaves_nothing_behind(data):
-    X, y, Z = data
+    X, y, _Z = data
     model = Regression("linear").fit(X, y).set_params(kernel="rbf").fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), model.outputs_, atol=1e-9)
 

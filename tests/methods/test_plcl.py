@@ -434,7 +434,7 @@ def test_convergence_warning_and_count():
 
 def test_warnings_point_at_the_callers_line():
     X, Y, _ = ambiguous(n=6)
-    with pytest.warns(UserWarning) as caught:  # noqa: PT030, PT031 (both kinds, where they point)
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030 (both kinds, where they point)
         PLCL(max_iter=1).fit(X, Y)
     assert {str(w.category.__name__) for w in caught} == {"UserWarning", "ConvergenceWarning"}
     assert {w.filename for w in caught} == {__file__}

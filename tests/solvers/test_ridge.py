@@ -67,7 +67,7 @@ def test_kernel_matrix_survives_unless_it_may_be_overwritten(order):
 
 
 def test_indefinite_kernel_is_refused_with_advice():
-    with pytest.raises(np.linalg.LinAlgError, match="not positive definite.*raise it"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite.*raise it"):
         KernelRidge(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.1)
 
 

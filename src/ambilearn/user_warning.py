@@ -1,0 +1,53 @@
+"""Warnings that point at the user's line, however deep inside the library they arise."""
+
+import sys
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ambilearn.solvers import Solution, Status
+
+_INSIDE = {"ambilearn", "sklearn", "joblib"}  # a call of Pipeline.fit counts, not those within
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, with the line that called into this library (or scikit-learn) as the place.
+
+    Parameters
+    ----------
+    message : str
+        What is the matter, and what to try.
+    category : type of warning, default=UserWarning
+        As in :func:`warnings.warn`.
+    """
+    stacklevel = 2
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)
+
+
+def value_of(solution: Solution, problem: str) -> Any:
+    """The value of a solution, with a warning where the solver stopped before the optimum.
+
+    Parameters
+    ----------
+    solution : Solution
+        What a solver returned.
+    problem : str
+        What it was to find, for the message.
+
+    Returns
+    -------
+    value : Any
+        ``solution.value``.
+    """
+    if solution.status is not Status.OPTIMAL:
+        warn_user(
+            f"The {problem} are not exact: {solution.status.value} (residual "
+            f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
+            "lower the weight of the graph.",
+            ConvergenceWarning,
+        )
+    return solution.value
