@@ -1,13 +1,23 @@
 """The outer loop of the alternating methods: progress, convergence, and a warning without it."""
 
+from numbers import Integral, Real
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
 from ambilearn.user_warning import warn_user
+
+# What the parameters may be that the loop takes from its estimator.
+LOOP_CONSTRAINTS: dict[str, list[Any]] = {
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "verbose": ["verbose"],
+}
 
 
 class OuterLoop:

@@ -1,0 +1,73 @@
+"""The alternation that LALO, SURE and PL-AGGD share: regress the confidences, improve them."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+
+
+class AlternatingClassifier(KernelPartialLabelClassifier):
+    r"""Base of the methods that minimise one objective over a regressor and the confidences.
+
+    .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2 + \Omega(P)
+              \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
+
+    Methods differ in :math:`\Omega` and in how they minimise over *P*. A subclass has the
+    parameters ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and
+    ``verbose``, and its ``_fit`` ends in :meth:`_alternate`.
+    """
+
+    _parameter_constraints = {
+        **KernelPartialLabelClassifier._parameter_constraints,
+        "reg": [Interval(Real, 0, None, closed="neither")],
+        **LOOP_CONSTRAINTS,
+    }
+
+    def _alternate(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        start: NDArray[np.float64],
+        improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+        penalty: Callable[[NDArray[np.float64]], float],
+    ) -> None:
+        r"""Regress and improve in turn until the confidences stop moving; then keep everything.
+
+        The regressor is solved once more after the last confidences, so that it belongs to them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training rows.
+        candidates : CandidateSets
+            Their candidate sets.
+        start : ndarray of shape (n_pairs,)
+            First confidences, a support vector.
+        improve : callable
+            ``improve(p, output)`` minimises over the confidences, given those of the last round
+            and the regressor's outputs; all three are support vectors.
+        penalty : callable
+            ``penalty(p)`` is :math:`\Omega`.
+        """
+        (regressor,) = self._factor(X, self.reg)
+        p, P = start, candidates.scatter(start)
+        f = regressor.solve(P).value
+        loop = OuterLoop(self)
+        while loop.goes_on():
+            previous, p = p, improve(p, candidates.gather(f.fitted))
+            P = candidates.scatter(p)
+            f = regressor.solve(P).value
+            fit = np.sum((f.fitted - P) ** 2) + self.reg * f.squared_norm
+            loop.record(p, previous, candidates.n_rows, float(fit + penalty(p)))
+
+        self._keep(X, f)
+        self.label_distributions_ = P
+        self.train_output_ = f.fitted
+        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)

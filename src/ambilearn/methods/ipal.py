@@ -1,0 +1,190 @@
+"""IPAL: label propagation on a neighbour graph, then minimum-error reconstruction."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import Interval
+
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
+from ambilearn.graphs import (
+    nearest_neighbours,
+    neighbour_products,
+    usable_neighbours,
+    weights_to_csr,
+)
+from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.shares import candidate_shares, row_shares
+from ambilearn.solvers.confidence import restrict_to_support
+from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
+from ambilearn.user_warning import value_of
+
+
+class IPAL(PartialLabelClassifier):
+    r"""Instance-based partial-label learning by label propagation (IPAL).
+
+    Every training row, scaled to unit length, is rebuilt from its *k* nearest neighbours with
+    non-negative weights :math:`\min_{w \ge 0} \|x_i - \sum_a w_a x_a\|^2`. The weights, divided by
+    their sum, form the graph :math:`H` along which the confidences :math:`F` spread from
+    :math:`F^0 = Y / |S_i|` (Eqs. (4)-(6) of [1]_):
+
+    .. math:: F \leftarrow \alpha H F + (1 - \alpha) F^0, \qquad
+              F_{ij} \leftarrow \frac{F_{ij}\,[\,j \in S_i\,]}{\sum_{m \in S_i} F_{im}} .
+
+    Then each label's mass is brought back to its prior one, and each row gets its best candidate:
+
+    .. math:: \hat y_i = \arg\max_{j \in S_i} F_{ij} \sum_m F^0_{mj} \Big/ \sum_m F_{mj} .
+
+    A new row is rebuilt in the same way, and is given the label whose neighbours alone leave the
+    smallest residual, :math:`\arg\min_j \|x - \sum_{a: \hat y_a = j} w_a x_a\|`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.95
+        Share :math:`0 \le \alpha < 1` of the confidences that comes from the neighbours.
+    n_neighbors : int, default=10
+        Number of neighbours *k*. Fewer are used, with a warning, when there are not that many
+        rows.
+    max_iter : int, default=100
+        Limit *T* of propagation steps.
+    tol : float, default=1e-4
+        Propagation ends when F changes by at most this, :math:`\|F_t - F_{t-1}\|_F / \sqrt n`.
+        With 0 it runs ``max_iter`` steps and never warns.
+    verbose : int, default=0
+        Print a line per propagation step.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray of shape (n, l)
+        Confidences F of the training rows after the correction of the class masses: zero off the
+        candidates, rows sum to one.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label :math:`\hat y_i` of each training row.
+    graph_ : csr_array of shape (n, n)
+        The graph H; row i rebuilds training row i, up to a factor.
+    n_iter_ : int
+        Propagation steps done.
+    X_fit_ : array or sparse matrix of shape (n, d)
+        Training rows, scaled to unit length.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLKNN : The neighbours vote with all their candidates.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The scores of
+    ``decision_function`` are the negative residuals; ``predict_proba`` shares out what each label
+    explains of the row's unit length. Nothing of size n² is ever formed.
+
+    References
+    ----------
+    .. [1] Zhang, Yu. Solving the partial label learning problem: an instance-based approach.
+       IJCAI 2015.
+
+    Examples
+    --------
+    >>> from ambilearn import IPAL
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> model = IPAL(n_neighbors=2).fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> model.transduction_
+    array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **LOOP_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.95,
+        n_neighbors: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.n_neighbors = n_neighbors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+        # Small letters are support vectors: F has one entry per candidate.
+        self.X_fit_ = X = normalize(X)
+        k = usable_neighbours(self.n_neighbors, X.shape[0])
+        neighbours = nearest_neighbours(X, k)
+        weights, _ = _rebuild(X, X, neighbours)
+        total = weights.sum(axis=1, keepdims=True)
+        self.graph_ = weights_to_csr(neighbours, weights / np.where(total > 0, total, 1.0))
+        spread = restrict_to_support(self.graph_, candidates.indptr, candidates.labels)
+
+        f = start = candidates.uniform()
+        loop = OuterLoop(self)
+        while loop.goes_on():
+            previous = f
+            f = self.alpha * (spread @ f) + (1 - self.alpha) * start
+            f = candidate_shares(candidates, f)
+            loop.record(f, previous, candidates.n_rows)
+
+        f = candidate_shares(candidates, _restore_class_mass(candidates, f, start))
+        self.label_distributions_ = candidates.scatter(f)
+        self._disambiguated = self.label_distributions_.argmax(axis=1)
+        self.n_iter_ = loop.n_iter
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        X = normalize(X)
+        k = min(self.n_neighbors, self.X_fit_.shape[0])
+        neighbours = nearest_neighbours(self.X_fit_, k, queries=X)
+        weights, products = _rebuild(X, self.X_fit_, neighbours)
+        labels = self._disambiguated[neighbours]
+
+        # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbours of one label, worked
+        # out for the label of each neighbour. The others explain nothing: their residual is ‖x‖.
+        together = labels[:, :, None] == labels[:, None, :]
+        inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
+        xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
+        vv = np.einsum("iab,ib->ia", together, np.sum(together * inner, axis=2))
+        xx = products[:, :1, 0]
+        squares = np.tile(xx, len(self.classes_))
+        np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
+        return -np.sqrt(np.maximum(squares, 0.0))
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        worst = np.maximum(1.0, -scores.min(axis=1, keepdims=True))
+        return row_shares(worst + scores)
+
+
+def _rebuild(
+    X: Any, Z: Any, neighbours: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Non-negative weights that rebuild the rows of X from neighbours in Z; all inner products."""
+    products = neighbour_products(X, Z, neighbours)
+    gram, row = products[:, 1:, 1:], products[:, 1:, 0]
+    solution = solve_nonnegative_least_squares(gram, row)
+    return value_of(solution, "neighbour weights"), products
+
+
+def _restore_class_mass(
+    candidates: CandidateSets, f: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Confidences scaled so that every label has its prior mass again.
+
+    Without this the propagation favours frequent labels.
+    """
+    mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
+    return f * (wanted / np.where(mass > 0, mass, 1.0))[candidates.labels]

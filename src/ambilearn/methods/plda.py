@@ -1,0 +1,383 @@
+"""PLDA: discrimination augmentation, features enriched with class prototypes."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.graphs import (
+    nearest_neighbours,
+    neighbour_distances,
+    pair_distances,
+    weights_to_csr,
+)
+from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.methods.plknn import PLKNN
+from ambilearn.similarity_graph import SimilarityGraph
+
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "lam": [Interval(Real, 0, None, closed="left")],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "assignment": [StrOptions({"hard", "soft"})],
+    **LOOP_CONSTRAINTS,
+}
+
+
+class PLDATransformer(TransformerMixin, BaseEstimator):
+    r"""Discrimination augmentation of features from candidate sets (PLDA).
+
+    Confidences :math:`F` and class prototypes :math:`c_j` are learned together [1]_: confidences
+    that vary slowly along a fixed neighbour graph and prefer near prototypes,
+
+    .. math:: \min_{F, C}\ 2\,\mathrm{tr}\big(F^\top (I - \tilde S) F\big)
+              + \lambda \sum_{ij} F_{ij} \|x_i - c_j\|^2
+              \quad\text{s.t.}\quad F \mathbf 1 = \mathbf 1,\ 0 \le F \le Y
+
+    with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
+    the *k* nearest neighbours (:mod:`ambilearn.similarity_graph`). A training row becomes
+    :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of one class move together. A new row takes its
+    confidences from its neighbours among the training rows.
+
+    Parameters
+    ----------
+    lam : float, default=0.01
+        Weight :math:`\lambda \ge 0` of the distances to the prototypes.
+    n_neighbors : int, default=10
+        Neighbours *k* in the graph, and of a new row. Fewer are used, with a warning, when there
+        are not that many rows.
+    assignment : {"hard", "soft"}, default="hard"
+        What is appended to a new row: the prototype of its most confident label, as in the
+        authors' code, or the mean of the prototypes under its confidences, as for training rows.
+    max_iter : int, default=100
+        Limit of outer iterations.
+    tol : float, default=1e-3
+        The loop ends when F changes by at most this, :math:`\|F_t - F_{t-1}\|_F / \sqrt n`.
+        With 0 it runs ``max_iter`` iterations and never warns.
+    verbose : int, default=0
+        Print a line per outer iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns of F.
+    label_distributions_ : ndarray of shape (n, l)
+        Confidences F of the training rows: zero off the candidates, rows sum to one.
+    prototypes_ : ndarray or csr_array of shape (l, d)
+        The prototypes; zero for a label that is never a candidate. Sparse if X was.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after each outer iteration.
+    n_iter_ : int
+        Outer iterations done.
+    sigma_ : float
+        Width of the Gaussian similarities, kept from the training rows, so that a new row's
+        features do not depend on the rows it comes with.
+    X_fit_ : array or sparse matrix of shape (n, d)
+        Training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLDA : This transformer with a classifier behind it.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): :math:`\lambda`
+    depends on their scale. Training rows must be transformed by ``fit_transform``, as a
+    :class:`~sklearn.pipeline.Pipeline` does: ``fit`` followed by ``transform`` treats them as new
+    rows.
+
+    References
+    ----------
+    .. [1] Wang, Zhang. Partial label learning with discrimination augmentation. KDD 2022.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from ambilearn import PLCL, PLDATransformer
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> augment = PLDATransformer(n_neighbors=2)
+    >>> augment.fit_transform(X, y)[1].round(1)
+    array([1.1, 0. , 0.9, 0.2])
+    >>> model = make_pipeline(augment, PLCL(n_neighbors=2)).fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = _CONSTRAINTS
+
+    def __init__(
+        self,
+        lam: float = 0.01,
+        n_neighbors: int = 10,
+        assignment: str = "hard",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.n_neighbors = n_neighbors
+        self.assignment = assignment
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: Any) -> Self:
+        """Learn confidences and prototypes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any) -> Any:
+        """Learn, and append to each training row the mean prototype under its own confidences.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
+
+        Returns
+        -------
+        augmented : ndarray or csr_array of shape (n, 2d)
+        """
+        return self._fit(X, y)
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Append a prototype to each new row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        augmented : ndarray or csr_array of shape (m, 2d)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self._augment_new(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the augmented features: those of X, then the same with ``prototype_``.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (d,), optional
+            Names of the features; by default those seen in ``fit``, or ``x0, x1, …``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (2d,)
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
+
+    def _fit(self, X: ArrayLike, y: Any) -> Any:
+        """Learn, and return the augmented training rows."""
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        candidates = as_candidates(y, n_rows=X.shape[0])
+        graph = SimilarityGraph(X, candidates, self.n_neighbors)
+
+        f = candidates.uniform()
+        C = _prototypes(X, candidates, f)
+        cost = self._cost(X, candidates, C)
+        loop = OuterLoop(self)
+        while loop.goes_on():
+            previous = f
+            f = graph.smooth(f, target=None, weight=2.0, cost=cost)
+            C = _prototypes(X, candidates, f)
+            cost = self._cost(X, candidates, C)
+            objective = 2 * graph.roughness(f) + cost @ f
+            loop.record(f, previous, candidates.n_rows, float(objective))
+
+        self.classes_ = candidates.classes
+        self.label_distributions_ = candidates.scatter(f)
+        self.prototypes_ = C
+        self.sigma_ = graph.sigma
+        self.X_fit_ = X
+        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
+        return _append(X, _as_matrix(candidates, f) @ C)
+
+    def _cost(self, X: Any, candidates: CandidateSets, C: Any) -> NDArray[np.float64]:
+        r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate."""
+        return self.lam * pair_distances(X, candidates.rows, C, candidates.labels) ** 2
+
+    def _augment_new(self, X: Any) -> Any:
+        k = min(self.n_neighbors, self.X_fit_.shape[0])
+        neighbours = nearest_neighbours(self.X_fit_, k, queries=X)
+        squared = neighbour_distances(X, self.X_fit_, neighbours) ** 2
+        # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
+        closeness = np.exp((squared[:, :1] - squared) / self.sigma_**2)
+        weights = closeness / closeness.sum(axis=1, keepdims=True)
+        confidences = (
+            weights_to_csr(neighbours, weights, self.X_fit_.shape[0]) @ self.label_distributions_
+        )
+        if self.assignment == "hard":
+            return _append(X, self.prototypes_[confidences.argmax(axis=1)])
+        return _append(X, sparse.csr_array(confidences) @ self.prototypes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class PLDA(PartialLabelClassifier):
+    r"""Discrimination augmentation with a classifier behind it (PLDA).
+
+    :class:`PLDATransformer` appends class prototypes to the features; another method, PL-KNN in
+    the comparison of the PL-CL paper, learns from the same candidate sets and the augmented rows.
+
+    Parameters
+    ----------
+    estimator : PartialLabelClassifier, default=None
+        The classifier; None stands for :class:`~ambilearn.methods.plknn.PLKNN` with as many
+        neighbours.
+    lam : float, default=0.01
+        Weight :math:`\lambda \ge 0` of the distances to the prototypes.
+    n_neighbors : int, default=10
+        Neighbours *k* in the graph, and of a new row.
+    assignment : {"hard", "soft"}, default="hard"
+        What is appended to a new row: the prototype of its most confident label, or the mean of
+        the prototypes under its confidences.
+    max_iter : int, default=100
+        Limit of outer iterations.
+    tol : float, default=1e-3
+        The loop ends when the confidences change by at most this. With 0 it runs ``max_iter``
+        iterations and never warns.
+    verbose : int, default=0
+        Print a line per outer iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray of shape (n, l)
+        Confidences F that the augmentation gave the training rows; the classifier's own are in
+        ``estimator_``.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label of each training row: the candidate of largest confidence.
+    transformer_ : PLDATransformer
+        The fitted augmentation.
+    estimator_ : PartialLabelClassifier
+        The classifier fitted to the augmented rows.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective of the augmentation after each outer iteration.
+    n_iter_ : int
+        Its outer iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLDATransformer : The augmentation alone, for use in a pipeline.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The PL-CL paper calls
+    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_.
+
+    References
+    ----------
+    .. [1] Wang, Zhang. Partial label learning with discrimination augmentation. KDD 2022.
+
+    Examples
+    --------
+    >>> from ambilearn import PLDA
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> model = PLDA(n_neighbors=2).fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> model.transduction_
+    array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {"estimator": [PartialLabelClassifier, None], **_CONSTRAINTS}
+
+    def __init__(
+        self,
+        estimator: PartialLabelClassifier | None = None,
+        lam: float = 0.01,
+        n_neighbors: int = 10,
+        assignment: str = "hard",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.lam = lam
+        self.n_neighbors = n_neighbors
+        self.assignment = assignment
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+        self.transformer_ = PLDATransformer(
+            self.lam, self.n_neighbors, self.assignment, self.max_iter, self.tol, self.verbose
+        )
+        augmented = self.transformer_._fit(X, candidates)
+        learner = PLKNN(self.n_neighbors) if self.estimator is None else clone(self.estimator)
+        self.estimator_ = learner.fit(augmented, candidates)
+        self.label_distributions_ = self.transformer_.label_distributions_
+        self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.estimator_._checked_scores(self.transformer_._augment_new(X))
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.estimator_._confidences(scores)
+
+
+def _prototypes(X: Any, candidates: CandidateSets, f: NDArray[np.float64]) -> Any:
+    r"""Mean row of every label, :math:`c_j = \sum_i F_{ij} x_i / \sum_i F_{ij}`.
+
+    Labels that nobody has any confidence in get the zero row.
+    """
+    mass = np.bincount(candidates.labels, f, candidates.n_labels)
+    scale = sparse.diags_array(1 / np.where(mass > 0, mass, 1.0))
+    prototypes = scale @ (_as_matrix(candidates, f).T @ X)
+    return prototypes.tocsr() if sparse.issparse(prototypes) else prototypes
+
+
+def _as_matrix(candidates: CandidateSets, f: NDArray[np.float64]) -> sparse.csr_array:
+    """The support vector as a sparse matrix of shape (n, l)."""
+    shape = (candidates.n_rows, candidates.n_labels)
+    return sparse.csr_array((f, candidates.labels, candidates.indptr), shape=shape)
+
+
+def _append(X: Any, columns: Any) -> Any:
+    if sparse.issparse(X):
+        return sparse.hstack([X, columns]).tocsr()
+    return np.hstack([X, columns])

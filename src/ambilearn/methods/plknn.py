@@ -1,0 +1,114 @@
+"""PL-KNN: the neighbours vote for all their candidate labels."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
+from ambilearn.graphs import (
+    nearest_neighbours,
+    neighbour_distances,
+    usable_neighbours,
+    weights_to_csr,
+)
+from ambilearn.shares import candidate_shares, row_shares
+
+
+class PLKNN(PartialLabelClassifier):
+    r"""k-nearest-neighbour voting with candidate sets (PL-KNN).
+
+    Each of the *k* nearest training rows votes for all of its candidates; the nearer it is, the
+    more its vote counts [1]_:
+
+    .. math:: s_j(x) = \sum_{a \in \mathcal N(x)} w_a\, [\,j \in S_a\,], \qquad
+              w_a = 1 - \frac{d_a}{\sum_{b \in \mathcal N(x)} d_b}
+
+    with the Euclidean distances :math:`d_a`. The label with the most votes is predicted.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of voters *k*. Fewer are used, with a warning, when there are not that many rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray of shape (n, l)
+        Share of each candidate in the votes of the *other* training rows for the row's
+        candidates; equal shares where no neighbour shares a candidate.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label of each training row: the candidate with the most votes.
+    train_output_ : ndarray of shape (n, l)
+        Votes of the other training rows for every label.
+    candidates_ : csr_array of shape (n, l)
+        Candidate mask of the training rows.
+    X_fit_ : array or sparse matrix of shape (n, d)
+        Training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLDA : Augments the features with class prototypes before the vote.
+    IPAL : Disambiguates the training rows before the neighbours are asked.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Where all neighbours
+    coincide with the row, or there is one neighbour only, the weights of the formula are 0/0 or 0;
+    the votes then count equally. A widely copied implementation drops the nearest neighbour of
+    every *test* row, as if it were the row itself; this one does not.
+
+    References
+    ----------
+    .. [1] Hüllermeier, Beringer. Learning from ambiguously labeled examples. Intelligent Data
+       Analysis 10(5), 419-439, 2006.
+
+    Examples
+    --------
+    >>> from ambilearn import PLKNN
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> model = PLKNN(n_neighbors=3).fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> model.predict_proba([[1.0, 0.0]]).round(2)
+    array([[0.62, 0.24, 0.15]])
+    """
+
+    _parameter_constraints = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+
+    def __init__(self, n_neighbors: int = 10) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+        self.X_fit_ = X
+        self.candidates_ = candidates.to_sparse()
+        k = usable_neighbours(self.n_neighbors, X.shape[0])
+        self.train_output_ = self._votes(X, nearest_neighbours(X, k))
+        shares = candidate_shares(candidates, candidates.gather(self.train_output_))
+        self.label_distributions_ = candidates.scatter(shares)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        k = min(self.n_neighbors, self.X_fit_.shape[0])
+        return self._votes(X, nearest_neighbours(self.X_fit_, k, queries=X))
+
+    def _votes(self, X: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Votes of the given neighbours for every label, shape (n, l)."""
+        distances = neighbour_distances(X, self.X_fit_, neighbours)
+        total = distances.sum(axis=1, keepdims=True)
+        weights = 1 - distances / np.where(total > 0, total, 1.0)
+        if neighbours.shape[1] == 1:
+            weights = np.ones_like(weights)
+        voters = weights_to_csr(neighbours, weights, self.X_fit_.shape[0])
+        return (voters @ self.candidates_.astype(np.float64)).toarray()
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return row_shares(scores)

@@ -1,0 +1,137 @@
+"""SURE: self-guided retraining that sharpens the confidences as it learns."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.kernels import KernelFunction
+from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.solvers import CandidateSimplex
+
+
+class SURE(AlternatingClassifier):
+    r"""Partial-label learning with self-guided retraining (SURE).
+
+    A kernel classifier is retrained on its own confidences :math:`P`, which are rewarded for
+    favouring one candidate [1]_:
+
+    .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \beta \|f\|^2 - \lambda \sum_i \|p_i\|_\infty
+              \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
+
+    with the candidate mask :math:`Y`. Given the outputs :math:`q_i` the problem in :math:`p_i` is
+    not convex, yet has a closed solution: the projection of :math:`q_i + \tfrac\lambda2 e_j` onto
+    the candidate simplex, *j* being the best candidate in :math:`q_i`. So the objective never
+    rises.
+
+    Parameters
+    ----------
+    lam : float, default=0.3
+        Weight :math:`\lambda \ge 0` of the reward for a large confidence. The paper tunes it, and
+        :math:`\beta`, in {0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1}.
+    reg : float, default=0.05
+        Ridge weight :math:`\beta > 0` of the classifier.
+    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
+        Kernel of the classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
+    sigma : "mean" or float, default="mean"
+        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
+        rows.
+    max_iter : int, default=50
+        Limit *T* of outer iterations.
+    tol : float, default=1e-3
+        The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
+        With 0 it runs ``max_iter`` iterations and never warns.
+    verbose : int, default=0
+        Print a line per outer iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray of shape (n, l)
+        Confidences P of the training rows: zero off the candidates, rows sum to one.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label of each training row: the candidate of largest confidence.
+    train_output_ : ndarray of shape (n, l)
+        Outputs of the classifier on the training rows.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after each outer iteration.
+    n_iter_ : int
+        Outer iterations done.
+    sigma_, coef_, dual_coef_, intercept_, X_fit_
+        The classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    LALO : Smooths the confidences along a graph instead of sharpening them.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`).
+
+    References
+    ----------
+    .. [1] Feng, An. Partial label learning with self-guided retraining. AAAI 2019.
+
+    Examples
+    --------
+    >>> from ambilearn import SURE
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> model = SURE().fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> model.label_distributions_[1].round(2)
+    array([1., 0., 0.])
+    """
+
+    _parameter_constraints = {
+        **AlternatingClassifier._parameter_constraints,
+        "lam": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        lam: float = 0.3,
+        reg: float = 0.05,
+        kernel: str | KernelFunction = "rbf",
+        sigma: str | float = "mean",
+        max_iter: int = 50,
+        tol: float = 1e-3,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.reg = reg
+        self.kernel = kernel
+        self.sigma = sigma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+        simplex = CandidateSimplex(candidates.indptr)
+
+        def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
+            return simplex.project(output + self.lam / 2 * _is_best(candidates, output))
+
+        def penalty(p: NDArray[np.float64]) -> float:
+            return -self.lam * np.maximum.reduceat(p, candidates.indptr[:-1]).sum()
+
+        self._alternate(X, candidates, candidates.uniform(), sharpen, penalty)
+
+
+def _is_best(candidates: CandidateSets, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether a pair has the largest value of its row; one pair per row, the first of equals."""
+    largest = np.maximum.reduceat(values, candidates.indptr[:-1])
+    best = np.flatnonzero(values == largest[candidates.rows])
+    _, first = np.unique(candidates.rows[best], return_index=True)
+    chosen = np.zeros(len(values), dtype=bool)
+    chosen[best[first]] = True
+    return chosen

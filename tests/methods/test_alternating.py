@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from literal import kernel_classifier
+from problems import ambiguous
+from scipy.spatial.distance import cdist, pdist
+
+from ambilearn import as_candidates
+from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.solvers import CandidateSimplex
+
+
+class Projecting(AlternatingClassifier):
+    """The barest alternation: Ω = 0, so the confidences are the projected outputs."""
+
+    def __init__(
+        self, reg=0.1, kernel="rbf", sigma="mean", max_iter=5, tol=0, verbose=0, offset=0.0
+    ):
+        self.reg = reg
+        self.kernel = kernel
+        self.sigma = sigma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.offset = offset
+
+    def _fit(self, X, candidates):
+        self.seen = []
+
+        def improve(p, output):
+            self.seen.append((p, output))
+            return CandidateSimplex(candidates.indptr).project(output)
+
+        self._alternate(X, candidates, candidates.uniform(), improve, lambda p: self.offset)
+
+
+@pytest.fixture
+def data():
+    X, Y, _ = ambiguous(n=30)
+    return X, Y, as_candidates(Y)
+
+
+def test_each_round_improves_on_the_last_with_the_outputs_of_its_regressor(data):
+    X, Y, sets = data
+    model = Projecting().fit(X, Y)
+    K = np.exp(-(cdist(X, X) ** 2) / (2 * pdist(X).mean() ** 2))
+    assert len(model.seen) == model.n_iter_ == 5
+    p = sets.uniform()
+    for before, output in model.seen:
+        np.testing.assert_allclose(before, p, atol=1e-9)
+        H = kernel_classifier(K, sets.scatter(p), 1 / 0.2)[2]
+        np.testing.assert_allclose(output, sets.gather(H), atol=1e-9)
+        p = CandidateSimplex(sets.indptr).project(output)
+    np.testing.assert_allclose(model.label_distributions_, sets.scatter(p), atol=1e-9)
+
+
+def test_the_classifier_belongs_to_the_last_confidences(data):
+    X, Y, _ = data
+    model = Projecting(max_iter=1).fit(X, Y)
+    K = np.exp(-(cdist(X, X) ** 2) / (2 * pdist(X).mean() ** 2))
+    H = kernel_classifier(K, model.label_distributions_, 1 / 0.2)[2]
+    np.testing.assert_allclose(model.train_output_, H, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), H, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 7.5])
+def test_objective(data, offset):
+    X, Y, _ = data
+    model = Projecting(kernel="linear", offset=offset).fit(X, Y)
+    fit = np.sum((model.train_output_ - model.label_distributions_) ** 2)
+    expected = fit + 0.1 * np.sum(model.coef_**2) + offset
+    assert model.objective_[-1] == pytest.approx(expected)
+    assert (np.diff(model.objective_) < 0).all()
+
+
+def test_stops_by_tolerance(data):
+    X, Y, _ = data
+    slow, fast = (Projecting(tol=tol, max_iter=1000).fit(X, Y) for tol in (1e-6, 1e-2))
+    assert fast.n_iter_ < slow.n_iter_ < 1000
+    assert len(slow.objective_) == slow.n_iter_

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal import unit_rows
+from literal_methods import ipal, nearest, uniform
+from optimality import assert_on_candidate_simplices
+from problems import ambiguous
+from scipy.optimize import nnls
+
+from ambilearn import IPAL
+from ambilearn.methods import ipal as module
+
+
+def fixed(iterations=30, **parameters):
+    """IPAL with a fixed number of propagation steps."""
+    return IPAL(max_iter=iterations, tol=0, **parameters)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_the_published_algorithm(seed, alpha):
+    X, Y, _ = ambiguous(n=60, d=12, n_labels=5, seed=seed)
+    model = fixed(alpha=alpha, n_neighbors=6).fit(X[:45], Y[:45])
+    literal = ipal(X[:45], Y[:45], X[45:], k=6, alpha=alpha, iterations=30)
+    np.testing.assert_allclose(model.graph_.toarray(), literal.H, atol=1e-6)
+    np.testing.assert_allclose(model.label_distributions_, literal.F, atol=1e-6)
+    np.testing.assert_array_equal(model.transduction_, literal.labels)
+    np.testing.assert_allclose(-model.decision_function(X[45:]), literal.residuals, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X[45:]), literal.residuals.argmin(axis=1))
+
+
+@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
+def test_real_data_agrees_with_the_published_algorithm(real_split, name):
+    X, Y, _, X_test, _ = real_split(name)
+    model = fixed(100).fit(X, Y)
+    literal = ipal(X, Y, X_test[:100], iterations=100)
+    np.testing.assert_array_equal(model.transduction_, literal.labels)
+    np.testing.assert_allclose(-model.decision_function(X_test[:100]), literal.residuals, atol=1e-4)
+    # Neighbours of one direction share a weight here; scipy gives it all to one of them.
+    differing = np.abs(model.graph_.toarray() - literal.H).max(axis=1) > 1e-6
+    assert differing.sum() <= (6 if name == "MSRCv2" else 0)
+    if not differing.any():
+        np.testing.assert_allclose(model.label_distributions_, literal.F, atol=1e-4)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.floats(0, 0.99), st.integers(2, 8))
+def test_graph_and_confidences_are_feasible(seed, alpha, k):
+    X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
+    model = fixed(alpha=alpha, n_neighbors=k).fit(X, Y)
+    H = model.graph_.toarray()
+    assert (H >= 0).all()
+    assert (np.diag(H) == 0).all()
+    assert ((H > 0).sum(axis=1) <= k).all()
+    sums = H.sum(axis=1)
+    np.testing.assert_allclose(sums[sums > 0], 1, atol=1e-12)
+    F = model.label_distributions_
+    assert_on_candidate_simplices(F, Y)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_only_directions_matter(factor):
+    X, Y, _ = ambiguous(n=60, d=15)  # more dimensions than neighbours: unique weights
+    lengths = np.random.default_rng(0).uniform(0.5, 2, size=(60, 1)) * factor
+    model, other = IPAL().fit(X, Y), IPAL().fit(lengths * X, Y)
+    np.testing.assert_allclose(model.label_distributions_, other.label_distributions_, atol=1e-8)
+    np.testing.assert_allclose(
+        model.decision_function(X), other.decision_function(5 * X), atol=1e-7
+    )
+
+
+def test_a_fixed_point_of_the_propagation_is_reached():
+    X, Y, _ = ambiguous(n=60)
+    model = IPAL(n_neighbors=5, tol=1e-13, max_iter=5000).fit(X, Y)
+    # Undo the correction of the class masses: F is proportional, label by label.
+    start, H = uniform(Y), model.graph_.toarray()
+    F = start
+    for _ in range(3000):
+        F = (0.95 * H @ F + 0.05 * start) * Y
+        F = uniform(F)
+    corrected = uniform(F * start.sum(axis=0) / F.sum(axis=0))
+    np.testing.assert_allclose(model.label_distributions_, corrected, atol=1e-9)
+
+
+def test_class_masses_are_restored(monkeypatch):
+    """Before the rows are normalised once more, each label has the mass it had in the beginning."""
+    seen = {}
+    restore = module._restore_class_mass
+
+    def spy(candidates, f, prior):
+        seen["mass"] = np.bincount(candidates.labels, restore(candidates, f, prior))
+        seen["prior"] = np.bincount(candidates.labels, prior)
+        seen["before"] = np.bincount(candidates.labels, f)
+        return restore(candidates, f, prior)
+
+    monkeypatch.setattr(module, "_restore_class_mass", spy)
+    X, Y, _ = ambiguous(n=60, extra=0.5)
+    IPAL().fit(X, Y)
+    assert np.abs(seen["before"] - seen["prior"]).max() > 1  # there was something to restore
+    np.testing.assert_allclose(seen["mass"], seen["prior"])
+
+
+def test_residuals_of_labels_by_hand():
+    """x = (3, 4)/5 is rebuilt from (1, 0) of label a and (0, 1) of label b with 0.6 and 0.8."""
+    model = IPAL(n_neighbors=2).fit([[1.0, 0.0], [0.0, 1.0], [-1.0, -0.1]], ["a", "b", "c"])
+    residuals = -model.decision_function([[3.0, 4.0]])
+    np.testing.assert_allclose(residuals, [[0.8, 0.6, 1.0]], atol=1e-9)
+    assert model.predict([[3.0, 4.0]]).tolist() == ["b"]
+    np.testing.assert_allclose(model.predict_proba([[3.0, 4.0]]), [[1 / 3, 2 / 3, 0]], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_residuals_come_from_scipys_weights(seed):
+    X, Y, _ = ambiguous(n=50, d=3, seed=seed)  # more neighbours than dimensions
+    model = IPAL().fit(X[:40], Y[:40])
+    unit = unit_rows(X)
+    smallest = []
+    for x in unit[40:]:
+        members, _ = nearest(x, unit[:40], 10)
+        smallest.append(nnls(unit[members].T, x)[1])
+    assert (-model.decision_function(X[40:]).max(axis=1) >= np.array(smallest) - 1e-6).all()
+
+
+def test_rows_that_nobody_can_rebuild_keep_equal_shares():
+    """Opposite directions: all weights are zero, and nothing is divided by their sum."""
+    X = [[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]]
+    model = IPAL(n_neighbors=2).fit(X, [{0, 1}, {0, 1}, {2}])
+    assert model.graph_.nnz == 0
+    np.testing.assert_allclose(model.label_distributions_, [[0.5, 0.5, 0]] * 2 + [[0, 0, 1]])
+    np.testing.assert_allclose(model.decision_function([[0.0, 0.0]]), 0)
+    np.testing.assert_allclose(model.predict_proba([[0.0, 0.0]]), 1 / 3)
+
+
+def test_stops_by_tolerance():
+    X, Y, _ = ambiguous(n=60)
+    loose, tight = IPAL(tol=1e-2).fit(X, Y), IPAL(tol=1e-6, max_iter=1000).fit(X, Y)
+    assert loose.n_iter_ < IPAL().fit(X, Y).n_iter_ < tight.n_iter_ < 1000
+    assert IPAL(alpha=0.0).fit(X, Y).n_iter_ == 1  # nothing spreads
+
+
+def test_defaults_are_the_papers():
+    defaults = IPAL().get_params()
+    assert (defaults["alpha"], defaults["n_neighbors"], defaults["max_iter"]) == (0.95, 10, 100)
+
+
+def test_alpha_must_leave_a_share_to_the_start():
+    X, Y, _ = ambiguous(n=20)
+    with pytest.raises(ValueError, match="'alpha' parameter of IPAL"):
+        IPAL(alpha=1.0).fit(X, Y)

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal import kernel_classifier
+from literal_methods import LiteralLALO, similarity_graph, uniform
+from optimality import assert_no_better_confidences, assert_on_candidate_simplices
+from problems import ambiguous
+from scipy.spatial.distance import cdist, pdist
+
+from ambilearn import LALO
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"reg": 1.0, "mu": 2.0}, {"reg": 0.003, "mu": 0.1}, {"mu": 0.0}]
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_agrees_with_the_published_algorithm(parameters, seed):
+    X, Y, _ = ambiguous(n=60, d=12, n_labels=5, seed=seed)
+    model = LALO(n_neighbors=6, max_iter=10, tol=0, **parameters).fit(X[:45], Y[:45])
+    literal = LiteralLALO(k=6, iterations=10, **parameters).fit(X[:45], Y[:45])
+    np.testing.assert_allclose(model.label_distributions_, literal.P, atol=1e-5)
+    np.testing.assert_allclose(model.train_output_, literal.H, atol=1e-5)
+    np.testing.assert_allclose(model.objective_, literal.objective, rtol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X[45:]), literal.scores(X[45:]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
+def test_real_data_agrees_with_the_published_algorithm(real_split, name):
+    X, Y, _, X_test, _ = real_split(name)
+    model = LALO(max_iter=2, tol=0).fit(X, Y)
+    literal = LiteralLALO(iterations=2).fit(X, Y)
+    np.testing.assert_allclose(model.label_distributions_, literal.P, atol=1e-4)
+    np.testing.assert_allclose(model.decision_function(X_test), literal.scores(X_test), atol=1e-4)
+
+
+@settings(max_examples=20)
+@given(
+    st.integers(0, 10**6), st.floats(0, 5), st.floats(0.001, 10), st.sampled_from(["rbf", "linear"])
+)
+def test_solution_is_feasible_and_the_objective_never_rises(seed, mu, reg, kernel):
+    X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
+    model = LALO(reg, mu, 5, kernel, max_iter=15, tol=0).fit(X, Y)
+    P = model.label_distributions_
+    assert_on_candidate_simplices(P, Y)
+    assert (np.diff(model.objective_) <= 1e-8 * model.objective_[0]).all()
+
+
+def test_a_converged_fit_is_stationary_in_both_blocks():
+    X, Y, _ = ambiguous(n=50, seed=3)
+    model = LALO(mu=0.5, n_neighbors=5, tol=1e-11, max_iter=20000).fit(X, Y)
+    P = model.label_distributions_
+    K = np.exp(-(cdist(X, X) ** 2) / (2 * pdist(X).mean() ** 2))
+    H = kernel_classifier(K, P, 1 / 0.1)[2]
+    np.testing.assert_allclose(model.train_output_, H, atol=1e-7)
+    L = np.eye(50) - similarity_graph(X, 5)[0]
+    gradient = (P - H) + 0.5 * L @ P
+    assert_no_better_confidences(gradient, P, Y)
+
+
+def test_objective_is_the_papers():
+    X, Y, _ = ambiguous(n=40, d=3)
+    model = LALO(0.2, 0.9, 5, "linear", max_iter=3, tol=0).fit(X, Y)
+    P = model.label_distributions_
+    L = np.eye(40) - similarity_graph(X, 5)[0]
+    expected = (
+        np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)
+        + 0.2 * np.sum(model.coef_**2)
+        + 0.9 * np.trace(P.T @ L @ P)
+    )
+    assert model.objective_[-1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_graph_is_that_of_the_features_as_given():
+    X, Y, _ = ambiguous(n=40)
+    X *= np.random.default_rng(0).uniform(0.2, 5, size=(40, 1))  # unit-length rows would differ
+    model = LALO(n_neighbors=5).fit(X, Y)
+    np.testing.assert_allclose(model.graph_.toarray(), similarity_graph(X, 5)[0], atol=1e-12)
+
+
+def test_without_smoothing_the_neighbours_do_not_matter():
+    X, Y, _ = ambiguous()
+    a, b = (LALO(mu=0, n_neighbors=k).fit(X, Y) for k in (3, 9))
+    np.testing.assert_allclose(a.label_distributions_, b.label_distributions_, atol=1e-9)
+
+
+def test_strong_smoothing_makes_neighbours_alike():
+    X, Y, _ = ambiguous(n=60, extra=0.5)
+    L = np.eye(60) - similarity_graph(X, 10)[0]
+    rough = []
+    for mu in (0.005, 1.0, 100.0):
+        P = LALO(mu=mu, max_iter=30, tol=0).fit(X, Y).label_distributions_
+        rough.append(np.trace(P.T @ L @ P))
+    assert rough[0] > rough[1] > rough[2]
+
+
+def test_starts_from_equal_shares():
+    X, Y, _ = ambiguous()
+    model = LALO(reg=1e8, mu=0, max_iter=1, tol=0).fit(X, Y)  # the outputs are the mean confidences
+    means = uniform(Y).mean(axis=0)
+    for p, y in zip(model.label_distributions_, Y.astype(bool), strict=True):
+        np.testing.assert_allclose(p[y] - means[y], (1 - means[y].sum()) / y.sum(), atol=1e-6)
+
+
+def test_defaults_are_the_papers():
+    defaults = LALO().get_params()
+    assert (defaults["reg"], defaults["mu"], defaults["n_neighbors"]) == (0.05, 0.005, 10)

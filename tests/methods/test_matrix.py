@@ -1,0 +1,461 @@
+"""Every method × every form of input × every degenerate case: the contract that all share.
+
+What is particular to a method is tested in the method's own file.
+"""
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from literal import kernel_classifier
+from problems import ambiguous
+from scipy import sparse
+from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
+
+METHODS = [PLCL, PLKNN, IPAL, LALO, SURE, PLAGGD, PLDA]
+KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
+NEIGHBOUR_METHODS = [PLKNN, IPAL, PLDA]
+ITERATIVE_METHODS = [PLCL, IPAL, LALO, SURE, PLAGGD, PLDA]
+WITH_OBJECTIVE = [PLCL, LALO, SURE, PLAGGD, PLDA]
+NAMES = np.array(["ant", "bee", "cow", "dog"])
+
+every_method = pytest.mark.parametrize("method", METHODS)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def assert_sound(model, X, Y):
+    """What holds for every fit, however odd the data."""
+    P = model.label_distributions_
+    assert P.shape == np.shape(Y)
+    assert (P >= 0).all()
+    assert (P[np.asarray(Y) == 0] == 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-9)
+    chosen = np.searchsorted(model.classes_, model.transduction_)
+    assert (np.asarray(Y)[np.arange(len(P)), chosen] == 1).all()
+    np.testing.assert_array_equal(P[np.arange(len(P)), chosen], P.max(axis=1))
+    scores, confidences = model.decision_function(X), model.predict_proba(X)
+    assert np.isfinite(scores).all()
+    assert (confidences >= 0).all()
+    np.testing.assert_allclose(confidences.sum(axis=1), 1, atol=1e-9)
+    best = confidences.argmax(axis=1)
+    np.testing.assert_array_equal(model.classes_[best], model.predict(X))
+    if len(model.classes_) == 2:
+        assert scores.shape == (len(P),)
+        np.testing.assert_array_equal(scores > 0, best == 1)
+    else:
+        assert scores.shape == np.shape(Y)
+        np.testing.assert_array_equal(scores.argmax(axis=1), best)
+
+
+def assert_same_fit(a, b, X_a, X_b, atol=1e-9):
+    np.testing.assert_allclose(a.label_distributions_, b.label_distributions_, atol=atol)
+    np.testing.assert_allclose(a.decision_function(X_a), b.decision_function(X_b), atol=atol)
+    np.testing.assert_allclose(a.predict_proba(X_a), b.predict_proba(X_b), atol=atol)
+
+
+def to_sets(Y):
+    return [set(NAMES[row.astype(bool)]) for row in Y]
+
+
+# --- forms of input -----------------------------------------------------------------------------
+
+CANDIDATE_FORMS = {  # form → whether the labels have names
+    "list of sets": (to_sets, True),
+    "list of lists": (lambda Y: [sorted(s) for s in to_sets(Y)], True),
+    "tuple of tuples": (lambda Y: tuple(tuple(s) for s in to_sets(Y)), True),
+    "object array of sets": (lambda Y: np.array(to_sets(Y), dtype=object), True),
+    "Series of sets": (lambda Y: pd.Series(to_sets(Y)), True),
+    "checked candidate sets": (lambda Y: as_candidates(to_sets(Y)), True),
+    "pandas frame": (lambda Y: pd.DataFrame(Y, columns=NAMES), True),
+    "polars frame": (lambda Y: pl.DataFrame(Y, schema=list(NAMES)), True),
+    "boolean mask": (lambda Y: Y.astype(bool), False),
+    "float mask": (lambda Y: Y.astype(float), False),
+    "CSR mask": (sparse.csr_array, False),
+    "CSC mask": (sparse.csc_matrix, False),
+}
+
+
+@every_method
+@pytest.mark.parametrize("form", CANDIDATE_FORMS)
+def test_forms_of_candidates(method, form):
+    X, Y, _ = ambiguous()
+    convert, named = CANDIDATE_FORMS[form]
+    expected, model = method().fit(X, Y), method().fit(X, convert(Y))
+    assert model.classes_.tolist() == (NAMES.tolist() if named else [0, 1, 2, 3])
+    assert_same_fit(model, expected, X, X, atol=0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
+    np.testing.assert_array_equal(
+        model.transduction_, model.classes_[np.searchsorted(range(4), expected.transduction_)]
+    )
+    assert model.score(X, convert(Y)) == expected.score(X, Y)
+
+
+FEATURE_FORMS = {
+    "list": (lambda X: X.tolist(), 0),
+    "Fortran order": (np.asfortranarray, 1e-6),
+    "every second row of a larger array": (lambda X: np.repeat(X, 2, axis=0)[::2], 1e-6),
+    "pandas frame": (lambda X: pd.DataFrame(X, columns=list("abcd")), 1e-6),
+    "polars frame": (lambda X: pl.DataFrame(X, schema=list("abcd")), 1e-6),
+    "CSR": (sparse.csr_array, 1e-6),
+    "CSC": (sparse.csc_matrix, 1e-6),
+    "COO": (sparse.coo_array, 1e-6),
+}
+
+
+@every_method
+@pytest.mark.parametrize("form", FEATURE_FORMS)
+def test_forms_of_features(method, form):
+    X, Y, _ = ambiguous()
+    X[np.abs(X) < 0.3] = 0
+    convert, atol = FEATURE_FORMS[form]
+    expected, model = method().fit(X, Y), method().fit(convert(X), Y)
+    assert_same_fit(model, expected, convert(X), X, atol=atol)
+    assert model.n_features_in_ == 4
+    if "frame" in form:
+        assert model.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(pd.DataFrame(X, columns=list("abcx")))
+
+
+@every_method
+def test_single_precision_and_integers_are_taken_as_doubles(method):
+    X, Y, _ = ambiguous()
+    for kind in (np.float32, np.int64):
+        coarse = (10 * X).astype(kind)
+        expected = method().fit(coarse.astype(float), Y)
+        assert_same_fit(method().fit(coarse, Y), expected, coarse, coarse.astype(float), atol=0)
+
+
+@every_method
+def test_ordinary_labels_are_sets_of_one(method):
+    X, _, y = ambiguous(n=60)
+    for labels in (y, NAMES[y], NAMES[y].tolist(), pd.Series(NAMES[y]), pl.Series(NAMES[y])):
+        model = method().fit(X, labels)
+        assert_sound(model, X, np.eye(4)[y])
+        np.testing.assert_array_equal(model.transduction_, np.asarray(labels))
+        assert model.score(X, labels) > 0.8
+
+
+# --- degenerate data ----------------------------------------------------------------------------
+
+
+@every_method
+def test_fewer_rows_than_neighbours(method):
+    if method is SURE:
+        pytest.skip("SURE has no neighbours")
+    X, Y, _ = ambiguous(n=6)
+    with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 6 rows") as caught:
+        model = method().fit(X, Y)
+    assert {w.filename for w in caught} == {__file__}
+    assert_sound(model, X, Y)
+    smaller = method(n_neighbors=5).fit(X, Y)
+    np.testing.assert_array_equal(model.label_distributions_, smaller.label_distributions_)
+
+
+@every_method
+def test_enough_rows_bring_no_warning(method):
+    X, Y, _ = ambiguous(n=11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert_sound(method().fit(X, Y), X, Y)
+
+
+@every_method
+@pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")
+def test_two_rows(method):
+    X, Y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[1, 0, 0], [0, 1, 1]])
+    model = method().fit(X, Y)
+    assert_sound(model, X, Y)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        method().fit(X[:1], Y[:1])
+
+
+@every_method
+def test_duplicate_rows(method):
+    X, Y, y = ambiguous(n=60)
+    X[30:], Y[30:] = X[:30], ambiguous(n=60, seed=1)[1][30:]
+    Y[np.arange(30, 60), y[:30]] = 1  # other candidates, the same true label
+    model = method().fit(X, Y)
+    assert_sound(model, X, Y)
+    np.testing.assert_allclose(model.decision_function(X[:30]), model.decision_function(X[30:]))
+    assert np.mean(model.predict(X[:30]) == y[:30]) > 0.6
+
+
+@every_method
+def test_a_row_repeated_more_often_than_there_are_neighbours(method):
+    X, Y, _ = ambiguous(n=40)
+    X[5:25] = X[4]
+    assert_sound(method().fit(X, Y), X, Y)
+
+
+@every_method
+def test_constant_features(method):
+    X, Y, _ = ambiguous(n=40)
+    padded = np.c_[X, np.zeros(40), np.zeros(40)]
+    model = method().fit(padded, Y)
+    assert_same_fit(model, method().fit(X, Y), padded, X, atol=1e-6)
+    same = np.ones((40, 3))  # nothing to learn from
+    model = method().fit(same, Y)
+    assert_sound(model, same, Y)
+    np.testing.assert_allclose(
+        model.decision_function(same), model.decision_function(same[:1])[[0] * 40]
+    )
+
+
+@every_method
+def test_zero_rows(method):
+    X, Y, _ = ambiguous(n=40)
+    X[:3] = 0
+    assert_sound(method().fit(X, Y), X, Y)
+    assert_sound(method().fit(0 * X, Y), 0 * X, Y)
+
+
+@every_method
+def test_a_label_that_is_never_a_candidate(method):
+    X, Y, _ = ambiguous()
+    wider = np.insert(Y, 2, 0, axis=1)
+    model, without = method().fit(X, wider), method().fit(X, Y)
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert_sound(model, X, wider)
+    assert 2 not in model.predict(X)
+    if method is PLCL:  # its complementary classifier learns that no row has the label
+        return
+    kept = np.delete(model.label_distributions_, 2, axis=1)
+    np.testing.assert_allclose(kept, without.label_distributions_, atol=1e-9)
+    scores = np.delete(model.decision_function(X), 2, axis=1)
+    np.testing.assert_allclose(scores, without.decision_function(X), atol=1e-9)
+
+
+@every_method
+def test_all_labels_candidates_for_some_rows(method):
+    X, Y, y = ambiguous(n=60, extra=0.1)
+    Y[:5] = 1
+    model = method().fit(X, Y)
+    assert_sound(model, X, Y)
+    assert np.mean(model.transduction_ == y) > 0.8
+    assert np.mean(model.transduction_[:5] == y[:5]) >= 0.6  # the neighbours know better
+
+
+@every_method
+def test_all_labels_candidates_for_all_rows(method):
+    X, Y, _ = ambiguous()
+    model = method().fit(X, np.ones_like(Y))
+    assert_sound(model, X, np.ones_like(Y))
+    if method is not SURE:  # which sharpens whatever comes first; the others have no opinion
+        np.testing.assert_allclose(model.label_distributions_, 0.25, atol=1e-6)
+
+
+@every_method
+def test_one_label_and_two_labels(method):
+    X, Y, _ = ambiguous(n=40, n_labels=2)
+    assert_sound(method().fit(X, Y), X, Y)
+    model = method().fit(X, ["only"] * 40)
+    assert_sound(model, X, np.ones((40, 1)))
+    assert set(model.predict(X)) == {"only"}
+
+
+@pytest.mark.parametrize("method", KERNEL_METHODS)
+def test_singletons_give_plain_kernel_ridge_classification(method):
+    X, _, y = ambiguous(n=60)
+    model = method().fit(X[:40], y[:40])
+    K = np.exp(-(cdist(X, X[:40]) ** 2) / (2 * pdist(X[:40]).mean() ** 2))
+    A, b, H = kernel_classifier(K[:40], np.eye(4)[y[:40]], 1 / (2 * model.reg))
+    np.testing.assert_allclose(model.train_output_, H, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), K @ A / (2 * model.reg) + b, atol=1e-9)
+    np.testing.assert_array_equal(model.transduction_, y[:40])
+    assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize("method", KERNEL_METHODS)
+def test_precomputed_linear_kernel_equals_the_linear_version(method):
+    X, Y, _ = ambiguous(n=40, d=6)
+    features = method(kernel="linear").fit(X[:30], Y[:30])
+    given = method(kernel="precomputed").fit(X[:30] @ X[:30].T, Y[:30])
+    assert_same_fit(given, features, X[30:] @ X[:30].T, X[30:], atol=1e-6)
+
+
+# --- the contract -------------------------------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize("seed", range(3))
+def test_fits_are_sound(method, seed):
+    X, Y, y = ambiguous(n=90, d=6, n_labels=6, seed=seed)
+    model = method().fit(X, Y)
+    assert_sound(model, X, Y)
+    assert np.mean(model.transduction_ == y) > 0.75
+    chance = 1 / 6
+    assert model.score(X, y) > 3 * chance
+
+
+@every_method
+def test_better_than_guessing_among_the_candidates(method, real_split):
+    X, Y, y, X_test, y_test = real_split("lost")
+    model = method().fit(X, Y)
+    assert_sound(model, X, Y)
+    assert np.mean(model.transduction_ == y) > np.mean(1 / Y.sum(axis=1)) + 0.05
+    assert model.score(X_test, y_test) > 0.25
+
+
+@every_method
+def test_order_of_rows_and_labels_does_not_matter(method):
+    X, Y, _ = ambiguous(n=60, d=10, n_labels=6)
+    rng = np.random.default_rng(0)
+    rows, labels = rng.permutation(60), rng.permutation(6)
+    model = method(**({} if method is SURE else {"n_neighbors": 6})).fit(X, Y)
+    other = clone(model).fit(X[rows], Y[rows][:, labels])
+    np.testing.assert_allclose(
+        other.label_distributions_, model.label_distributions_[rows][:, labels], atol=1e-6
+    )
+    np.testing.assert_allclose(other.predict_proba(X), model.predict_proba(X)[:, labels], atol=1e-6)
+
+
+@every_method
+def test_same_input_same_bits(method):
+    X, Y, _ = ambiguous(n=80)
+    a, b = method().fit(X, Y), method().fit(X.copy(), Y.copy())
+    assert_same_fit(a, b, X, X, atol=0)
+
+
+@every_method
+def test_rows_are_predicted_one_by_one_as_together(method):
+    X, Y, _ = ambiguous(n=60)
+    model = method().fit(X[:40], Y[:40])
+    together = model.decision_function(X[40:])
+    one_by_one = np.concatenate([model.decision_function(row[None]) for row in X[40:]])
+    np.testing.assert_allclose(one_by_one, together, atol=1e-9)
+
+
+@every_method
+def test_fit_changes_neither_its_input_nor_its_parameters(method):
+    X, Y, _ = ambiguous()
+    kept = X.copy(), Y.copy()
+    model = method()
+    parameters = model.get_params()
+    model.fit(X, Y)
+    model.predict(X)
+    np.testing.assert_array_equal(X, kept[0])
+    np.testing.assert_array_equal(Y, kept[1])
+    assert model.get_params() == parameters
+
+
+@every_method
+def test_a_second_fit_leaves_nothing_of_the_first(method):
+    X, Y, _ = ambiguous()
+    other = ambiguous(n=50, d=3, n_labels=3, seed=1)
+    model = method().fit(*other[:2]).fit(X, Y)
+    assert_same_fit(model, method().fit(X, Y), X, X, atol=0)
+
+
+@every_method
+def test_pipeline_grid_search_clone_and_pickle(method):
+    X, y = load_iris(return_X_y=True)
+    mask = np.eye(3, dtype=int)[y]
+    mask[np.arange(150), (y + np.random.default_rng(0).integers(3, size=150)) % 3] = 1
+    order = np.random.default_rng(1).permutation(150)
+    parameter = "reg" if method is SURE else "n_neighbors"
+    values = [0.05, 0.1] if method is SURE else [5, 10]
+    pipeline = make_pipeline(StandardScaler(), method())
+    grid = {f"{method.__name__.lower()}__{parameter}": values}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X[order], mask[order])
+    assert (search.cv_results_["mean_test_score"] > 0.9).all()  # covering rate, no true label
+    assert search.best_estimator_.score(X, y) > 0.85
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict_proba(X), search.best_estimator_.predict_proba(X))
+
+
+@every_method
+def test_errors(method):
+    X, Y, _ = ambiguous()
+    with pytest.raises(NotFittedError):
+        method().predict(X)
+    with pytest.raises(ValueError, match="X has 40 rows but y has candidate sets for 39"):
+        method().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="candidate set of row 7 is empty"):
+        method().fit(X, [set() if i == 7 else {1, 2} for i in range(40)])
+    with pytest.raises(ValueError, match="not 0/1: row 3"):
+        method().fit(X, Y + 2 * (np.arange(40) == 3)[:, None])
+    with pytest.raises(ValueError, match="contains NaN"):
+        method().fit(np.where(X > 2, np.nan, X), Y)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        method().fit(X, None)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        method().fit(X, Y).predict(X[:, :3])
+
+
+BAD = {
+    "n_neighbors": 0, "reg": 0, "mu": -1, "gamma": -1, "lam": -0.1, "alpha": -0.5, "beta": -1,
+    "kernel": "poly", "sigma": 0, "max_iter": 0, "tol": -1, "verbose": -2, "assignment": "firm",
+    "estimator": 3, "graph": "yes", "complementary": 3,
+}  # fmt: skip
+
+
+@every_method
+def test_bad_parameters_are_named(method):
+    X, Y, _ = ambiguous(n=20)
+    for parameter in method().get_params():
+        with pytest.raises(ValueError, match=f"'{parameter}' parameter of {method.__name__}"):
+            method(**{parameter: BAD[parameter]}).fit(X, Y)
+
+
+# --- iterations ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", WITH_OBJECTIVE)
+@pytest.mark.parametrize("seed", range(5))
+def test_objective_never_rises(method, seed):
+    X, Y, _ = ambiguous(n=40, extra=0.4, seed=seed)
+    model = method(max_iter=25, tol=0).fit(X, Y)
+    assert len(model.objective_) == model.n_iter_
+    assert (np.diff(model.objective_) <= 1e-9 * abs(model.objective_[0])).all()
+
+
+@pytest.mark.parametrize("method", ITERATIVE_METHODS)
+def test_convergence(method):
+    X, Y, _ = ambiguous(n=60)
+    name = "PLDATransformer" if method is PLDA else method.__name__
+    with pytest.warns(ConvergenceWarning, match=f"{name} stopped after max_iter=1") as caught:
+        model = method(max_iter=1, tol=1e-9).fit(X, Y)
+    assert caught[0].filename == __file__
+    assert model.n_iter_ == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert method(max_iter=3, tol=0).fit(X, Y).n_iter_ <= 3
+        assert method(max_iter=500).fit(X, Y).n_iter_ < 100
+
+
+@pytest.mark.parametrize("method", ITERATIVE_METHODS)
+def test_verbose_prints_a_line_per_iteration(method, capsys):
+    X, Y, _ = ambiguous()
+    model = method(verbose=1).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert all("iteration" in line and "change" in line for line in lines)
+    assert all(("objective" in line) == (method is not IPAL) for line in lines)
+
+
+@pytest.mark.parametrize("method", NEIGHBOUR_METHODS)
+def test_no_matrix_of_all_pairs_of_rows(method):
+    """Peak memory of fit and predict is far below one n×n matrix."""
+    n = 4000
+    X, Y, _ = ambiguous(n=n, d=20, n_labels=5)
+    tracemalloc.start()
+    try:
+        method().fit(X, Y).predict(X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < n**2 * 8 / 4
