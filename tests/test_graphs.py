@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from literal import knn, unit_rows
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from ambilearn.graphs import LocalGeometry, difference_grams, nearest_neighbours, weights_to_csr
 
@@ -30,6 +31,21 @@ def test_no_row_is_its_own_neighbour_even_among_duplicates(X):
     duplicates = {3, 10, 11, 12, 13, 14}
     assert set(neighbours[3]) < duplicates
     assert all(len(set(row)) == 4 for row in neighbours)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "precomputed", "queries"])
+def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
+    """Row 0 has three neighbours nearer than a group of four duplicates, of which two fit."""
+    X[1:4] = X[0] + 1e-3 * X[1:4]
+    X[[30, 12, 25, 7]] = X[0] + 0.01
+    if form == "precomputed":
+        neighbours = nearest_neighbours(cdist(X, X), 5, "precomputed")
+    elif form == "queries":
+        neighbours = nearest_neighbours(X[1:], 5, queries=X[:1]) + 1
+    else:
+        neighbours = nearest_neighbours(sparse.csr_array(X) if form == "sparse" else X, 5)
+    assert sorted(neighbours[0, :3]) == [1, 2, 3]
+    assert neighbours[0, 3:].tolist() == [7, 12]
 
 
 @pytest.mark.parametrize("block", [1, 100, 2**16])

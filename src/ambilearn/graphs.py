@@ -18,6 +18,7 @@ from sklearn.utils import gen_batches
 
 from ambilearn.user_warning import warn_user
 
+_SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
 _BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
 
 
@@ -37,7 +38,9 @@ def nearest_neighbours(
 ) -> NDArray[np.intp]:
     """Indices of the *k* nearest other rows of every row, nearest first.
 
-    A row is never its own neighbour; a duplicate of it may be.
+    A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
+    first come first: the rounding inside the search, which depends on the number of threads,
+    decides nothing among a few duplicates.
 
     Parameters
     ----------
@@ -45,8 +48,8 @@ def nearest_neighbours(
         Rows, or an (n, n) distance matrix for ``metric="precomputed"``.
     k : int
         Number of neighbours, less than n (at most n for ``queries``).
-    metric : str, default="euclidean"
-        Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
+    metric : {"euclidean", "precomputed"}, default="euclidean"
+        What X holds.
     queries : array or sparse matrix of shape (m, d), optional
         Search for these rows' neighbours in X instead; nothing is left out.
 
@@ -54,8 +57,15 @@ def nearest_neighbours(
     -------
     neighbours : ndarray of shape (n, k) or (m, k)
     """
-    search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X)
-    return search.kneighbors(queries, return_distance=False)
+    available = X.shape[0] - (queries is None)
+    search = NearestNeighbors(n_neighbors=min(k + _SPARE, available), metric=metric).fit(X)
+    found = np.sort(search.kneighbors(queries, return_distance=False), axis=1)
+    if metric == "precomputed":
+        distances = np.take_along_axis(X, found, axis=1)
+    else:
+        distances = neighbour_distances(X if queries is None else queries, X, found)
+    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(found, order, axis=1)
 
 
 def pair_distances(

@@ -11,7 +11,7 @@ from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods.outer_loop import OuterLoop
+from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.solvers import CandidateSimplex
 
 
@@ -134,6 +134,7 @@ class PLCL(KernelPartialLabelClassifier):
 
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
+        **LOOP_CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="left")],
@@ -142,9 +143,6 @@ class PLCL(KernelPartialLabelClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "complementary": ["boolean"],
         "graph": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
     }
 
     def __init__(
