@@ -4,15 +4,15 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-BENCHMARKS = import_time small_sets plcl_vs_literal plcl_vs_floor
+BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal
 
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo "make demo    learn from ambiguous labels on embedded data, and show how well it went"
+	@echo "make demo    learn from ambiguous labels on embedded data: all methods compared, report written"
 	@echo "make test    run all tests"
 	@echo "make lint    check style and formatting"
-	@echo "make bench   measure speed as ratios, one JSON line each"
+	@echo "make bench   measure speed as ratios, one JSON line each (half an hour)"
 	@echo "make clean   remove what the others made"
 
 # One environment serves all targets; it is renewed when the dependencies change.
@@ -25,6 +25,11 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
+	@echo && echo "All seven methods on iris, wine and digits:"
+	$(BIN)/ambilearn reproduce demo --quick --jobs -1 --store out/demo.sqlite
+	$(BIN)/ambilearn tables demo --quick --store out/demo.sqlite --output out/tables
+	$(BIN)/ambilearn report demo --quick --store out/demo.sqlite --output out/report.html
+	@echo "Open the last file in a browser for the report."
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -7,7 +7,18 @@ import pytest
 
 import ambilearn
 
-HEAVY = ["pandas", "polars", "matplotlib", "dask", "torch", "clarabel", "click", "rich", "pooch"]
+HEAVY = [
+    "pandas",
+    "polars",
+    "matplotlib",
+    "dask",
+    "torch",
+    "clarabel",
+    "click",
+    "rich",
+    "pooch",
+    "jinja2",
+]
 
 
 def test_import_is_light():
