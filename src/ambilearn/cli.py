@@ -8,6 +8,7 @@ import click
 
 from ambilearn import __version__
 from ambilearn.datasets.errors import DatasetError
+from ambilearn.experiments.commands import COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -15,8 +16,12 @@ from ambilearn.datasets.errors import DatasetError
 def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels, one is right.
 
-    Start with `ambilearn data list`.
+    Start with `ambilearn data list`, or with `ambilearn reproduce demo --quick`.
     """
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
 
 
 @main.group()

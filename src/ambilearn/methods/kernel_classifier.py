@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import cross_kernel, train_kernel
@@ -42,7 +43,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
                 f"kernel='precomputed' needs the square kernel matrix of the training rows as X; "
                 f"got shape {X.shape}."
             )
-        K, self.sigma_ = train_kernel(X, self.kernel, self.sigma)
+        K, self.sigma_ = self._train_kernel(X)
         own = isinstance(self.kernel, str) and not self._pairwise
         if not own and not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
             raise ValueError("The kernel matrix of the training rows is not symmetric.")
@@ -52,6 +53,10 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             for i, ridge in enumerate(ridges)
         ]
 
+    def _train_kernel(self, X: Any) -> tuple[NDArray[np.float64], float | None]:
+        """Kernel matrix of the training rows, and its bandwidth."""
+        return train_kernel(X, self.kernel, self.sigma)
+
     def _keep(self, X: Any, fit: RidgeFit) -> None:
         """Store the classifier that predicts."""
         self.intercept_ = fit.intercept
@@ -60,6 +65,14 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         else:
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else X
+
+    def _start_graph(
+        self, X: Any, candidates: CandidateSets
+    ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
+        """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
+        graph = AdaptiveGraph(X, candidates, self.n_neighbors, precomputed=self._pairwise)
+        graph.update(feature_weight=1.0)
+        return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self, "coef_"):

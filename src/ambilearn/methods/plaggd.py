@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
@@ -136,9 +135,7 @@ class PLAGGD(AlternatingClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
-        graph = AdaptiveGraph(X, candidates, self.n_neighbors, precomputed=self._pairwise)
-        graph.update(feature_weight=1.0)
-        start = graph.smooth(candidates.uniform(), target=None, weight=1.0)
+        graph, start = self._start_graph(X, candidates)
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]

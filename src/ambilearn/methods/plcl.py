@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
@@ -184,9 +183,7 @@ class PLCL(KernelPartialLabelClassifier):
 
         p = candidates.uniform()
         if self.graph:
-            graph = AdaptiveGraph(X, candidates, self.n_neighbors, precomputed=self._pairwise)
-            graph.update(feature_weight=1.0)
-            p = graph.smooth(p, target=None, weight=1.0)
+            graph, p = self._start_graph(X, candidates)
         P, Q = candidates.scatter(p), _initial_complement(candidates)
 
         loop = OuterLoop(self)

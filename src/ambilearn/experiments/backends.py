@@ -1,0 +1,98 @@
+"""Where tasks are executed: processes of this machine through joblib, or a Dask cluster.
+
+Both take a function and a lazy stream of tasks and yield results as they come, so that the caller
+can store each at once. Both run the same function with one thread, hence give the same bits.
+"""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.task import Task
+
+Execute = Callable[[Task], Result]
+
+
+def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
+    """Execute tasks on processes of this machine.
+
+    Parameters
+    ----------
+    function : callable
+        Executes a task.
+    tasks : iterable of Task
+        Taken when a process is nearly free, not before.
+    jobs : int
+        Number of processes; -1 for one per core.
+
+    Yields
+    ------
+    Result
+        In the order in which they are done.
+    """
+    from joblib import Parallel, delayed
+
+    # No batches: a batch would hand over its first result when its last task is done.
+    pool = Parallel(
+        n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+    )
+    yield from pool(delayed(function)(task) for task in tasks)
+
+
+def on_cluster(
+    function: Execute, tasks: Iterable[Task], address: str, jobs: int
+) -> Iterator[Result]:
+    """Execute tasks on a Dask cluster.
+
+    Parameters
+    ----------
+    function : callable
+        Executes a task.
+    tasks : iterable of Task
+        Taken when a worker is nearly free, not before.
+    address : str
+        Address of a scheduler, or ``"local"`` to start a cluster of ``jobs`` workers here.
+    jobs : int
+        Workers of a local cluster; -1 for one per core.
+
+    Yields
+    ------
+    Result
+        In the order in which they are done. A task whose worker died is a failed one.
+    """
+    try:
+        from distributed import Client, LocalCluster, as_completed
+    except ImportError as error:
+        raise ImportError("--cluster needs Dask: pip install 'ambilearn[dask]'") from error
+
+    if address == "local":
+        workers = None if jobs == -1 else jobs
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+    else:
+        cluster = None
+    waiting = iter(tasks)
+    try:
+        with Client(cluster or address) as client:
+            slots = 2 * max(1, sum(client.nthreads().values()))
+            at_work = {}
+
+            def submit(task: Task) -> object:
+                future = client.submit(function, task, pure=False)
+                at_work[future.key] = task
+                return future
+
+            stream = as_completed([submit(task) for task in islice(waiting, slots)])
+            for future in stream:
+                task = at_work.pop(future.key)
+                error = future.exception()
+                if error is None:
+                    yield future.result()
+                else:
+                    text = "".join(traceback.format_exception(error))
+                    yield Result(task.key, task.definition, "failed", error=text)
+                for following in islice(waiting, 1):
+                    stream.add(submit(following))
+    finally:
+        if cluster is not None:
+            cluster.close()

@@ -1,0 +1,83 @@
+"""One task, from its definition to its result. The same function runs on every back end."""
+
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from ambilearn.experiments.measure import measure
+from ambilearn.experiments.splits import split_of
+from ambilearn.experiments.task import Task
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a task.
+
+    Attributes
+    ----------
+    key, task : str, dict
+        Name and definition of the task.
+    status : {"done", "failed"}
+        A failed task has an ``error`` and no scores.
+    scores : dict
+        Every metric by name.
+    details : dict
+        ``n_iter``, ``objective`` after each iteration, the ``chosen`` parameters of a search and
+        what was tried, and the ``warnings`` of the method.
+    error : str
+        Traceback of a failure.
+    seconds : float
+        Time it took.
+    """
+
+    key: str
+    task: dict[str, Any]
+    status: str
+    scores: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    seconds: float = 0.0
+
+
+def execute(task: Task, data_home: str | None = None) -> Result:
+    """Fit, select and measure as the task says; an error becomes part of the result."""
+    began = perf_counter()
+    try:
+        # One thread, whatever the number of processes: cores are not oversubscribed, and sums are
+        # done in one order, so that every machine layout gives the same bits.
+        with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scores, details = _fit_and_measure(task, data_home)
+    except Exception:
+        return Result(
+            task.key,
+            task.definition,
+            "failed",
+            error=traceback.format_exc(),
+            seconds=perf_counter() - began,
+        )
+    details["warnings"] = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
+    return Result(
+        task.key, task.definition, "done", scores, details, seconds=perf_counter() - began
+    )
+
+
+def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
+    split = split_of(task, data_home)
+    model, details = task.estimator(), {}
+    if task.select != "fixed":
+        from ambilearn.experiments.choose import choose
+
+        chosen, details["search"] = choose(task, split)
+        details["chosen"] = chosen
+        model.set_params(**chosen)
+    model.fit(split.X_train, split.candidates)
+    if getattr(model, "n_iter_", None) is not None:
+        details["n_iter"] = int(model.n_iter_)
+    if getattr(model, "objective_", None) is not None:
+        details["objective"] = [float(value) for value in model.objective_]
+    return measure(model, split), details

@@ -1,0 +1,208 @@
+"""Figures in the paper's form; lines differ in marker and dash as well, for readers in grey."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ambilearn.experiments.measured import Line, Measured
+from ambilearn.experiments.spec import SYMBOLS
+from ambilearn.experiments.stats import Ranking, summarise
+from ambilearn.experiments.tables import ranking_of
+
+# Okabe and Ito's colours, which the colour-blind can tell apart, from dark to light.
+_COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"]
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+_DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2))]
+_STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "svg.hashsalt": "ambilearn",  # the same figure has the same bytes
+    "figure.constrained_layout.use": True,
+}
+
+
+def build_figures(measured: Measured) -> dict[str, tuple[str, Any]]:
+    """Title and figure by name, for every figure of the experiment that has something to show."""
+    import matplotlib
+
+    builders: dict[str, Callable[..., Any]] = {
+        "curves": curves,
+        "sensitivity": sensitivity,
+        "convergence": convergence,
+        "ranks": critical_difference,
+    }
+    figures = {}
+    with matplotlib.rc_context(_STYLE):
+        for show in measured.spec.shows:
+            if show["kind"] in builders:
+                figure = builders[show["kind"]](measured, show)
+                if figure is not None:
+                    figures[show["name"]] = (show["title"], figure)
+    return figures
+
+
+def write_figures(figures: dict[str, tuple[str, Any]], folder: Path) -> list[Path]:
+    """Write every figure as SVG and PNG; returns the files."""
+    import matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    with matplotlib.rc_context(_STYLE):
+        for name, (_, figure) in figures.items():
+            for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+                files.append(folder / f"{name}.{ending}")
+                figure.savefig(files[-1], dpi=150, metadata=metadata)
+    return files
+
+
+def _panels(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:
+    # Not pyplot: it keeps figures alive, and wants to know about screens.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * n_columns, height * n_rows))
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
+
+
+def _style(i: int) -> dict[str, Any]:
+    n = len(_COLOURS)
+    return {
+        "color": _COLOURS[i % n],
+        "marker": _MARKERS[i % n],
+        "linestyle": _DASHES[i % n],
+        "markersize": 4,
+        "linewidth": 1.8 if i == 0 else 1.1,
+        "zorder": 3 if i == 0 else 2,
+    }
+
+
+def curves(measured: Measured, show: dict[str, Any]) -> Any:
+    """Mean of each method against the varied value: a row of panels a group, one a data set."""
+    settings = measured.spec.settings or []
+    groups = list(dict.fromkeys(setting.group for setting in settings))
+    lines = [line for line in measured.lines if _has_results(measured, line)]
+    if not lines or not groups:
+        return None
+    figure, axes = _panels(len(groups), len(measured.spec.data), 2.6, 2.1)
+    for row, group in zip(axes, groups, strict=True):
+        for panel, data in zip(row, measured.spec.data, strict=True):
+            cases = [c for c in measured.cases if c.data == data and c.setting.group == group]
+            for i, line in enumerate(lines):
+                found = [(c.setting.value, measured.values(line, c, show["metric"])) for c in cases]
+                points = [(x, values.mean()) for x, values in found if len(values)]
+                if points:
+                    panel.plot(*zip(*points, strict=True), label=line.label, **_style(i))
+            vary = cases[0].setting.vary
+            panel.set_xlabel(SYMBOLS.get(vary, vary))
+            panel.set_title(f"{data}, {group}: {cases[0].setting.title}", fontsize=8)
+        row[0].set_ylabel("accuracy")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return figure
+
+
+def sensitivity(measured: Measured, show: dict[str, Any]) -> Any:
+    """Mean and deviation of the first method while one parameter varies: a panel a parameter."""
+    parameters = list(dict.fromkeys(m.sweep[0] for m in measured.spec.methods if m.sweep))
+    swept = [line for line in measured.lines if line.method.sweep and line.select == "fixed"]
+    swept = [line for line in swept if _has_results(measured, line)]
+    if not swept:
+        return None
+    data = measured.spec.data
+    figure, axes = _panels(len(data), len(parameters), 2.2, 2.2, sharey="row")
+    for row, case in zip(axes, measured.cases, strict=True):
+        for panel, parameter in zip(row, parameters, strict=True):
+            points = [
+                (line.method.sweep[1], *summarise(measured.values(line, case, show["metric"]))[:2])
+                for line in swept
+                if line.method.sweep[0] == parameter and measured.results(line, case)
+            ]
+            x, mean, std = np.array(points).reshape(-1, 3).T
+            panel.errorbar(x, mean, np.nan_to_num(std), capsize=2, **_style(0))
+            panel.set_xscale("log")
+            panel.set_xlabel(SYMBOLS.get(parameter, parameter))
+        row[0].set_ylabel(f"accuracy on {case.data}")
+        # Wide enough that the noise of the runs does not look like an effect.
+        low, high = row[0].get_ylim()
+        row[0].set_ylim(min(low, high - 0.3), high)
+    return figure
+
+
+def convergence(measured: Measured, show: dict[str, Any]) -> Any:
+    """How far the objective is from its last value, run by run: a panel a data set.
+
+    The first iteration takes nearly all of the way; only a logarithm shows the rest.
+    """
+    line = measured.fixed_lines[0]
+    cases = [case for case in measured.cases if measured.results(line, case)]
+    if not cases:
+        return None
+    figure, axes = _panels(1, len(cases), 2.8, 2.4)
+    for panel, case in zip(axes[0], cases, strict=True):
+        for result in measured.results(line, case):
+            objective = np.array(result.details["objective"])
+            steps = np.arange(1, len(objective))
+            excess = objective[:-1] / objective[-1] - 1
+            panel.semilogy(steps, excess, color=_COLOURS[1], alpha=0.5, linewidth=1)
+        panel.axvline(8, color="0.5", linestyle=":", linewidth=1)
+        panel.set_title(f"{case.label}, {len(measured.results(line, case))} runs", fontsize=9)
+        panel.set_xlabel("iteration (dotted: 8)")
+    axes[0, 0].set_ylabel("objective / last − 1")
+    return figure
+
+
+def critical_difference(measured: Measured, show: dict[str, Any]) -> Any:
+    """Average ranks on a line; bars join methods that do not differ significantly."""
+    ranking = ranking_of(measured, show)
+    return None if ranking is None else _rank_line(ranking)
+
+
+def _rank_line(ranking: Ranking) -> Any:
+    from matplotlib.figure import Figure
+
+    order = sorted(ranking.ranks.items(), key=lambda item: item[1])
+    k = len(order)
+    half = -(-k // 2)
+    groups = _indistinguishable([value for _, value in order], ranking.critical_difference)
+    top = 0.35 * len(groups) + 0.5
+    figure = Figure(figsize=(7.0, 1.2 + 0.22 * half + 0.12 * len(groups)))
+    axes = figure.subplots()
+    axes.set(xlim=(0.2, k + 0.8), ylim=(-(top + half), 1.2))
+    axes.axis("off")
+    axes.hlines(0, 1, k, color="black", linewidth=1)
+    for tick in range(1, k + 1):
+        axes.vlines(tick, 0, 0.25, color="black", linewidth=1)
+        axes.text(tick, 0.35, str(tick), ha="center", va="bottom")
+    for i, (label, value) in enumerate(order):
+        left = i < half
+        depth = -(top + (i if left else k - 1 - i) + 0.3)
+        edge = 0.9 if left else k + 0.1
+        axes.plot([value, value, edge], [0, depth, depth], color="black", linewidth=0.8)
+        text = f"{label} {value:.2f}" if left else f"{value:.2f} {label}"
+        axes.text(edge, depth, f" {text} ", ha="right" if left else "left", va="center")
+    for i, (first, last) in enumerate(groups):
+        axes.hlines(-0.3 - 0.35 * i, first - 0.04, last + 0.04, color="0.35", linewidth=3.5)
+    axes.set_title(
+        f"critical difference {ranking.critical_difference:.2f} over {ranking.n_cases} cases",
+        fontsize=9,
+    )
+    return figure
+
+
+def _indistinguishable(ranks: list[float], width: float) -> list[tuple[float, float]]:
+    """Maximal stretches of sorted ranks no wider than the critical difference."""
+    stretches: list[tuple[int, int]] = []
+    for i, first in enumerate(ranks):
+        last = max(j for j, value in enumerate(ranks) if value - first <= width)
+        if last > i and not (stretches and stretches[-1][1] >= last):
+            stretches.append((i, last))
+    return [(ranks[i], ranks[j]) for i, j in stretches]
+
+
+def _has_results(measured: Measured, line: Line) -> bool:
+    return any(measured.results(line, case) for case in measured.cases)

@@ -1,0 +1,56 @@
+"""What is measured of a fitted method. Everything, always: tables choose from it later."""
+
+from typing import Any
+
+import numpy as np
+
+from ambilearn.experiments.splits import Split
+from ambilearn.metrics import accuracy, approximated_accuracy, covering_rate, tolerance_accuracy
+
+TOLERANCES = (3, 5)
+
+
+def measure(model: Any, split: Split) -> dict[str, float]:
+    """Scores of a fitted method on its split.
+
+    Returns
+    -------
+    dict
+        ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings:
+        the best candidate in the learned confidences (``confidences``), the best candidate in the
+        classifier's training outputs (``outputs_in_set``), and the best of *all* labels in them
+        (``outputs``). Each also with ``@3`` and ``@5``: right if missed by at most that many
+        labels, which the paper calls MAE3 and MAE5. And ``training.covering`` and
+        ``training.approximated``, the two that need no hidden label, on the training rows.
+    """
+    sets = split.candidates
+    outputs = train_outputs(model, split.X_train)
+    predicted = {
+        "accuracy": (split.y_test, model.predict(split.X_test)),
+        "transductive.confidences": (split.y_train, sets.best(model.label_distributions_)),
+        "transductive.outputs_in_set": (split.y_train, sets.best(outputs)),
+        "transductive.outputs": (split.y_train, sets.classes[outputs.argmax(axis=1)]),
+    }
+    scores = {}
+    for name, (truth, labels) in predicted.items():
+        scores[name] = accuracy(truth, labels)
+        for tolerance in TOLERANCES:
+            scores[f"{name}@{tolerance}"] = tolerance_accuracy(
+                truth, labels, tolerance, classes=sets.classes
+            )
+    proba = model.predict_proba(split.X_train)
+    best = sets.classes[proba.argmax(axis=1)]
+    scores["training.covering"] = covering_rate(sets, best)
+    scores["training.approximated"] = approximated_accuracy(sets, proba)
+    return scores
+
+
+def train_outputs(model: Any, X: Any) -> Any:
+    """Outputs of the classifier on its own training rows, shape (n, l).
+
+    Methods without a stored training output are asked like for new rows.
+    """
+    if hasattr(model, "train_output_"):
+        return model.train_output_
+    scores = model.decision_function(X)
+    return scores if scores.ndim == 2 else np.multiply.outer(scores, [-0.5, 0.5])

@@ -1,0 +1,143 @@
+"""What a store holds of an experiment, line by line and column by column."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.spec import Method, Setting, Spec
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import SELECTIONS
+
+ORACLE_NOTE = (
+    "† oracle: parameters chosen by the test labels. An upper bound, not a result one can have."
+)
+
+_SEARCH = ("kind", "points", "scoring")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method with one way of choosing its parameters: a line of a table.
+
+    ``search`` is how the grid was searched, as (kind, points, scoring); None if it was not.
+    """
+
+    method: Method
+    select: str = "fixed"
+    search: tuple[str, int | None, str] | None = None
+
+    @property
+    def label(self) -> str:
+        """Name in tables; an oracle is always marked."""
+        if self.search is None:
+            return self.method.label
+        kind, points, scoring = self.search
+        how = f"{self.select}, {kind}" + (f" {points}" if points else "")
+        # The oracle looks at the test labels, whatever the metric of a label-free choice.
+        how += " †" if self.select == "oracle" else f", {scoring}"
+        return f"{self.method.label} ({how})"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set, where candidates are made together with how: what methods are compared on."""
+
+    data: str
+    setting: Setting | None = None
+
+    @property
+    def label(self) -> str:
+        """Name in tables."""
+        return self.data if self.setting is None else f"{self.data} {self.setting.label}"
+
+
+class Measured:
+    """Results of an experiment, as far as the store has them.
+
+    Parameters
+    ----------
+    spec : Spec
+        The experiment.
+    store : Store
+        The results.
+
+    Attributes
+    ----------
+    lines : list of Line
+        Every method with fixed parameters, and with each selection that the store has.
+    cases : list of Case
+        What they are compared on.
+    failures : list of Result
+        Tasks that failed.
+    """
+
+    def __init__(self, spec: Spec, store: Store) -> None:
+        self.spec = spec
+        self.cases = [Case(data, s) for data in spec.data for s in spec.settings or [None]]
+        self._found: dict[tuple[Line, Case], dict[int, Result]] = {}
+        self.failures: list[Result] = []
+        stored = store.results()
+        possible = [
+            Line(method, *how) for method in spec.methods for how in _choices(stored, method)
+        ]
+        for line in possible:
+            for case in self.cases:
+                self._found[line, case] = self._runs(line, case, stored)
+        self.lines = [
+            line
+            for line in possible
+            if line.select == "fixed" or any(self._found[line, case] for case in self.cases)
+        ]
+
+    def _runs(self, line: Line, case: Case, stored: Mapping[str, Result]) -> dict[int, Result]:
+        search = line.search and dict(zip(_SEARCH, line.search, strict=True))
+        runs = {}
+        for run in range(self.spec.runs):
+            task = self.spec.task(line.method, case.data, case.setting, run, line.select, search)
+            result = stored.get(task.key)
+            if result is not None and result.status == "failed":
+                self.failures.append(result)
+            elif result is not None:
+                runs[run] = result
+        return runs
+
+    def results(self, line: Line, case: Case) -> list[Result]:
+        """Results of a cell, run by run."""
+        return list(self._found[line, case].values())
+
+    def values(self, line: Line, case: Case, metric: str) -> NDArray[np.float64]:
+        """Scores of a cell, run by run; none where it is not measured."""
+        return np.array([r.scores[metric] for r in self.results(line, case)])
+
+    def paired(
+        self, line: Line, other: Line, case: Case, metric: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores of two lines on the runs that both have."""
+        first, second = self._found[line, case], self._found[other, case]
+        runs = [run for run in first if run in second]
+        a, b = ([found[run].scores[metric] for run in runs] for found in (first, second))
+        return np.array(a), np.array(b)
+
+    def measured_cases(self, lines: list[Line]) -> list[Case]:
+        """Cases in which every one of the lines has results."""
+        return [c for c in self.cases if all(self._found[line, c] for line in lines)]
+
+    @property
+    def fixed_lines(self) -> list[Line]:
+        """Lines with fixed parameters, the reference first."""
+        return [line for line in self.lines if line.select == "fixed"]
+
+
+def _choices(stored: Mapping[str, Result], method: Method) -> list[tuple[Any, ...]]:
+    """Ways in which the store has a method's parameters chosen, in a stable order."""
+    found = set()
+    for result in stored.values() if method.grid else ():
+        task = result.task
+        if task["method"] == method.estimator and task["select"] != "fixed":
+            found.add((task["select"], tuple(task["search"][name] for name in _SEARCH)))
+    order = sorted(found, key=lambda how: (SELECTIONS.index(how[0]), str(how[1])))
+    return [("fixed", None), *order]

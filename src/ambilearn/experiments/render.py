@@ -1,0 +1,87 @@
+"""How a table looks: in a terminal, as Markdown, CSV and LaTeX."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from ambilearn.experiments.tables import Table
+
+_LATEX = {"±": r"$\pm$", "●": r"$\bullet$", "○": r"$\circ$", "†": r"$\dagger$", "ε": r"$\epsilon$"}
+_LATEX |= {"α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "μ": r"$\mu$", "λ": r"$\lambda$"}
+_LATEX |= {"–": "--", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "Δ": r"$\Delta$"}
+_LATEX |= {"≥": r"$\ge$", "→": r"$\to$", "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}"}
+
+
+def to_rich(table: Table) -> Any:
+    """A table of rich, for the terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    # As Text, because rich would take brackets for its markup.
+    title, notes = Text(table.title), Text("\n".join(table.notes))
+    shown = RichTable(title=title, caption=notes, box=box.SIMPLE_HEAD)
+    shown.title_style, shown.caption_style = "bold", "dim"
+    shown.title_justify = shown.caption_justify = "left"
+    for i, heading in enumerate(table.header):
+        shown.add_column(Text(heading), style="bold" if i == 0 else None, justify="left")
+    for row in table.rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    return shown
+
+
+def to_markdown(table: Table) -> str:
+    """Markdown, with title and notes."""
+    lines = [f"**{table.title}**", "", _pipe(table.header), _pipe(["---"] * len(table.header))]
+    lines += [_pipe(row) for row in table.rows]
+    return "\n".join([*lines, "", *(f"{note}\n" for note in table.notes)])
+
+
+def _pipe(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def to_csv(table: Table) -> str:
+    """The numbers behind the table, one record per cell, at full precision."""
+    names = list(dict.fromkeys(name for record in table.records for name in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
+    writer.writeheader()
+    for record in table.records:
+        # NaN means that there is no such number: an empty cell, not a word.
+        writer.writerow({k: "" if v is None or v != v else v for k, v in record.items()})
+    return text.getvalue()
+
+
+def to_latex(table: Table) -> str:
+    """A LaTeX table that needs the package booktabs only."""
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(table.title)}}}"]
+    lines += [rf"\begin{{tabular}}{{l{'l' * (len(table.header) - 1)}}}", r"\toprule"]
+    lines += [_row(table.header), r"\midrule", *(_row(row) for row in table.rows)]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\par\footnotesize {_escape(note)}" for note in table.notes]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def _row(cells: list[str]) -> str:
+    return " & ".join(map(_escape, cells)) + r" \\"
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+WRITERS = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
+
+
+def write_tables(tables: list[Table], folder: Path) -> list[Path]:
+    """Write every table in every format; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for table in tables:
+        for ending, writer in WRITERS.items():
+            path = folder / f"{table.name}.{ending}"
+            path.write_text(writer(table), encoding="utf-8")
+            files.append(path)
+    return files

@@ -1,0 +1,140 @@
+"""One self-contained HTML page: tables, figures, measured beside published, settings."""
+
+import base64
+import io
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from ambilearn.experiments.environment import environment
+from ambilearn.experiments.figures import build_figures
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.progress import duration
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.tables import UNMEASURED, Table, build_tables
+from ambilearn.experiments.verify import checks
+
+
+def render_report(experiments: Sequence[Measured], store: Store) -> str:
+    """The report as the text of an HTML file that needs no other file and no network.
+
+    Parameters
+    ----------
+    experiments : sequence of Measured
+        What to show, in this order.
+    store : Store
+        Where the results are from, for the account of how they were made.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    jinja = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    template = jinja.from_string(files(__package__).joinpath("report.html.j2").read_text("utf-8"))
+    verdicts = [check.verdict for check in checks(experiments)]
+    return template.render(
+        sections=[_section(measured) for measured in experiments],
+        counts={v: verdicts.count(v) for v in ("within", "above", "below", UNMEASURED)},
+        environments=[_environment_text(*found) for found in store.environments()],
+        version=environment()["versions"].get("ambilearn", ""),
+    )
+
+
+def _section(measured: Measured) -> dict[str, Any]:
+    spec = measured.spec
+    results = [
+        result
+        for line in measured.lines
+        for case in measured.cases
+        for result in measured.results(line, case)
+    ]
+    unconverged = sum(
+        any("ConvergenceWarning" in text for text in result.details["warnings"])
+        for result in results
+    )
+    here = {result.task["data"] for result in results}
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "reference": measured.fixed_lines[0].label,
+        "tables": [_table(table) for table in build_tables(measured)],
+        "figures": [
+            {"title": title, "uri": _data_uri(figure)}
+            for title, figure in build_figures(measured).values()
+        ],
+        "settings": {
+            "data": ", ".join(spec.data),
+            "runs": spec.runs,
+            "split": f"random, {spec.protocol.get('test_share', 0.5):.0%} of the rows tested",
+            "scaling": _scaling(spec.protocol.get("scaling", "all")),
+            "results": f"{len(results)}, of which {unconverged} stopped before convergence",
+            "computing time": duration(sum(result.seconds for result in results)),
+        }
+        | ({"at most": f"{spec.protocol['rows']} rows"} if spec.protocol.get("rows") else {}),
+        "methods": [
+            {"label": m.label, "params": _params(m.estimator, m.params)}
+            for m in spec.methods
+            if m.sweep is None
+        ],
+        "failures": [
+            {"task": f"{r.task['method']} on {r.task['data']}, run {r.task['run']}", "why": r.error}
+            for r in measured.failures
+        ],
+        "unmeasured": [name for name in spec.data if name not in here],
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """Cells with the published number and the difference, where there is one."""
+    rows = [[{"text": text} for text in row] for row in table.rows]
+    if table.records and "line" in table.records[0]:
+        cells = iter(table.records)
+        for row in rows:
+            for cell, record in zip(row[1:], cells, strict=False):
+                cell |= _beside(record)
+    return {"title": table.title, "header": table.header, "rows": rows, "notes": table.notes}
+
+
+def _beside(record: dict[str, Any]) -> dict[str, str]:
+    """What stands below a measured cell, and how far it is from there."""
+    if "published_mean" not in record:
+        return {}
+    printed = f"{record['published_mean']:.3f} ± {record['published_std']:.3f}"
+    found = {"published": f"{printed} {record['published_mark']}".rstrip()}
+    deviation = record.get("deviation")
+    if deviation is not None:
+        found["deviation"] = f"{deviation:+.1f} σ".replace("-", "−")
+        found["tone"] = "same" if abs(deviation) <= 1 else "above" if deviation > 0 else "below"
+    return found
+
+
+def _params(estimator: str, params: Any) -> str:
+    from ambilearn.experiments.task import default_params
+
+    return ", ".join(f"{k}={v}" for k, v in (default_params(estimator) | dict(params)).items())
+
+
+def _scaling(name: str) -> str:
+    return {
+        "all": "z-score over the whole set before the split, as the paper's family of methods",
+        "train": "z-score over the training rows",
+        "none": "none",
+    }[name]
+
+
+def _environment_text(content: dict[str, Any], n_results: int) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
+    return (
+        f"{n_results} results on {content['host']} ({content['machine']}), "
+        f"Python {content['python']}, {versions}, commit {content['commit'] or 'unknown'}"
+    )
+
+
+def _data_uri(figure: Any) -> str:
+    """The figure inside the page: as an image, so that identifiers of two figures never meet."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "ambilearn"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,30 @@
+"""How a grid is searched, as written on the command line and in a task."""
+
+from typing import Any
+
+SEARCHES = ("random", "halving", "grid")
+SCORINGS = ("covering", "approximated")
+DEFAULT_SEARCH = "halving:16"
+
+
+def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
+    """Read ``random:N``, ``halving:N`` or ``grid`` as the ``search`` of a task.
+
+    ``scoring`` is the metric of the label-free choice: covering rate or approximated accuracy.
+
+    Examples
+    --------
+    >>> from ambilearn.experiments.search import parse_search
+    >>> parse_search("halving:16")
+    {'kind': 'halving', 'points': 16, 'scoring': 'covering'}
+    """
+    if scoring not in SCORINGS:
+        raise ValueError(f"The scoring is one of {', '.join(SCORINGS)}; got {scoring!r}.")
+    kind, _, number = text.partition(":")
+    if kind not in SEARCHES or (kind == "grid") == bool(number):
+        raise ValueError(f"A search is random:N, halving:N or grid; got {text!r}.")
+    if kind == "grid":
+        return {"kind": kind, "points": None, "scoring": scoring}
+    if not number.isdecimal() or int(number) < 1:
+        raise ValueError(f"The number of points must be at least 1; got {text!r}.")
+    return {"kind": kind, "points": int(number), "scoring": scoring}

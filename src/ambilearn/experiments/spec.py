@@ -1,0 +1,212 @@
+"""An experiment as data: a TOML file says what is measured and what is shown of it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
+from ambilearn.experiments.task import SELECTIONS, Task
+
+# The paper's experiments, in its order.
+PAPER = ("real-world", "controlled", "transductive", "ablation", "sensitivity", "convergence")
+
+
+class SpecError(ValueError):
+    """An experiment does not exist, or its file says something that has no meaning."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A line of a table: a method, with parameters where they are not the defaults.
+
+    ``grid`` is what the paper chooses parameters from; ``sweep`` is the (parameter, value) that a
+    sensitivity study varies.
+    """
+
+    label: str
+    estimator: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, list[float]] = field(default_factory=dict)
+    sweep: tuple[str, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One setting of the controlled protocol: which group, the varied value, all options."""
+
+    group: str
+    title: str
+    vary: str
+    value: float
+    options: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Short name, for columns."""
+        return f"{SYMBOLS.get(self.vary, self.vary)} = {self.value:g}"
+
+
+SYMBOLS = {"alpha": "α", "beta": "β", "gamma": "γ", "mu": "μ", "reg": "λ", "epsilon": "ε"}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An experiment, as read from its file.
+
+    Attributes
+    ----------
+    name, title : str
+        Name on the command line, and heading.
+    data : list of str
+        Data sets.
+    methods : list of Method
+        Lines; the first is the one that the others are compared with.
+    settings : list of Setting or None
+        Settings of the controlled protocol; None for data with candidate sets of their own.
+    runs : int
+        Random splits.
+    protocol : dict
+        ``scaling``, ``test_share``, ``rows`` of the tasks.
+    shows : list of dict
+        Tables and figures, each with ``kind``, ``name``, ``title`` and what its kind needs.
+    """
+
+    name: str
+    title: str
+    data: list[str]
+    methods: list[Method]
+    settings: list[Setting] | None
+    runs: int
+    protocol: Mapping[str, Any]
+    shows: list[dict[str, Any]]
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+    def quickened(self) -> "Spec":
+        """The smaller version that the file's ``[quick]`` describes, to try things out."""
+        changes = dict(self.quick)
+        runs = changes.pop("runs", min(self.runs, 2))
+        return replace(self, runs=runs, protocol={**self.protocol, **changes})
+
+    def task(
+        self,
+        method: Method,
+        data: str,
+        setting: Setting | None,
+        run: int,
+        select: str = "fixed",
+        search: Mapping[str, Any] | None = None,
+    ) -> Task:
+        """The task that fills one run of one cell. Without a grid there is nothing to select."""
+        if select not in SELECTIONS:
+            raise SpecError(f"select must be one of {', '.join(SELECTIONS)}; got {select!r}.")
+        task = Task(
+            data,
+            method.estimator,
+            run,
+            params=dict(method.params),
+            candidates=None if setting is None else dict(setting.options),
+            **self.protocol,
+        )
+        if select == "fixed" or not method.grid:
+            return task
+        search = search or parse_search(DEFAULT_SEARCH)
+        return task.to(select=select, search={**search, "grid": dict(method.grid)})
+
+    def tasks(
+        self, select: str = "fixed", search: Mapping[str, Any] | None = None
+    ) -> Iterator[Task]:
+        """All tasks. Methods of one split follow each other; runs come one after the other."""
+        for run in range(self.runs):
+            for data in self.data:
+                for setting in self.settings or [None]:
+                    for method in self.methods:
+                        yield self.task(method, data, setting, run, select, search)
+
+
+def spec_names() -> list[str]:
+    """Names of the experiments that come with the library."""
+    folder = files(__package__).joinpath("specs")
+    return sorted(Path(f.name).stem for f in folder.iterdir() if f.name.endswith(".toml"))
+
+
+def load_spec(name: str) -> Spec:
+    """Read an experiment: one of :func:`spec_names`, or the path of a TOML file of one's own."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise SpecError(f"There is no experiment file {name}.")
+        return parse_spec(path.stem, path.read_text("utf-8"))
+    if name not in spec_names():
+        raise SpecError(f"There is no experiment {name!r}. Known are: {', '.join(spec_names())}.")
+    return parse_spec(name, files(__package__).joinpath("specs", f"{name}.toml").read_text("utf-8"))
+
+
+def parse_spec(name: str, text: str) -> Spec:
+    """Read an experiment from the text of its file."""
+    try:
+        content = tomllib.loads(text)
+        spec = Spec(
+            name=name,
+            title=content.pop("title"),
+            data=content.pop("data"),
+            methods=_methods(content),
+            settings=_settings(content),
+            runs=content.pop("runs", 10),
+            protocol=content.pop("protocol", {}),
+            shows=content.pop("show", []),
+            quick=content.pop("quick", {}),
+        )
+        if content:
+            raise SpecError(f"{next(iter(content))!r} has no meaning there.")
+        _ = next(spec.tasks()).key  # refuses unknown methods, parameters and protocol options
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise SpecError(f"Experiment {name}: {what}") from error
+    return spec
+
+
+@cache
+def known_methods() -> dict[str, Method]:
+    """The methods of the comparison by their name in tables, from ``methods.toml``."""
+    content = tomllib.loads(files(__package__).joinpath("methods.toml").read_text("utf-8"))
+    return {
+        label: Method(label, entry["estimator"], grid=entry.get("grid", {}))
+        for label, entry in content.items()
+    }
+
+
+def _methods(content: dict[str, Any]) -> list[Method]:
+    methods = []
+    for entry in content.pop("methods"):
+        if isinstance(entry, str):  # a known method as it is
+            entry = {"method": entry, "label": entry}
+        if entry["method"] not in known_methods():
+            raise SpecError(f"there is no method {entry['method']!r}")
+        known = known_methods()[entry["method"]]
+        params = entry.get("params", {})
+        grid = {key: values for key, values in known.grid.items() if key not in params}
+        methods.append(replace(known, label=entry["label"], params=params, grid=grid))
+    for parameter, values in content.pop("sweep", {}).items():
+        first = methods[0]
+        for value in values:
+            label = f"{first.label}, {SYMBOLS.get(parameter, parameter)} = {value:g}"
+            params = {**first.params, parameter: value}
+            methods.append(Method(label, first.estimator, params=params, sweep=(parameter, value)))
+    return methods
+
+
+def _settings(content: dict[str, Any]) -> list[Setting] | None:
+    if "candidates" not in content:
+        return None
+    settings = []
+    for entry in content.pop("candidates"):
+        entry = dict(entry)
+        group, title = entry.pop("group"), entry.pop("title")
+        vary, values = entry.pop("vary"), entry.pop("values")
+        for value in values:
+            settings.append(Setting(group, title, vary, value, {**entry, vary: value}))
+    return settings

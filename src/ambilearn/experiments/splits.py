@@ -1,0 +1,90 @@
+"""The split of a task: the same for every method, drawn from names."""
+
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.datasets import Dataset, load_dataset, make_candidates
+from ambilearn.experiments.seeds import seed_of
+from ambilearn.experiments.task import Task
+
+
+class Split(NamedTuple):
+    """Training rows with candidate sets, test rows, and the hidden labels of both."""
+
+    X_train: NDArray[np.float64]
+    candidates: CandidateSets
+    y_train: NDArray[Any]
+    X_test: NDArray[np.float64]
+    y_test: NDArray[Any]
+
+
+def split_of(task: Task, data_home: str | None = None) -> Split:
+    """Rows of a task: a random half (or ``test_share``) is tested, the rest trains.
+
+    The rows depend on the data set and the run only, the candidate sets also on the protocol's
+    options: methods meet the same split, whichever others take part.
+    """
+    candidates = json.dumps(task.candidates and dict(task.candidates), sort_keys=True)
+    return _split(
+        task.data, task.rows, task.test_share, task.scaling, candidates, task.run, data_home
+    )
+
+
+# A worker meets the methods of a split one after the other: keep the last few.
+@lru_cache(maxsize=4)
+def _split(
+    name: str,
+    rows: int | None,
+    test_share: float,
+    scaling: str,
+    candidates_json: str,
+    run: int,
+    data_home: str | None,
+) -> Split:
+    data = _data(name, data_home)
+    chosen = np.arange(len(data.X))
+    if rows is not None and rows < len(chosen):
+        chosen = np.random.default_rng(seed_of("rows", name, rows)).permutation(len(chosen))[:rows]
+    order = np.random.default_rng(seed_of("split", name, run)).permutation(chosen)
+    n_train = len(order) - round(test_share * len(order))
+    train, test = order[:n_train], order[n_train:]
+
+    options = json.loads(candidates_json)
+    if options is not None:
+        seed = seed_of("candidates", name, options, run)
+        candidates, _ = make_candidates(
+            data.y[train], classes=data.classes, random_state=seed, **options
+        )
+    elif data.candidates is None:
+        raise ValueError(f"{name} has no candidate sets: the experiment must say how to make them.")
+    else:
+        candidates = data.candidates.take(train)
+    X_train, X_test = _scaled(data.X, scaling, order, train, test)
+    return Split(X_train, candidates, data.y[train], X_test, data.y[test])
+
+
+@lru_cache(maxsize=2)
+def _data(name: str, data_home: str | None) -> Dataset:
+    return load_dataset(name, data_home=data_home, download=False)
+
+
+def _scaled(
+    X: NDArray[np.float64],
+    scaling: str,
+    every: NDArray[np.intp],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Training and test rows, z-scored over the rows that ``scaling`` names."""
+    if scaling == "none":
+        return X[train], X[test]
+    # In the file's order, so that the scale is the same to the last bit in every run.
+    over = np.sort({"all": every, "train": train}[scaling])
+    scaler = StandardScaler().fit(X[over])  # constant features become 0
+    return scaler.transform(X[train]), scaler.transform(X[test])

@@ -1,0 +1,101 @@
+"""A task: the smallest piece of work that is measured, stored and resumed."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from ambilearn.experiments.seeds import digest
+
+SELECTIONS = ("fixed", "label-free", "oracle")
+
+# Parameters that change no result and hence are no part of what defines a task.
+_SILENT = {"verbose"}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One method, fitted and tested on one split of one data set.
+
+    Parameters
+    ----------
+    data : str
+        Name of a data set.
+    method : str
+        Class name of an estimator, such as ``"PLCL"``.
+    run : int
+        Number of the random split.
+    params : mapping
+        Parameters of the method that differ from its defaults.
+    candidates : mapping or None
+        Arguments of :func:`~ambilearn.datasets.make_candidates`, where the data set has no
+        candidate sets of its own.
+    scaling : {"all", "train", "none"}
+        Rows over which features are z-scored: the whole set before the split, as the paper's
+        family of methods does, the training rows only, or no scaling.
+    test_share : float
+        Share of the rows that are tested.
+    rows : int or None
+        Use at most this many rows of the data set.
+    select : {"fixed", "label-free", "oracle"}
+        How hyper-parameters are chosen.
+    search : mapping
+        How the grid is searched, unless ``select`` is ``"fixed"``.
+    """
+
+    data: str
+    method: str
+    run: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+    candidates: Mapping[str, Any] | None = None
+    scaling: str = "all"
+    test_share: float = 0.5
+    rows: int | None = None
+    select: str = "fixed"
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def definition(self) -> dict[str, Any]:
+        """Everything that defines the result, with *all* parameters of the method.
+
+        Defaults are written out: when one changes, old results are no longer taken for new ones.
+        """
+        defaults = default_params(self.method)
+        unknown = set(self.params) - set(defaults)
+        if unknown:
+            raise ValueError(f"{self.method} has no parameter {sorted(unknown)[0]!r}.")
+        return asdict(self) | {"params": defaults | dict(self.params)}
+
+    @cached_property
+    def key(self) -> str:
+        """Name of the task in a store: a hash of its definition."""
+        return digest(self.definition).hex()
+
+    def to(self, **changes: Any) -> "Task":
+        """The same task with some fields changed."""
+        return replace(self, **changes)
+
+    def estimator(self) -> Any:
+        """The method, not fitted, with the task's parameters."""
+        return estimator_class(self.method)(**self.params)
+
+
+@cache
+def estimator_class(name: str) -> Any:
+    """Class of a method: each lives in the module of its name."""
+    try:
+        return getattr(import_module(f"ambilearn.methods.{name.lower()}"), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"There is no method {name!r}.") from error
+
+
+@cache
+def default_params(name: str) -> dict[str, Any]:
+    """Parameters of a method that is created without any, as plain content."""
+    params = estimator_class(name)().get_params(deep=False)
+    return {key: _plain(value) for key, value in params.items() if key not in _SILENT}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

@@ -1,0 +1,79 @@
+"""Measured beside published, cell by cell."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.tables import UNMEASURED, Table, accuracy_table, plus_minus
+
+
+class Check(NamedTuple):
+    """A published cell, and what was measured in its place."""
+
+    table: str
+    method: str
+    select: str
+    column: str
+    published: tuple[float, float]
+    measured: tuple[float, float] | None
+    deviation: float | None
+
+    @property
+    def verdict(self) -> str:
+        """``within`` one published std, ``above``, ``below`` or ``not measured``."""
+        if self.deviation is None:
+            return UNMEASURED
+        # Printed numbers are rounded to three digits: half of the last one is no disagreement.
+        slack = 0.0005 / self.published[1]
+        if abs(self.deviation) <= 1 + slack:
+            return "within"
+        return "above" if self.deviation > 0 else "below"
+
+
+def checks(experiments: Iterable[Measured]) -> Iterator[Check]:
+    """Every published cell of some experiments; more than once where it was measured more ways."""
+    for measured in experiments:
+        for show in measured.spec.shows:
+            if show["kind"] != "table" or "published" not in show or not show.get("verify", True):
+                continue
+            for record in accuracy_table(measured, show).records:
+                if "published_mean" in record:
+                    yield Check(
+                        show["name"],
+                        record["line"],
+                        record["select"],
+                        record["column"],
+                        (record["published_mean"], record["published_std"]),
+                        None if record["mean"] is None else (record["mean"], record["std"]),
+                        record.get("deviation"),
+                    )
+
+
+def verification_table(found: Iterable[Check]) -> Table:
+    """The checks as a table, with their number by verdict below."""
+    found = list(found)
+    rows, records = [], []
+    for check in found:
+        measured = UNMEASURED if check.measured is None else plus_minus(*check.measured)
+        deviation = "" if check.deviation is None else f"{check.deviation:+.1f}"
+        verdict = check.verdict if check.measured else ""
+        published = plus_minus(*check.published)
+        rows.append(
+            [check.table, check.method, check.column, published, measured, deviation, verdict]
+        )
+        mean, std = check.measured or (None, None)
+        records.append(
+            {"table": check.table, "method": check.method, "select": check.select}
+            | {"column": check.column, "published_mean": check.published[0]}
+            | {"published_std": check.published[1], "mean": mean, "std": std}
+            | {"deviation": check.deviation, "verdict": check.verdict}
+        )
+    verdicts = [check.verdict for check in found]
+    counts = {name: verdicts.count(name) for name in ("within", "above", "below", UNMEASURED)}
+    notes = [
+        "Difference in units of the published standard deviation. "
+        + ", ".join(f"{count} {name}" for name, count in counts.items())
+        + ". Disagreement is reported, it is no error."
+    ]
+    header = ["table", "method", "column", "published", "measured", "difference", "verdict"]
+    return Table("verify", "Published and measured", header, rows, records, notes)

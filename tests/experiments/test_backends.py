@@ -1,0 +1,120 @@
+"""Joblib and Dask: the same results from both; the cluster is a real one."""
+
+import os
+
+import pytest
+
+from ambilearn.experiments.backends import on_cluster, on_processes
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.run import run_tasks
+from ambilearn.experiments.spec import parse_spec
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Task
+
+SPEC = """
+title = "Both"
+data = ["iris"]
+methods = ["PL-CL", "SURE", "PL-AGGD", "LALO", "IPAL", "PLDA", "PL-KNN"]
+runs = 2
+[protocol]
+rows = 60
+[[candidates]]
+group = "I"
+title = "p"
+vary = "p"
+values = [0.7]
+"""
+
+
+def contents(store):
+    return {k: (r.task, r.status, r.scores, r.details) for k, r in store.results().items()}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_dask_and_joblib_fill_stores_alike(cluster, tmp_path):
+    tasks = list(parse_spec("both", SPEC).tasks())
+    tasks.append(tasks[0].to(candidates={"p": 7.0}))  # a failure is the same on both, too
+    with Store(tmp_path / "a.sqlite") as joblib, Store(tmp_path / "b.sqlite") as dask:
+        run_tasks(tasks, joblib, jobs=2)
+        summary = run_tasks(tasks, dask, cluster=cluster)
+        assert (summary.done, summary.failed) == (14, 1)
+        assert contents(joblib) == contents(dask)
+
+
+def test_a_cluster_is_started_here_and_closed_again(tmp_path):
+    pytest.importorskip("distributed")
+    tasks = list(parse_spec("both", SPEC).tasks())[-2:]
+    with Store(tmp_path / "r.sqlite") as store:
+        assert run_tasks(tasks, store, cluster="local", jobs=1).done == 2
+
+
+def number(task):
+    return Result(task.key, {}, "done", details={"run": task.run, "process": os.getpid()})
+
+
+def die_on_three(task):
+    if task.run == 3:
+        os._exit(1)
+    return number(task)
+
+
+TASKS = [Task("iris", "PLKNN", run) for run in range(9)]
+
+
+def test_every_task_is_executed_once_in_other_processes():
+    results = list(on_processes(number, TASKS, jobs=2))
+    assert sorted(r.details["run"] for r in results) == list(range(9))
+    assert os.getpid() not in {r.details["process"] for r in results}
+
+
+def test_one_job_needs_no_other_process():
+    results = list(on_processes(number, TASKS, jobs=1))
+    assert {r.details["process"] for r in results} == {os.getpid()}
+
+
+def test_tasks_are_taken_only_when_they_are_due():
+    taken = []
+    stream = on_processes(number, (taken.append(t) or t for t in TASKS), jobs=1)
+    next(stream)
+    assert len(taken) < len(TASKS)
+    list(stream)
+    assert len(taken) == len(TASKS)
+
+
+def test_every_task_is_executed_once_on_the_cluster(cluster):
+    results = list(on_cluster(number, iter(TASKS), cluster, jobs=1))
+    assert sorted(r.details["run"] for r in results) == list(range(9))
+    assert os.getpid() not in {r.details["process"] for r in results}
+
+
+def test_a_dying_worker_is_a_failed_task_and_the_rest_goes_on():
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+    ):
+        results = list(on_cluster(die_on_three, TASKS[2:5], cluster.scheduler_address, jobs=1))
+    lost = {r.key for r in results if r.status == "failed"}
+    assert TASKS[3].key in lost  # and possibly one that waited on the same worker
+    assert len(results) == 3
+    assert "KilledWorker" in next(r.error for r in results if r.key == TASKS[3].key)
+
+
+def test_without_dask_the_way_to_get_it_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install 'ambilearn\[dask\]'"):
+        list(on_cluster(number, TASKS, "local", jobs=1))

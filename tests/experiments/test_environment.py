@@ -1,0 +1,53 @@
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import ambilearn
+from ambilearn.experiments.environment import environment
+
+
+def test_it_says_what_a_result_depends_on():
+    found = environment()
+    assert found["python"] == platform.python_version()
+    assert found["versions"]["numpy"] == version("numpy")
+    assert {"ambilearn", "scipy", "scikit-learn", "joblib"} <= set(found["versions"])
+    assert found["host"] == platform.node()
+    assert json.loads(json.dumps(found)) == found
+
+
+def commit_seen_by(package_parent):
+    code = (
+        "from ambilearn.experiments.environment import environment; print(environment()['commit'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=package_parent,
+    )
+    return ran.stdout.strip()
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_the_commit_and_whether_the_code_was_changed(tmp_path):
+    source = Path(ambilearn.__file__).parent
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, tmp_path / "ambilearn", ignore=ignore)
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("__pycache__\n")
+    assert commit_seen_by(tmp_path) == "None"  # lies in a checkout, but is no part of it
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "all")
+    assert re.fullmatch(r"[0-9a-f]{12}", commit_seen_by(tmp_path))
+    (tmp_path / "ambilearn" / "new.py").write_text("")
+    assert re.fullmatch(r"[0-9a-f]{12}\+", commit_seen_by(tmp_path))

@@ -1,0 +1,79 @@
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
+
+from ambilearn.experiments import execute as module
+from ambilearn.experiments.execute import execute
+from ambilearn.experiments.splits import split_of
+from ambilearn.experiments.task import Task
+
+TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5}, rows=60)
+
+
+def test_a_result_is_what_the_method_itself_gives():
+    split = split_of(TASK)
+    model = TASK.estimator().fit(split.X_train, split.candidates)
+    result = execute(TASK)
+    assert (result.status, result.error) == ("done", "")
+    assert result.key == TASK.key
+    assert result.task == TASK.definition
+    assert result.scores["accuracy"] == model.score(split.X_test, split.y_test)
+    assert result.details["n_iter"] == model.n_iter_
+    assert result.details["objective"] == pytest.approx(model.objective_.tolist(), rel=1e-9)
+    assert result.seconds > 0
+
+
+def test_twice_the_same_bits():
+    first, second = execute(TASK), execute(TASK)
+    assert first.scores == second.scores
+    assert first.details == second.details
+
+
+def test_the_result_is_plain_content():
+    result = execute(TASK)
+    for part in (result.task, result.scores, result.details):
+        assert json.loads(json.dumps(part)) == part
+
+
+def test_a_failure_becomes_a_result_with_the_error():
+    result = execute(TASK.to(candidates={"p": 7.0}))
+    assert result.status == "failed"
+    assert result.scores == {}
+    assert "Traceback" in result.error
+    assert "p must be a number between 0 and 1" in result.error
+
+
+def test_a_missing_file_is_a_failure_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("AMBILEARN_DATA", raising=False)
+    result = execute(Task("lost", "PLKNN", 0), str(tmp_path))
+    assert result.status == "failed"
+    assert "DataNotFoundError" in result.error
+
+
+def test_warnings_are_kept_not_shown():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = execute(TASK.to(params={"max_iter": 1}))
+    assert result.status == "done"
+    (warning,) = result.details["warnings"]
+    assert warning.startswith(ConvergenceWarning.__name__)
+    assert execute(TASK).details["warnings"] == []
+
+
+def test_one_thread_while_it_works(monkeypatch):
+    seen = []
+
+    def look(task, data_home):
+        np.ones((2, 2)) @ np.ones((2, 2))
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return {}, {}
+
+    monkeypatch.setattr(module, "_fit_and_measure", look)
+    assert execute(TASK).status == "done"
+    assert seen
+    assert set(seen) == {1}

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_up import fill
+
+from ambilearn.experiments.figures import _indistinguishable, build_figures, write_figures
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.stats import summarise
+from ambilearn.experiments.store import Store
+
+
+@pytest.fixture
+def figures_of(tmp_path):
+    def make(name, accuracy=lambda label, task: 0.5 + task.run / 100, runs=10, **options):
+        spec = replace(load_spec(name), runs=runs)
+        with Store(tmp_path / f"{name}.sqlite") as store:
+            fill(store, spec, accuracy, **options)
+            return build_figures(Measured(spec, store))
+
+    return make
+
+
+def test_curves_show_the_means_of_a_real_run(small):
+    _, figure = build_figures(small)["small-curves"]
+    assert len(figure.axes) == 2
+    lines = {line.get_label(): line for line in figure.axes[1].get_lines()}
+    assert set(lines) == {"PL-CL", "SURE", "PL-KNN"}  # nothing was selected on wine
+    expected = [small.values(small.lines[3], case, "accuracy").mean() for case in small.cases[2:]]
+    assert lines["SURE"].get_xdata() == pytest.approx([0.4, 0.8])
+    assert lines["SURE"].get_ydata() == pytest.approx(expected)
+
+
+def test_lines_can_be_told_apart_without_colour(figures_of):
+    _, figure = figures_of("controlled", lambda label, task: len(label) / 10, runs=1)["controlled"]
+    assert len(figure.axes) == 16
+    lines = figure.axes[0].get_lines()
+    assert len(lines) == 7
+    assert len({line.get_marker() for line in lines}) == 7
+    dashes = {str(line._unscaled_dash_pattern) for line in lines}
+    assert len(dashes) == 7
+    assert figure.legends
+    assert figure.legends[0].get_texts()[0].get_text() == "PL-CL"
+
+
+def test_sensitivity_has_a_panel_for_every_parameter(figures_of):
+    def accuracy(label, task):
+        return 0.6 + task.params.get("alpha", 0.5) / 100 + task.run / 1000
+
+    _, figure = figures_of("sensitivity", accuracy)["sensitivity"]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["α", "β", "γ", "μ", "λ"]
+    points = figure.axes[0].containers[0].lines[0]
+    grid = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
+    assert points.get_xdata() == pytest.approx(grid)
+    expected = [summarise([accuracy("", FakeTask(a, r)) for r in range(10)]).mean for a in grid]
+    assert points.get_ydata() == pytest.approx(expected)
+    assert all(axes.get_xscale() == "log" for axes in figure.axes)
+
+
+class FakeTask:
+    def __init__(self, alpha, run):
+        self.params, self.run = {"alpha": alpha}, run
+
+
+def test_convergence_draws_every_run_of_what_is_measured(figures_of):
+    _, figure = figures_of("convergence", data=["lost", "fg-net"])["convergence"]
+    assert [axes.get_title() for axes in figure.axes] == ["fg-net, 10 runs", "lost, 10 runs"]
+    *lines, mark = figure.axes[1].get_lines()
+    assert len(lines) == 10
+    assert set(mark.get_xdata()) == {8}
+    assert lines[3].get_xdata() == pytest.approx([1, 2])
+    assert lines[3].get_ydata() == pytest.approx(np.array([3.0, 2.0]) / 1.8 - 1)
+
+
+def test_nothing_measured_no_figure(figures_of):
+    for name in ("controlled", "sensitivity", "convergence", "real-world"):
+        assert figures_of(name, lambda label, task: None) == {}
+
+
+def test_the_rank_line_names_every_method(figures_of):
+    order = ["SURE", "PL-CL", "LALO", "PL-AGGD", "IPAL", "PLDA", "PL-KNN"]
+    figures = figures_of("controlled", lambda label, task: 1 - order.index(label) / 10, runs=1)
+    _, figure = figures["controlled-ranks"]
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    for i, label in enumerate(order, start=1):
+        assert any(label in text and f"{i}.00" in text for text in texts)
+
+
+def test_bars_join_what_is_no_further_apart_than_the_critical_difference():
+    assert _indistinguishable([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
+    assert _indistinguishable([1.0, 1.5, 1.9, 4.0], 1.0) == [(1.0, 1.9)]
+    assert _indistinguishable([1.0, 3.0, 5.0], 1.0) == []
+    assert _indistinguishable([1.0, 1.5, 2.0, 2.5], 1.0) == [(1.0, 2.0), (1.5, 2.5)]
+
+
+def test_files_are_written_and_are_the_same_twice(small, tmp_path):
+    first = write_figures(build_figures(small), tmp_path / "a")
+    second = write_figures(build_figures(small), tmp_path / "b")
+    assert sorted(path.name for path in first) == [
+        "small-curves.png",
+        "small-curves.svg",
+        "small-ranks.png",
+        "small-ranks.svg",
+    ]
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+        assert a.read_bytes().startswith(b"\x89PNG" if a.suffix == ".png" else b"<?xml")

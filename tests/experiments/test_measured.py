@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import pytest
+
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.store import Store
+
+
+def test_lines_are_methods_and_the_selections_that_were_measured(small):
+    assert [line.label for line in small.lines] == [
+        "PL-CL",
+        "PL-CL (label-free, random 2, covering)",
+        "PL-CL (oracle, random 2 †)",
+        "SURE",
+        "PL-KNN",
+    ]
+    assert [line.label for line in small.fixed_lines] == ["PL-CL", "SURE", "PL-KNN"]
+
+
+def test_cases_are_data_and_settings(small):
+    assert [case.label for case in small.cases] == [
+        "iris p = 0.4",
+        "iris p = 0.8",
+        "wine p = 0.4",
+        "wine p = 0.8",
+    ]
+
+
+def test_values_are_those_of_the_store(small, small_spec, small_store):
+    line, case = small.lines[0], small.cases[1]
+    with Store(small_store) as store:
+        stored = store.results()
+    expected = [
+        stored[small_spec.task(line.method, case.data, case.setting, run).key].scores["accuracy"]
+        for run in range(4)
+    ]
+    assert small.values(line, case, "accuracy").tolist() == expected
+
+
+def test_what_is_not_measured_is_empty(small):
+    label_free, wine = small.lines[1], small.cases[2]
+    assert small.values(label_free, wine, "accuracy").tolist() == []
+    assert len(small.values(label_free, small.cases[0], "accuracy")) == 4
+    assert small.measured_cases(small.fixed_lines) == small.cases
+    assert small.measured_cases(small.lines) == small.cases[:1]
+
+
+def test_the_oracle_is_at_least_as_good_as_the_label_free_choice(small):
+    _, label_free, oracle = small.lines[:3]
+    first, second = small.paired(oracle, label_free, small.cases[0], "accuracy")
+    assert len(first) == 4
+    assert (first >= second).all()
+
+
+def test_pairs_are_runs_that_both_have(small_spec, small_store, tmp_path):
+    with Store(small_store) as full, Store(tmp_path / "part.sqlite") as part:
+        for result in full.results().values():
+            method, run = result.task["method"], result.task["run"]
+            if (method, run) not in {("PLCL", 0), ("PLKNN", 2)}:
+                part.save(result, {})
+        measured, whole = Measured(small_spec, part), Measured(small_spec, full)
+    first, *_, last = measured.lines
+    case = measured.cases[0]
+    a, b = measured.paired(first, last, case, "accuracy")
+    assert a.tolist() == whole.values(whole.lines[0], case, "accuracy")[[1, 3]].tolist()
+    assert b.tolist() == whole.values(whole.lines[-1], case, "accuracy")[[1, 3]].tolist()
+    assert len(measured.values(first, case, "accuracy")) == 3
+
+
+def test_searches_are_never_mixed(small_spec, small_store, tmp_path):
+    """Results of two searches are two lines, not one line of mixed runs."""
+    with Store(small_store) as store:
+        found = [r for r in store.results().values() if r.task["select"] == "label-free"]
+    with Store(tmp_path / "r.sqlite") as store:
+        for result in found:
+            task = small_spec.task(
+                small_spec.methods[0],
+                result.task["data"],
+                next(s for s in small_spec.settings if s.options == result.task["candidates"]),
+                result.task["run"],
+                "label-free",
+                {"kind": "halving", "points": 5, "scoring": "approximated"},
+            )
+            store.save(result, {})
+            store.save(Result(task.key, task.definition, "done", result.scores), {})
+        measured = Measured(small_spec, store)
+    assert [line.label for line in measured.lines[1:3]] == [
+        "PL-CL (label-free, halving 5, approximated)",
+        "PL-CL (label-free, random 2, covering)",
+    ]
+    assert len(measured.values(measured.lines[1], measured.cases[0], "accuracy")) == 4
+
+
+def test_failures_are_told_apart(small_spec, tmp_path):
+    task = next(small_spec.tasks())
+    with Store(tmp_path / "r.sqlite") as store:
+        store.save(Result(task.key, task.definition, "failed", error="no"), {})
+        measured = Measured(small_spec, store)
+    assert [result.error for result in measured.failures] == ["no"]
+    assert measured.results(measured.lines[0], measured.cases[0]) == []
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_only_the_runs_of_the_experiment_count(small_spec, small_store, runs):
+    with Store(small_store) as store:
+        measured = Measured(replace(small_spec, runs=runs), store)
+    assert len(measured.values(measured.lines[0], measured.cases[0], "accuracy")) == runs

@@ -1,0 +1,140 @@
+"""The report: complete, self-contained, and shown by a real browser without complaint."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+from made_up import fill
+
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.report import render_report
+from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.store import Store
+
+VOID = {"meta", "link", "img", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Collects text and addresses, and complains about tags that do not match."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.words, self.addresses, self.ids = [], [], [], []
+        self.feed(page)
+        assert self.open == []
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attributes:
+            if name in ("src", "href"):
+                self.addresses.append(value)
+            if name == "id":
+                self.ids.append(value)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+
+@pytest.fixture
+def real_world(tmp_path):
+    spec = load_spec("real-world")
+    with Store(tmp_path / "r.sqlite") as store:
+        fill(store, spec, lambda label, task: 0.7, data=["lost"])
+        task = spec.task(spec.methods[0], "msrcv2", None, 0)
+        store.save(Result(task.key, task.definition, "failed", error="<b>Boom</b>"), {"host": "h"})
+        store.save(Result("x", task.definition, "done"), ENVIRONMENT)
+        yield Measured(spec, store), store
+
+
+ENVIRONMENT = {
+    "host": "some-host",
+    "machine": "Linux x",
+    "python": "3.11",
+    "versions": {"numpy": "2.4"},
+    "commit": "abc+",
+}
+
+
+@pytest.fixture
+def page(real_world):
+    measured, store = real_world
+    for content, _ in store.environments():
+        if content != ENVIRONMENT:
+            store._connection.execute(
+                "UPDATE results SET environment = (SELECT id FROM environments WHERE content LIKE "
+                "'%some-host%')"
+            )
+    return render_report([measured], store)
+
+
+def test_measured_stands_beside_published(page):
+    text = Page(page).text
+    assert "0.700 ± 0.000" in text
+    assert "0.709 ± 0.022 −0.4 σ" in text.replace("\xa0", "").replace("  ", " ")
+    assert re.search(r"\d+ within one published std", text)
+
+
+def test_what_is_missing_and_what_failed_is_said(page):
+    text = Page(page).text
+    assert "Not measured here" in text
+    assert "yahoo-news" in text
+    assert "1 tasks failed" in text
+    assert "<b>Boom</b>" in text  # as text: errors are not markup
+    assert "<b>Boom</b>" not in page
+
+
+def test_settings_and_origin_are_there(page):
+    text = Page(page).text
+    assert "z-score over the whole set before the split" in text
+    assert "alpha=0.5, beta=0.5, complementary=True, gamma=1.0" in text
+    assert "some-host" in text
+    assert "commit abc+" in text
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    found = Page(page)
+    assert all(a.startswith(("data:", "#")) for a in found.addresses)
+    assert {a[1:] for a in found.addresses if a.startswith("#")} <= set(found.ids)
+    assert "<script" not in page
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_a_real_run_with_figures(small, small_store):
+    with Store(small_store) as store:
+        found = Page(render_report([small], store))
+    assert sum(a.startswith("data:image/svg+xml") for a in found.addresses) == 2
+    assert "PL-CL (oracle, random 2 †)" in found.text
+    assert "chosen by the test labels" in found.text
+    assert "published std" not in found.text  # it has no published numbers
+
+
+def test_a_browser_shows_it_without_errors(small, small_store, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("needs chromium")
+    with Store(small_store) as store:
+        (tmp_path / "report.html").write_text(render_report([small], store), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+    options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    options += [f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+    options += [f"--screenshot={tmp_path / 'page.png'}", "--window-size=1200,900"]
+    ran = subprocess.run(
+        [browser, *options, (tmp_path / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0
+    assert "CONSOLE" not in ran.stderr
+    assert "ERR_" not in ran.stderr
+    assert (tmp_path / "page.png").stat().st_size > 20_000

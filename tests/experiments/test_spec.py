@@ -1,0 +1,184 @@
+import csv
+from importlib.resources import files
+
+import pytest
+
+from ambilearn.datasets.registry import registry
+from ambilearn.experiments.spec import (
+    PAPER,
+    SpecError,
+    known_methods,
+    load_spec,
+    parse_spec,
+    spec_names,
+)
+from ambilearn.experiments.task import estimator_class
+
+MINIMAL = """
+title = "Minimal"
+data = ["lost"]
+methods = ["PL-CL"]
+"""
+
+
+def test_all_experiments_of_the_paper_are_there():
+    assert spec_names() == sorted([*PAPER, "demo"])
+
+
+@pytest.mark.parametrize("name", [*PAPER, "demo"])
+def test_each_file_is_whole(name):
+    spec = load_spec(name)
+    assert spec.name == name
+    assert spec.runs == 10
+    assert spec.protocol == {"scaling": "all", "test_share": 0.5}
+    assert set(spec.data) <= set(registry())
+    tasks = list(spec.tasks())
+    assert len(tasks) == 10 * len(spec.data) * len(spec.settings or [0]) * len(spec.methods)
+    assert len({task.key for task in tasks}) >= len(tasks) - 50  # sweeps pass through the default
+    assert {"kind", "name", "title"} <= set.intersection(*(set(show) for show in spec.shows))
+
+
+def test_names_of_tables_and_figures_are_unique():
+    names = [show["name"] for name in spec_names() for show in load_spec(name).shows]
+    assert len(names) == len(set(names))
+
+
+def test_the_controlled_study_is_the_paper_s():
+    spec = load_spec("controlled")
+    assert len(list(spec.tasks())) == 4 * 28 * 10 * 7
+    groups = {}
+    for setting in spec.settings:
+        groups.setdefault(setting.group, []).append(dict(setting.options))
+    steps = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert groups["I"] == [{"p": 1.0, "r": 1, "epsilon": value} for value in steps]
+    for r, group in enumerate(["II", "III", "IV"], start=1):
+        assert groups[group] == [{"p": value, "r": r} for value in steps]
+
+
+def test_the_ablation_switches_parts_off():
+    methods = {m.label: m.params for m in load_spec("ablation").methods}
+    assert methods == {
+        "PL-CL": {},
+        "without graph": {"graph": False},
+        "without complementary classifier": {"complementary": False},
+        "kernel only": {"complementary": False, "graph": False},
+        "linear only": {"kernel": "linear", "complementary": False, "graph": False},
+    }
+
+
+def test_experiments_share_tasks():
+    real, ablation, sensitivity = (
+        {task.key for task in load_spec(name).tasks()}
+        for name in ("real-world", "ablation", "sensitivity")
+    )
+    assert {task.key for task in load_spec("transductive").tasks()} == real
+    assert len(real & ablation) == 60  # PL-CL as it is
+    assert len(real & sensitivity) == 10  # on Lost, with the default
+
+
+def test_a_sweep_varies_one_parameter_at_a_time():
+    spec = load_spec("sensitivity")
+    swept = [m for m in spec.methods if m.sweep]
+    assert len(swept) == 4 * 9 + 7
+    assert all(m.params == {m.sweep[0]: m.sweep[1]} for m in swept)
+    assert {m.sweep[0] for m in swept} == {"alpha", "beta", "gamma", "mu", "reg"}
+
+
+def test_the_grid_of_the_paper():
+    grid = known_methods()["PL-CL"].grid
+    values = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
+    assert grid == dict.fromkeys(["alpha", "beta", "gamma", "mu"], values)
+    assert [m.label for m in known_methods().values() if m.grid] == ["PL-CL", "SURE"]
+
+
+def test_grids_name_real_parameters():
+    for method in known_methods().values():
+        assert set(method.grid) <= set(estimator_class(method.estimator)().get_params())
+
+
+def test_adding_a_method_changes_no_other_task():
+    more = parse_spec("more", MINIMAL.replace('["PL-CL"]', '["PL-KNN", "PL-CL"]'))
+    alone = {task.key for task in parse_spec("alone", MINIMAL).tasks()}
+    assert alone < {task.key for task in more.tasks()}
+
+
+def test_methods_of_a_split_follow_each_other():
+    tasks = list(load_spec("controlled").tasks())
+    splits = [(t.run, t.data, str(t.candidates)) for t in tasks]
+    assert splits == [split for split in dict.fromkeys(splits) for _ in range(7)]
+
+
+def test_selection_touches_only_methods_with_a_grid():
+    spec = parse_spec("two", MINIMAL.replace('["PL-CL"]', '["PL-CL", "PL-KNN"]'))
+    search = {"kind": "random", "points": 5}
+    plcl, plknn, *_ = spec.tasks("label-free", search)
+    assert plcl.select == "label-free"
+    assert plcl.search == search | {"grid": known_methods()["PL-CL"].grid}
+    assert (plknn.select, plknn.search) == ("fixed", {})
+    with pytest.raises(SpecError, match="select must be one of"):
+        next(spec.tasks("guess"))
+
+
+def test_fixed_parameters_are_not_searched():
+    text = MINIMAL.replace(
+        '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alpha = 1.0 } }]'
+    )
+    (method,) = parse_spec("a", text).methods
+    assert sorted(method.grid) == ["beta", "gamma", "mu"]
+
+
+def test_the_quick_version_is_smaller():
+    spec = load_spec("demo")
+    quick = spec.quickened()
+    assert quick.runs < spec.runs
+    assert quick.protocol["rows"] == 500
+    assert not {t.key for t in quick.tasks()} & {t.key for t in spec.tasks() if t.data == "digits"}
+    plain = parse_spec("plain", MINIMAL).quickened()
+    assert (plain.runs, plain.protocol) == (2, {})
+
+
+def test_a_file_of_one_s_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(MINIMAL)
+    assert load_spec(str(path)).name == "mine"
+    with pytest.raises(SpecError, match="no experiment file"):
+        load_spec(str(tmp_path / "other.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "mine: Invalid value"),
+        (MINIMAL.replace("title", "titel"), "'title' is missing"),
+        (MINIMAL + "extra = 1", "'extra' has no meaning"),
+        (MINIMAL.replace("PL-CL", "PL-XX"), "no method 'PL-XX'"),
+        (MINIMAL + "[protocol]\nscalling = 'all'", "unexpected keyword argument 'scalling'"),
+        (
+            MINIMAL.replace(
+                '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alfa = 1 } }]'
+            ),
+            "PLCL has no parameter 'alfa'",
+        ),
+    ],
+)
+def test_mistakes_are_named(text, message):
+    with pytest.raises(SpecError, match=message):
+        parse_spec("mine", text)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(SpecError, match="Known are: ablation, controlled"):
+        load_spec("nope")
+
+
+def test_every_published_line_and_column_has_its_place():
+    """What the paper prints is shown: no cell of a transcribed table is lost."""
+    for name in PAPER:
+        spec = load_spec(name)
+        for show in spec.shows:
+            if show["kind"] != "table":
+                continue
+            text = files("ambilearn.experiments").joinpath("published", show["published"] + ".csv")
+            rows = list(csv.DictReader(text.read_text("utf-8").splitlines()))
+            assert {row["method"] for row in rows} == {m.label for m in spec.methods}
+            assert {row["data"] for row in rows} == {c["data"] for c in show["columns"]}

@@ -1,0 +1,174 @@
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Task
+
+HERE = {"host": "a", "versions": {"numpy": "2"}}
+TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5})
+
+
+def done(task=TASK, accuracy=0.9, seconds=2.0):
+    return Result(
+        task.key, task.definition, "done", {"accuracy": accuracy}, {"n_iter": 3}, "", seconds
+    )
+
+
+def failed(task=TASK):
+    return Result(task.key, task.definition, "failed", error="Traceback: nope", seconds=1.0)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "deep" / "results.sqlite") as store:
+        yield store
+
+
+def test_round_trip(store):
+    store.save(done(), HERE)
+    assert store.results() == {TASK.key: done()}
+    assert store.is_done(TASK.key)
+
+
+def test_results_outlive_the_process_that_wrote_them(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with Store(path) as store:
+        store.save(done(), HERE)
+    with Store(path) as store:
+        assert store.results() == {TASK.key: done()}
+
+
+def test_a_choice_of_keys(store):
+    other = TASK.to(run=1)
+    store.save(done(), HERE)
+    store.save(done(other), HERE)
+    assert set(store.results([other.key, "unknown"])) == {other.key}
+    assert set(store.results()) == {TASK.key, other.key}
+    assert store.results([]) == {}
+
+
+def test_a_failure_is_kept_with_its_error_and_is_not_done(store):
+    store.save(failed(), HERE)
+    assert store.results()[TASK.key].error == "Traceback: nope"
+    assert not store.is_done(TASK.key)
+
+
+def test_success_replaces_failure_and_never_the_other_way(store):
+    store.save(failed(), HERE)
+    store.save(done(), HERE)
+    store.save(failed(), HERE)
+    assert store.results() == {TASK.key: done()}
+
+
+def test_a_later_success_replaces_an_earlier_one(store):
+    store.save(done(accuracy=0.5), HERE)
+    store.save(done(accuracy=0.75), HERE)
+    assert store.results()[TASK.key].scores == {"accuracy": 0.75}
+
+
+def test_numbers_keep_every_bit(store):
+    value = 0.1 + 0.2
+    store.save(done(accuracy=value), HERE)
+    assert store.results()[TASK.key].scores["accuracy"].hex() == value.hex()
+
+
+def test_environments_with_their_counts(store):
+    there = HERE | {"host": "b"}
+    store.save(done(), HERE)
+    store.save(done(TASK.to(run=1)), there)
+    store.save(done(TASK.to(run=2)), there)
+    assert sorted(store.environments(), key=lambda e: e[1]) == [(HERE, 1), (there, 2)]
+
+
+def test_time_of_a_result_is_recorded(store):
+    store.save(done(), HERE)
+    ((finished,),) = sqlite3.connect(store.path).execute("SELECT finished FROM results").fetchall()
+    assert finished.startswith("20")
+    assert finished.endswith("Z")
+
+
+def test_mean_seconds_count_only_what_is_done(store):
+    store.save(done(seconds=1.0), HERE)
+    store.save(done(TASK.to(run=1), seconds=3.0), HERE)
+    store.save(failed(TASK.to(run=2)), HERE)
+    assert store.mean_seconds() == {("iris", "PLCL", "fixed"): (2.0, 2)}
+
+
+def test_it_is_a_write_ahead_log(store):
+    mode = sqlite3.connect(store.path).execute("PRAGMA journal_mode").fetchone()
+    assert mode == ("wal",)
+
+
+def test_a_missing_store_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no result store .*nope\.sqlite"):
+        Store(tmp_path / "nope.sqlite", create=False)
+    assert not (tmp_path / "nope.sqlite").exists()
+
+
+def test_a_broken_save_leaves_no_trace_and_no_lock(store):
+    broken = Result("k", TASK.definition, "neither", {}, {}, "", 1.0)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.save(broken, {"host": "only here"})
+    assert store.results() == {}
+    assert store.environments() == []
+    with Store(store.path) as other:
+        other.save(done(), HERE)
+    assert store.is_done(TASK.key)
+
+
+def test_a_reader_in_another_thread_during_saves(store):
+    """As joblib does: it asks for the next task in a thread of its own."""
+    errors = []
+
+    def ask():
+        try:
+            for _ in range(200):
+                store.is_done(TASK.key)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    for run in range(50):
+        store.save(done(TASK.to(run=run)), HERE)
+    thread.join()
+    assert errors == []
+    assert len(store.results()) == 50
+
+
+WRITER = """
+import sys
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.store import Store
+task = {"data": "iris", "method": "PLCL", "select": "fixed"}
+name, n = sys.argv[2], int(sys.argv[3])
+with Store(sys.argv[1]) as store:
+    for run in range(n):
+        for key in (f"{name}-{run}", f"both-{run}"):
+            result = Result(key, task | {"run": run}, "done", {"accuracy": run / 7}, {}, "", 1.0)
+            store.save(result, {"host": name})
+"""
+
+
+def test_processes_that_create_and_write_one_store_at_once(tmp_path):
+    path, n = tmp_path / "shared.sqlite", 60
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), name, str(n)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b", "c")
+    ]
+    assert [(w.communicate()[1], w.returncode) for w in writers] == [("", 0)] * 3
+    with Store(path) as store:
+        results = store.results()
+        assert len(results) == 4 * n
+        assert all(r.scores["accuracy"] == r.task["run"] / 7 for r in results.values())
+        check = store._connection.execute("PRAGMA integrity_check").fetchone()
+    assert check == ("ok",)

@@ -1,0 +1,166 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_up import fill
+
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.published import published_cells
+from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.stats import compare, holm
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.tables import UNMEASURED, build_tables, plus_minus, ranking_of
+
+NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Function: results of an experiment with made-up accuracies."""
+    stores = []
+
+    def make(name, accuracy, runs=10, **options):
+        spec = replace(load_spec(name), runs=runs)
+        stores.append(Store(tmp_path / f"{len(stores)}.sqlite"))
+        fill(stores[-1], spec, accuracy, **options)
+        return Measured(spec, stores[-1])
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def test_numbers_of_a_real_run(small):
+    table = build_tables(small)[0]
+    assert table.header == ["method", *(case.label for case in small.cases)]
+    assert [row[0] for row in table.rows] == [line.label for line in small.lines]
+    values = small.values(small.lines[3], small.cases[2], "accuracy")
+    record = next(r for r in table.records if (r["line"], r["column"]) == ("SURE", "wine p = 0.4"))
+    assert record["mean"] == values.mean()
+    assert record["std"] == values.std(ddof=1)
+    assert record["runs"] == 4
+    assert table.rows[3][3].startswith(f"{values.mean():.3f} ± {values.std(ddof=1):.3f}")
+    reference = small.values(small.lines[0], small.cases[2], "accuracy")
+    assert record["p"] == compare(reference, values).p
+    tested = [r["p"] for r in table.records]
+    assert record["p_holm"] == holm(tested)[table.records.index(record)]
+
+
+def test_one_setting_is_enough_where_the_file_says_so(small):
+    table = build_tables(small)[1]
+    assert table.header == ["method", "iris", "wine"]
+    values = small.values(small.lines[0], small.cases[3], "transductive.confidences")
+    assert table.rows[0][2] == plus_minus(values.mean(), values.std(ddof=1))
+
+
+def test_an_oracle_is_marked_and_explained_everywhere(small):
+    for table in build_tables(small)[:3]:
+        (marked,) = [row for row in table.rows if "oracle" in row[0]]
+        assert "†" in marked[0]
+        assert any("chosen by the test labels" in note for note in table.notes)
+    assert all("oracle" not in row[0] for row in build_tables(small)[3].rows)
+
+
+def test_marks_say_who_is_better(measured):
+    def accuracy(label, task):
+        base = {"PL-CL": 0.6, "SURE": 0.5, "IPAL": 0.7}.get(label, 0.6)
+        return base + NOISE[task.run * 7 + len(label)]
+
+    table = build_tables(measured("real-world", accuracy, data=["lost", "fg-net"]))[0]
+    marks = {(r["method"], r["column"]): r["mark"] for r in table.records}
+    assert marks["SURE", "Lost"] == "●"
+    assert marks["IPAL", "Lost"] == "○"
+    assert marks["PL-CL", "Lost"] == marks["LALO", "Lost"] == ""
+    assert marks["SURE", "FG-NET (MAE3)"] == "●"
+
+
+def test_brackets_where_holm_disagrees(measured):
+    """In 6 × 3 tests a single small p-value is no longer significant."""
+    small_edge = np.array([0.02, 0.01, 0.0, 0.02, 0.03, -0.01, 0.01, 0.02, -0.01, 0.02])
+
+    def accuracy(label, task):
+        edge = small_edge[task.run] if (label, task.data) == ("SURE", "lost") else 0.0
+        return 0.5 + 0.03 * task.run - edge + (NOISE[task.run] if label == "LALO" else 0) / 10
+
+    table = build_tables(measured("real-world", accuracy, data=["lost", "fg-net"]))[0]
+    record = next(r for r in table.records if (r["method"], r["column"]) == ("SURE", "Lost"))
+    assert record["p"] < 0.05 < record["p_holm"]
+    row = next(row for row in table.rows if row[0] == "SURE")
+    assert row[table.header.index("Lost")].endswith("(●)")
+
+
+def test_published_numbers_stand_beside(measured):
+    table = build_tables(measured("real-world", lambda label, task: 0.7, data=["lost"]))[0]
+    record = next(r for r in table.records if (r["method"], r["column"]) == ("PL-CL", "Lost"))
+    printed = published_cells("real-world")["PL-CL", "lost", "accuracy"]
+    assert (record["published_mean"], record["published_std"]) == (printed.mean, printed.std)
+    assert record["deviation"] == pytest.approx((0.7 - 0.709) / 0.022)
+
+
+def test_what_is_not_measured_says_so(measured):
+    table = build_tables(measured("real-world", lambda label, task: 0.7, data=["lost"]))[0]
+    for row in table.rows:
+        assert row[table.header.index("Yahoo!News")] == UNMEASURED
+        assert row[table.header.index("Lost")] != UNMEASURED
+
+
+def test_both_parts_of_the_ablation_have_their_published_numbers(measured):
+    tables = build_tables(measured("ablation", lambda label, task: 0.5, data=["lost"]))
+    assert [len(table.rows) for table in tables] == [5, 5]
+    for table, first in zip(tables, (0.709, 0.832), strict=True):
+        record = next(r for r in table.records if (r["method"], r["column"]) == ("PL-CL", "Lost"))
+        assert record["published_mean"] == first
+
+
+def test_wins_ties_and_losses_are_counted_by_group(measured):
+    def accuracy(label, task):
+        options = task.candidates
+        edge = 0.0
+        if label == "SURE":
+            edge = {1: 0.1, 2: -0.1}.get(options["r"], 0.0) if "epsilon" not in options else 0.0
+        if label == "IPAL" and task.data == "steel":
+            edge = 0.2
+        return 0.8 - edge + NOISE[task.run + 10 * len(label)] / 10
+
+    table = build_tables(measured("controlled", accuracy, runs=3))[0]
+    rows = {row[0]: [cell.partition(" ")[0] for cell in row[1:]] for row in table.rows}
+    sure = [list(map(int, cell.split("/"))) for cell in rows["SURE"]]
+    assert sum(sure[0]) == sum(sure[3]) == 28
+    assert sure[1] == [28, 0, 0]
+    assert sure[2] == [0, 0, 28]
+    assert sure[4] == np.sum(sure[:4], axis=0).tolist()
+    assert all(int(cell.split("/")[0]) >= 7 for cell in rows["IPAL"][:4])
+    assert "[26/2/0]" in table.rows[0][2]
+    assert "PL-CL" not in rows
+
+
+def test_counts_without_results_say_so(measured):
+    table = build_tables(measured("controlled", lambda label, task: None))[0]
+    assert table.rows[0][1].startswith(UNMEASURED)
+
+
+def test_ranks(measured):
+    order = ["SURE", "PL-CL", "LALO", "PL-AGGD", "IPAL", "PLDA", "PL-KNN"]
+    found = measured("controlled", lambda label, task: 0.9 - 0.1 * order.index(label), runs=1)
+    table = build_tables(found)[1]
+    assert [row[0] for row in table.rows] == order
+    assert [row[1] for row in table.rows] == [f"{i:.2f}" for i in range(1, 8)]
+    assert "Over 112 cases" in table.notes[0]
+    assert "critical difference 0.85" in table.notes[0]  # 2.949 sqrt(7·8 / (6·112))
+    assert [r["significantly_behind_best"] for r in table.records] == [False] + [True] * 6
+
+
+def test_ranks_of_few_cases_are_qualified(measured):
+    table = build_tables(measured("real-world", lambda label, task: 0.5, data=["lost"]))[1]
+    assert "so few cases" in table.notes[0]
+
+
+def test_nothing_to_rank(measured):
+    found = measured("real-world", lambda label, task: None)
+    assert ranking_of(found, {"metric": "accuracy"}) is None
+    assert build_tables(found)[1].notes == [UNMEASURED]
+
+
+def test_a_single_run_has_no_deviation():
+    assert plus_minus(0.5, float("nan")) == "0.500"
+    assert plus_minus(0.5, 0.0126) == "0.500 ± 0.013"

@@ -1,0 +1,71 @@
+import pytest
+
+from ambilearn.experiments.task import Task, default_params, estimator_class
+
+
+@pytest.fixture
+def task():
+    return Task("iris", "PLCL", 0, candidates={"p": 0.5, "r": 1})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": "wine"},
+        {"method": "PLKNN"},
+        {"run": 1},
+        {"params": {"alpha": 2.0}},
+        {"candidates": {"p": 0.6, "r": 1}},
+        {"candidates": None},
+        {"scaling": "train"},
+        {"test_share": 0.3},
+        {"rows": 50},
+        {"select": "oracle"},
+        {"search": {"kind": "grid"}},
+    ],
+)
+def test_everything_that_defines_a_task_is_in_its_key(task, change):
+    assert task.to(**change).key != task.key
+
+
+def test_equal_tasks_have_equal_keys(task):
+    assert task.to().key == task.key
+    assert task.to(candidates={"r": 1, "p": 0.5}).key == task.key
+
+
+def test_a_default_that_is_written_out_is_the_same_task(task):
+    assert task.to(params={"alpha": 0.5}).key == task.key
+
+
+def test_the_definition_names_all_parameters_so_that_new_defaults_are_new_tasks(task, monkeypatch):
+    params = task.definition["params"]
+    assert params["alpha"] == 0.5
+    assert params["max_iter"] == 100
+    assert "verbose" not in params
+    old = task.key
+    default_params.cache_clear()
+    cls = estimator_class("PLCL")
+    monkeypatch.setattr(cls.__init__, "__defaults__", (0.25, *cls.__init__.__defaults__[1:]))
+    assert task.to().key != old
+    monkeypatch.undo()
+    default_params.cache_clear()
+    assert task.to().key == old
+
+
+def test_the_estimator_has_the_parameters(task):
+    model = task.to(params={"alpha": 3.0}).estimator()
+    assert type(model).__name__ == "PLCL"
+    assert model.alpha == 3.0
+
+
+def test_unknown_methods_and_parameters_are_refused(task):
+    with pytest.raises(ValueError, match="no method 'NOPE'"):
+        _ = task.to(method="NOPE").key
+    with pytest.raises(ValueError, match="PLCL has no parameter 'alfa'"):
+        _ = task.to(params={"alfa": 1}).key
+
+
+@pytest.mark.parametrize("name", ["PLCL", "SURE", "PLAGGD", "LALO", "IPAL", "PLDA", "PLKNN"])
+def test_every_method_of_the_comparison_has_a_plain_definition(name):
+    for value in default_params(name).values():
+        assert isinstance(value, (str, int, float, bool, type(None)))

@@ -1,0 +1,86 @@
+import pytest
+from made_up import fill
+
+from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.search import parse_search
+from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.verify import Check, checks, verification_table
+
+
+def check(mean, published=(0.709, 0.022)):
+    deviation = None if mean is None else (mean - published[0]) / published[1]
+    measured = None if mean is None else (mean, 0.01)
+    return Check("t", "PL-CL", "fixed", "Lost", published, measured, deviation)
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"),
+    [
+        (0.709, "within"),
+        (0.731, "within"),
+        (0.687, "within"),
+        (0.6866, "within"),  # is printed as 0.687
+        (0.686, "below"),
+        (0.732, "above"),
+        (None, "not measured"),
+    ],
+)
+def test_verdicts(mean, verdict):
+    assert check(mean).verdict == verdict
+
+
+@pytest.fixture
+def experiments(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        names = ("real-world", "transductive", "ablation", "controlled")
+        fill(store, load_spec("real-world"), lambda label, task: 0.7, data=["lost"])
+        yield [Measured(load_spec(name), store) for name in names]
+
+
+def test_every_published_cell_is_checked_once(experiments):
+    found = list(checks(experiments))
+    assert len(found) == 56 + 56 + 80
+    assert len({(c.table, c.method, c.column) for c in found}) == len(found)
+    measured = [c for c in found if c.measured]
+    assert {c.column for c in measured} == {"Lost"}
+    # Seven methods, twice; and the full PL-CL of the ablation, twice, which is the same task.
+    assert len(measured) == 7 + 7 + 2
+
+
+def test_the_table_shows_and_counts_them(experiments):
+    table = verification_table(checks(experiments))
+    first = next(row for row in table.rows if row[:3] == ["real-world", "PL-CL", "Lost"])
+    assert first == [
+        "real-world",
+        "PL-CL",
+        "Lost",
+        "0.709 ± 0.022",
+        "0.700 ± 0.000",
+        "-0.4",
+        "within",
+    ]
+    counts = dict.fromkeys(("within", "above", "below", "not measured"), 0)
+    for record in table.records:
+        counts[record["verdict"]] += 1
+    for verdict, count in counts.items():
+        assert f"{count} {verdict}" in table.notes[0]
+    assert counts["not measured"] == 192 - 16
+
+
+def test_every_way_of_choosing_parameters_is_checked(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        spec = load_spec("real-world")
+        fill(store, spec, lambda label, task: 0.6, data=["lost"])
+        search = parse_search("halving:4")
+        for select in ("label-free", "oracle"):
+            fill(store, spec, lambda label, task: 0.7, data=["lost"], select=select, search=search)
+        found = [c for c in checks([Measured(spec, store)]) if c.measured]
+    assert {c.method for c in found if c.method.startswith("PL-CL")} == {
+        "PL-CL",
+        "PL-CL (label-free, halving 4, covering)",
+        "PL-CL (oracle, halving 4 †)",
+    }
+    verdicts = {c.method: c.verdict for c in found}
+    assert verdicts["PL-CL"] == "below"
+    assert verdicts["PL-CL (oracle, halving 4 †)"] == "within"
