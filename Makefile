@@ -26,7 +26,7 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 	@echo && echo "All seven methods on iris, wine and digits:"
-	$(BIN)/ambilearn reproduce demo --quick --jobs -1 --store out/demo.sqlite
+	$(BIN)/ambilearn reproduce demo --quick --store out/demo.sqlite
 	$(BIN)/ambilearn tables demo --quick --store out/demo.sqlite --output out/tables
 	$(BIN)/ambilearn report demo --quick --store out/demo.sqlite --output out/report.html
 	@echo "Open the last file in a browser for the report."
