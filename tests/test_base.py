@@ -90,3 +90,17 @@ def test_errors_before_and_in_fit(fitted):
         CandidateCounts().fit(X[:1], SETS[:1])
     with pytest.raises(ValueError, match="expecting 2 features"):
         fitted.predict(X[:, :1])
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e-160])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_features_out_of_range_are_refused(fitted, scale, form):
+    with pytest.raises(ValueError, match="Scale the features"):
+        CandidateCounts().fit(form(X * scale), SETS)
+    with pytest.raises(ValueError, match="Scale the features"):
+        fitted.predict(form(X * scale))
+
+
+def test_zero_features_are_in_range():
+    CandidateCounts().fit(np.zeros_like(X), SETS)
+    CandidateCounts().fit(sparse.csr_array(np.zeros_like(X)), SETS)

@@ -91,6 +91,28 @@ def test_a_column_of_labels_warns_and_is_read_as_labels():
         assert as_candidates(np.array([[4], [2]])).to_sets() == [{4}, {2}]
     with pytest.warns(DataConversionWarning):
         assert as_candidates(pd.DataFrame({"who": ["x", "y"]})).to_sets() == [{"x"}, {"y"}]
+    with pytest.warns(DataConversionWarning):
+        assert as_candidates(pd.DataFrame({"who": [1, 0]})).to_sets() == [{1}, {0}]
+
+
+def test_a_column_of_label_collections():
+    sets = [{"x", "y"}, {"y"}]
+    assert as_candidates(pd.DataFrame({"who": sets})).to_sets() == sets
+
+
+@pytest.mark.parametrize(
+    "y", [[[1, 0, 1], [0, 1, 0]], [(1, 0), (0, 1)], [[True, False], [True, True]]]
+)
+def test_a_mask_written_as_lists_is_refused(y):
+    with pytest.raises(ValueError, match="looks like a mask"):
+        as_candidates(y)
+    assert as_candidates(np.asarray(y)).n_rows == 2
+
+
+def test_lists_of_zero_and_one_that_are_no_mask():
+    assert as_candidates([[0], [1]]).to_sets() == [{0}, {1}]
+    assert as_candidates([[0, 1], [1]]).to_sets() == [{0, 1}, {1}]
+    assert as_candidates([{0, 1}, {0, 1}]).to_sets() == [{0, 1}, {0, 1}]
 
 
 @pytest.mark.parametrize(

@@ -222,3 +222,35 @@ def test_a_terminal_shows_a_progress_bar(source, tmp_path, monkeypatch):
     assert status == 0
     assert "━" in screen  # the bar
     assert re.search(r"936\.1/936\.1 kB", screen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "demo", "--quick", "--data", "iris,nosuch"], "no data set 'nosuch'"),
+        (
+            ["reproduce", "demo", "--quick", "--store", "broken.sqlite"],
+            "cannot be used as a result",
+        ),
+        (["tables", "demo", "--quick", "--store", "broken.sqlite"], "cannot be used as a result"),
+        (["reproduce", "demo", "--quick", "--store", "broken.sqlite/x.sqlite"], "broken.sqlite"),
+        (["reproduce", "real-world"], "None of the data sets is on this machine"),
+    ],
+)
+def test_what_the_user_can_mend_ends_in_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.sqlite").write_text("this is no database, but long enough for one" * 10)
+    status, _, errors = run(*arguments)  # run raises what would be a traceback
+    assert status != 0
+    assert message in errors.replace("\n", " ")
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ambilearn.experiments.reproduce.reproduce", stop)
+    status, _, errors = run("reproduce", "demo", "--quick")
+    assert status == 1
+    assert "the same command goes on from there" in errors

@@ -4,7 +4,13 @@ from literal import knn, unit_rows
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from ambilearn.graphs import LocalGeometry, difference_grams, nearest_neighbours, weights_to_csr
+from ambilearn.graphs import (
+    LocalGeometry,
+    difference_grams,
+    nearest_neighbours,
+    weights_to_csr,
+)
+from ambilearn.graphs import unit_rows as our_unit_rows
 
 
 @pytest.fixture
@@ -100,3 +106,12 @@ def test_weights_to_csr():
 def test_weights_to_csr_is_square_when_the_last_rows_are_nobodys_neighbour():
     graph = weights_to_csr(np.array([[1], [0], [0]]), np.ones((3, 1)))
     assert graph.shape == (3, 3)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-20, 1.0, 1e60])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_of_any_length_become_unit_rows(X, scale, form):
+    X[3] = 0
+    unit = our_unit_rows(form(X * scale))
+    unit = unit.toarray() if sparse.issparse(unit) else unit
+    np.testing.assert_allclose(unit, unit_rows(X), atol=1e-14)

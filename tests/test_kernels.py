@@ -82,3 +82,21 @@ def test_callable_and_precomputed(rows):
 def test_a_kernel_function_that_misbehaves(rows, kernel, message):
     with pytest.raises(ValueError, match=message):
         train_kernel(rows[0], kernel)
+
+
+def test_far_from_the_origin_distances_do_not_cancel(rows):
+    """A column like a Unix time: without centring, the matrix is not even positive definite."""
+    X, Z = rows
+    K, sigma = train_kernel(X, "rbf")
+    K_far, sigma_far = train_kernel(X + 1e8, "rbf")
+    assert sigma_far == pytest.approx(sigma, rel=1e-6)
+    np.testing.assert_allclose(K_far, K, atol=1e-6)
+    np.testing.assert_allclose(
+        cross_kernel(Z + 1e8, X + 1e8, "rbf", sigma), cross_kernel(Z, X, "rbf", sigma), atol=1e-6
+    )
+
+
+def test_a_matrix_that_does_not_fit_into_memory_says_what_to_use_instead():
+    X = np.zeros((40_000_000, 1))
+    with pytest.raises(MemoryError, match=r"needs \d+ GB.*PLKNN"):
+        train_kernel(X, "rbf")

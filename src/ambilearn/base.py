@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
@@ -16,6 +17,27 @@ from sklearn.utils.validation import (
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
+
+# Squares of larger numbers, and products of a few of them, leave the range of floating point.
+_LARGEST = 1e75
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse features whose squares overflow or vanish, which would give NaN or nonsense.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Finite features.
+    """
+    values = X.data if issparse(X) else X
+    largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise ValueError(
+            f"The largest entry of X is {largest:.0e}: the squares of such numbers leave the range "
+            "of floating point. Scale the features, for instance by "
+            "sklearn.preprocessing.StandardScaler."
+        )
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -69,9 +91,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validate_rows(self, X: ArrayLike, **options: Any) -> Any:
         sparse = get_tags(self).input_tags.sparse
-        return validate_data(
+        X = validate_data(
             self, X, accept_sparse="csr" if sparse else False, dtype=np.float64, **options
         )
+        check_magnitude(X)
+        return X
 
     def _checked_scores(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -184,7 +184,7 @@ def as_candidates(
 
 def _from_frame(frame: Any, classes: ArrayLike | None) -> CandidateSets:
     values = frame.to_numpy()
-    if values.shape[1] == 1 and not _is_binary(values):  # a table with one column of labels
+    if values.shape[1] == 1:  # a table with one column of labels, or of label collections
         return _from_sequence(values, classes)
     columns = _label_array(list(frame.columns))
     if classes is None:
@@ -208,8 +208,11 @@ def _from_sequence(y: Any, classes: ArrayLike | None) -> CandidateSets:
         y = np.asarray(y)
     if not isinstance(y, np.ndarray):
         if any(_is_collection(row) for row in y):
+            _refuse_mask_as_lists(y)
             return _from_collections(list(y), classes)
         y = _label_array(list(y))
+    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and _is_collection(y[0, 0]):
+        y = y[:, 0]
     if y.ndim == 1 and y.dtype == object and any(_is_collection(row) for row in y):
         return _from_collections(list(y), classes)
     if y.ndim == 2 and y.shape[1] != 1:
@@ -217,6 +220,17 @@ def _from_sequence(y: Any, classes: ArrayLike | None) -> CandidateSets:
     if y.ndim > 2:
         raise ValueError(f"y must be {_ACCEPTED}; got an array of {y.ndim} dimensions.")
     return _from_labels(column_or_1d(y, warn=True), classes)
+
+
+def _refuse_mask_as_lists(rows: Sequence[Any]) -> None:
+    """A mask written as lists would be read as rows that all have the candidates {0, 1}."""
+    if not all(isinstance(row, (list, tuple)) and len(row) > 1 for row in rows):
+        return
+    if len({len(row) for row in rows}) == 1 and _is_binary(np.array(rows, dtype=object)):
+        raise ValueError(
+            "y is a list of equally long lists of 0 and 1, which looks like a mask: pass it as an "
+            "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
+        )
 
 
 def _from_labels(y: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:

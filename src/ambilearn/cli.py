@@ -1,5 +1,6 @@
 """The command line: thin commands, all work is done in the library."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,22 @@ from ambilearn.datasets.errors import DatasetError
 from ambilearn.experiments.commands import COMMANDS
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _OneLineErrors(click.Group):
+    """A group whose commands end in one line, not a traceback, where the user can help it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (DatasetError, OSError) as error:
+            if getattr(error, "errno", None) == errno.EPIPE:  # the reader has gone: click's to end
+                raise
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(
+    cls=_OneLineErrors,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="ambilearn")
 def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels, one is right.

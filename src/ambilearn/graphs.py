@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import paired_euclidean_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
 
 from ambilearn.user_warning import warn_user
 
 _SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
 _BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows scaled to unit length, however short; zero rows stay as they are."""
+    norms = np.sqrt(row_norms(X, squared=True))
+    norms[norms == 0] = 1.0
+    if sparse.issparse(X):
+        return (sparse.diags_array(1 / norms) @ X).tocsr()
+    return X / norms[:, None]
 
 
 def usable_neighbours(n_neighbors: int, n_rows: int) -> int:
@@ -147,7 +156,7 @@ class LocalGeometry:
             self.neighbours = nearest_neighbours(distances, n_neighbors, "precomputed")
             self.gram = _gram_from_products(self.neighbours, lambda a, b: cosine[a, b])
             return
-        unit = normalize(X)
+        unit = unit_rows(X)
         self.neighbours = nearest_neighbours(unit, n_neighbors)
         if sparse.issparse(unit):
             self.gram = _gram_from_products(

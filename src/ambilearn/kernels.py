@@ -92,7 +92,16 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     """Squared distances by one matrix product, finished block by block while in the cache."""
     if sparse.issparse(X) or sparse.issparse(Z):
         return euclidean_distances(X, Z, squared=True)
-    squared = np.empty((len(X), len(Z)))
+    # Around the mean, because the product below cancels badly far from the origin.
+    centre = Z.mean(axis=0)
+    X, Z = (X - centre, Z - centre) if X is not Z else 2 * (X - centre,)
+    try:
+        squared = np.empty((len(X), len(Z)))
+    except MemoryError as error:
+        raise MemoryError(
+            f"The kernel matrix of {len(X)} × {len(Z)} rows needs {8e-9 * len(X) * len(Z):.0f} GB. "
+            "Use fewer rows, or a method without one: PLKNN, IPAL, PLDA."
+        ) from error
     x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
     for block in _blocks(squared):
         distances = np.matmul(X[block], Z.T, out=squared[block])

@@ -148,3 +148,13 @@ def test_alpha_must_leave_a_share_to_the_start():
     X, Y, _ = ambiguous(n=20)
     with pytest.raises(ValueError, match="'alpha' parameter of IPAL"):
         IPAL(alpha=1.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-20, 1e20])
+def test_the_scale_of_the_features_does_not_matter(scale):
+    X, Y, _ = ambiguous(n=40)
+    np.testing.assert_allclose(
+        IPAL().fit(X * scale, Y).decision_function(X * scale),
+        IPAL().fit(X, Y).decision_function(X),
+        atol=1e-5,
+    )

@@ -4,6 +4,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
+from ambilearn import LALO, PLAGGD, PLCL, SURE
 from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
 
 
@@ -110,3 +111,17 @@ def test_bad_kernels(data, kernel, X, error, message):
 def test_bad_bandwidth(data, sigma):
     with pytest.raises(ValueError, match="'sigma' parameter"):
         Regression(sigma=sigma).fit(data[0], data[1])
+
+
+@pytest.mark.parametrize("method", [LALO, PLAGGD, PLCL, SURE])
+def test_every_kernel_method_checks_a_precomputed_kernel_before_anything_else(data, method):
+    with pytest.raises(ValueError, match="square kernel matrix"):
+        method(kernel="precomputed").fit(data[0], data[1])
+    with pytest.raises(ValueError, match="not symmetric"):
+        method(kernel="precomputed").fit(np.triu(np.ones((20, 20))), data[1])
+
+
+@pytest.mark.parametrize("method", [LALO, PLAGGD, PLCL, SURE])
+def test_features_far_from_the_origin(data, method):
+    X, y, _ = data
+    assert np.isfinite(method().fit(X + 1e8, y).decision_function(X + 1e8)).all()

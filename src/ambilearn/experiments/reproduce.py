@@ -7,7 +7,7 @@ from typing import Any
 
 from joblib import cpu_count
 
-from ambilearn.datasets import list_datasets
+from ambilearn.datasets import DataNotFoundError, list_datasets
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.progress import ProgressBar, TimeLeft, duration
 from ambilearn.experiments.run import missing_tasks, run_tasks
@@ -32,6 +32,8 @@ def reproduce(
     """
     if cluster in (None, "local"):
         tasks = _leave_out_missing_data(tasks, data_home, console)
+        if not tasks:
+            raise DataNotFoundError("None of the data sets is on this machine: nothing was done.")
     with Store(store_path) as store:
         _warn_of_other_code(store, again, console)
         missing = missing_tasks(tasks, store, again=again)

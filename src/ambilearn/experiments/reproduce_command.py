@@ -82,7 +82,7 @@ def reproduce(
         raise click.UsageError(str(error)) from error
     specs = chosen_specs(names, quick, runs, scaling)
     tasks = [task for spec in specs for task in spec.tasks(select, how)]
-    wanted = _split_names(sets), _estimators(methods)
+    wanted = _datasets(sets), _estimators(methods)
     tasks = [
         t
         for t in tasks
@@ -91,21 +91,36 @@ def reproduce(
     ]
     if not tasks:
         raise click.UsageError("Nothing is left to do with these --methods and --data.")
-    failed = run(
-        tasks,
-        store,
-        jobs=jobs or -1,
-        cluster=cluster,
-        data_home=data_home,
-        again=again,
-        console=console_of_user(),
-    )
+    try:
+        failed = run(
+            tasks,
+            store,
+            jobs=jobs or -1,
+            cluster=cluster,
+            data_home=data_home,
+            again=again,
+            console=console_of_user(),
+        )
+    except KeyboardInterrupt as stop:
+        raise click.ClickException(
+            f"Stopped. What was done is kept in {store}; the same command goes on from there."
+        ) from stop
     if failed:
         raise SystemExit(1)
 
 
 def _split_names(text: str | None) -> set[str] | None:
     return None if text is None else {name.strip() for name in text.split(",")}
+
+
+def _datasets(text: str | None) -> set[str] | None:
+    from ambilearn.datasets.registry import find_dataset
+
+    names = _split_names(text)
+    try:
+        return names and {find_dataset(name).name for name in names}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _estimators(text: str | None) -> set[str] | None:

@@ -40,6 +40,10 @@ WHERE excluded.status = 'done' OR results.status = 'failed'
 _WAIT = 60.0  # seconds to wait for another process that is writing
 
 
+class StoreError(OSError):
+    """A file is no result store, and cannot become one."""
+
+
 class Store:
     """Results of tasks by key.
 
@@ -64,11 +68,16 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # joblib asks for the next task in a thread of its own: the lock keeps it out of a save.
         self._lock = threading.RLock()
-        self._connection = sqlite3.connect(
-            self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
-        )
-        self._use_write_ahead_log()
-        self._connection.executescript(_SCHEMA)
+        try:
+            self._connection = sqlite3.connect(
+                self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            )
+            self._use_write_ahead_log()
+            self._connection.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self.path} cannot be used as a result store ({error}): give another --store."
+            ) from error
 
     def _use_write_ahead_log(self) -> None:
         # Switching a new file is the one statement for which SQLite does not wait for others.

@@ -137,7 +137,10 @@ def win_tie_loss_table(measured: Measured, show: dict[str, Any]) -> Table:
     titles = dict.fromkeys(f"{c.setting.group}: {c.setting.title}" for c in measured.cases)
     notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
     if published:
-        notes.append("In brackets as published; the published total of SURE is printed as 88/14/0.")
+        notes.append(
+            "In brackets as published; the published total of SURE is printed as 88/14/0, though "
+            "its columns add up to 98/14/0."
+        )
     if any(line.select == "oracle" for line in measured.lines):
         notes.append(ORACLE_NOTE)
     return Table(show["name"], show["title"], header, rows, records, notes)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.base import PartialLabelClassifier
@@ -13,6 +12,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.graphs import (
     nearest_neighbours,
     neighbour_products,
+    unit_rows,
     usable_neighbours,
     weights_to_csr,
 )
@@ -125,7 +125,7 @@ class IPAL(PartialLabelClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
         # Small letters are support vectors: F has one entry per candidate.
-        self.X_fit_ = X = normalize(X)
+        self.X_fit_ = X = unit_rows(X)
         k = usable_neighbours(self.n_neighbors, X.shape[0])
         neighbours = nearest_neighbours(X, k)
         weights, _ = _rebuild(X, X, neighbours)
@@ -147,7 +147,7 @@ class IPAL(PartialLabelClassifier):
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = normalize(X)
+        X = unit_rows(X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbours = nearest_neighbours(self.X_fit_, k, queries=X)
         weights, products = _rebuild(X, self.X_fit_, neighbours)

@@ -30,6 +30,17 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
     }
 
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        X = super()._validate_rows(X, **options)
+        if self._pairwise and options.get("reset", True):
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "kernel='precomputed' needs the square kernel matrix of the training rows as "
+                    f"X; got shape {X.shape}."
+                )
+            _check_symmetric(X)
+        return X
+
     def _factor(self, X: Any, *ridges: float) -> list[KernelRidge | LinearRidge]:
         """One regressor per ridge weight, all on the same features."""
         n, d = X.shape
@@ -38,18 +49,12 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         self._primal = self.kernel == "linear" and d <= n
         if self._primal:
             return [LinearRidge(X, ridge) for ridge in ridges]
-        if self._pairwise and n != d:
-            raise ValueError(
-                f"kernel='precomputed' needs the square kernel matrix of the training rows as X; "
-                f"got shape {X.shape}."
-            )
         K, self.sigma_ = self._train_kernel(X)
-        own = isinstance(self.kernel, str) and not self._pairwise
-        if not own and not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
-            raise ValueError("The kernel matrix of the training rows is not symmetric.")
+        if callable(self.kernel):
+            _check_symmetric(K)
         # The last factor may take the place of a kernel matrix that is ours to destroy.
         return [
-            KernelRidge(K, ridge, overwrite=own and i + 1 == len(ridges))
+            KernelRidge(K, ridge, overwrite=not self._pairwise and i + 1 == len(ridges))
             for i, ridge in enumerate(ridges)
         ]
 
@@ -97,3 +102,8 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = not self._pairwise
         return tags
+
+
+def _check_symmetric(K: NDArray[np.float64]) -> None:
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
+        raise ValueError("The kernel matrix of the training rows is not symmetric.")

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, check_magnitude
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.graphs import (
     nearest_neighbours,
@@ -180,6 +180,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_magnitude(X)
         return self._augment_new(X)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
@@ -202,6 +203,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """Learn, and return the augmented training rows."""
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        check_magnitude(X)
         candidates = as_candidates(y, n_rows=X.shape[0])
         graph = SimilarityGraph(X, candidates, self.n_neighbors)
 
