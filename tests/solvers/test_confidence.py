@@ -117,6 +117,17 @@ def test_step_limit_is_reported_and_the_result_feasible():
     np.testing.assert_allclose(problem.sets.scatter(solution.value).sum(axis=1), 1)
 
 
+def test_numbers_out_of_range_end_in_an_error_not_in_an_endless_loop():
+    problem = Problem(1)
+    problem.O[0, 0] = np.nan
+    problem.sets = as_candidates(np.ones_like(problem.Y))
+    problem.simplex = CandidateSimplex(problem.sets.indptr)
+    support = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbours)
+    problem.operator = support.operator(problem.weights)
+    with pytest.raises(FloatingPointError, match="range of floating point"):
+        problem.solve(1.0)
+
+
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(

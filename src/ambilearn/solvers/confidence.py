@@ -21,6 +21,7 @@ References
    Computational Mathematics 15, 715-732, 2015.
 """
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,11 @@ def solve_confidences(
             met = anchor * length + weight * roughness
             if met <= curvature * length * (1 + 1e-10):
                 break
+            if not isfinite(met):
+                raise FloatingPointError(
+                    "The confidences left the range of floating point: scale the features, or "
+                    "lower the weights of the method."
+                )
             curvature = 1.05 * met / length
         residual = curvature * float(xp.max(xp.abs(step)))
         if residual <= tol:
