@@ -27,7 +27,9 @@ def unit_rows(X: Any) -> Any:
     norms = np.sqrt(row_norms(X, squared=True))
     norms[norms == 0] = 1.0
     if sparse.issparse(X):
-        return (sparse.diags_array(1 / norms) @ X).tocsr()
+        unit = X.tocsr(copy=True)
+        unit.data /= np.repeat(norms, np.diff(unit.indptr))
+        return unit
     return X / norms[:, None]
 
 
