@@ -1,0 +1,21 @@
+"""From and to other tools: candidate sets from votes and classifiers, confidences as weights.
+
+In: :func:`votes_to_candidates`, :func:`candidates_from_top_k`, :func:`candidates_from_conformal`
+and :func:`candidates_from_prediction_sets` make candidate sets, which every method of this library
+takes as y. Out: :func:`to_sample_weights` and :func:`soft_labels` hand the learned confidences to
+any other model.
+"""
+
+from ambilearn.bridges.conformal import candidates_from_conformal, candidates_from_prediction_sets
+from ambilearn.bridges.top_k import candidates_from_top_k
+from ambilearn.bridges.weights import soft_labels, to_sample_weights
+from ambilearn.datasets.votes import votes_to_candidates
+
+__all__ = [
+    "candidates_from_conformal",
+    "candidates_from_prediction_sets",
+    "candidates_from_top_k",
+    "soft_labels",
+    "to_sample_weights",
+    "votes_to_candidates",
+]

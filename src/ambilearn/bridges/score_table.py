@@ -1,0 +1,109 @@
+"""Tables with one column per label, as classifiers return them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets, as_candidates
+
+
+def score_table(
+    scores: Any, classes: ArrayLike | None, name: str = "scores"
+) -> tuple[NDArray[np.float64], list[Any]]:
+    """Check a table of scores.
+
+    Parameters
+    ----------
+    scores : array-like or data frame of shape (n_rows, n_labels)
+        Numbers without NaN. The columns of a data frame are the labels.
+    classes : array-like of shape (n_labels,), optional
+        The labels, in the order of the columns.
+    name : str, default="scores"
+        What the user calls the table, for the messages.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_rows, n_labels)
+    classes : list of length n_labels
+        By default the columns of a data frame, or ``0 … n_labels - 1``.
+    """
+    columns = list(scores.columns) if hasattr(scores, "columns") else None
+    try:
+        table = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a table of numbers, one row per example and one column per label, as "
+            f"predict_proba returns it ({error})."
+        ) from error
+    if table.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions, rows and labels, as predict_proba returns it; got "
+            f"an array of shape {table.shape}."
+        )
+    if np.isnan(table).any():
+        i, j = np.argwhere(np.isnan(table))[0].tolist()
+        raise ValueError(
+            f"{name} contains NaN in row {i}, column {j}. Drop such rows, or fill them in."
+        )
+    return table, _labels_of_columns(table.shape[1], columns, classes, name)
+
+
+def _labels_of_columns(
+    n_columns: int, columns: list[Any] | None, classes: ArrayLike | None, name: str
+) -> list[Any]:
+    unnamed = list(range(n_columns))
+    if classes is None:
+        return unnamed if columns is None else columns
+    classes = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    if len(classes) != n_columns:
+        raise ValueError(
+            f"{name} has {n_columns} columns but there are {len(classes)} classes: pass one class "
+            "per column, in the order of the columns."
+        )
+    if columns not in (None, unnamed, classes):
+        raise ValueError(
+            f"{name} has the columns {columns} but the classes are {classes}: leave classes out, "
+            "or bring the columns into their order."
+        )
+    return classes
+
+
+def check_probabilities(table: NDArray[np.float64], name: str) -> None:
+    """Refuse rows that are no probability distribution.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_labels)
+        Numbers without NaN.
+    name : str
+        What the user calls the table.
+    """
+    # Single precision and files with three digits are close enough.
+    wrong = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 0.01)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"Row {i} of {name} is no probability distribution (smallest entry "
+            f"{table[i].min():.3g}, sum {table[i].sum():.3g}): pass the output of predict_proba, "
+            "not decision scores or logits."
+        )
+
+
+def sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:
+    """Candidate sets of a dense mask, also of one column, which elsewhere is a column of labels.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (n_rows, n_labels)
+        True or 1 for a candidate.
+    classes : list of length n_labels
+        The labels.
+
+    Returns
+    -------
+    CandidateSets
+    """
+    return replace(as_candidates(sparse.csr_array(mask), classes=classes), sparse_mask=False)

@@ -1,0 +1,101 @@
+"""The best labels of a classifier as candidate sets."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ambilearn.bridges.score_table import score_table, sets_of_mask
+from ambilearn.candidates import CandidateSets
+
+
+def candidates_from_top_k(
+    scores: Any, k: int, *, X: Any = None, classes: ArrayLike | None = None
+) -> CandidateSets:
+    r"""Candidate sets of the *k* labels that a classifier finds most likely.
+
+    With :math:`s_{ij}` the score of label *j* in row *i*, and :math:`s_{i(k)}` the *k*-th largest
+    of the row,
+
+    .. math:: S_i = \{ j : s_{ij} \ge s_{i(k)} \}
+
+    where, of labels with equal scores, those that come first in ``classes`` are taken, so that
+    every set has exactly *k* members.
+
+    Parameters
+    ----------
+    scores : array-like or data frame of shape (n_rows, n_labels), or fitted classifier
+        Probabilities or decision scores, larger is likelier. Of a classifier, what its
+        ``predict_proba`` returns for X, or its ``decision_function`` if it has no probabilities.
+    k : int
+        Size of every set, from 1 to the number of labels.
+    X : array-like, data frame or sparse matrix of shape (n_rows, n_features), optional
+        The rows to be classified; for a classifier only.
+    classes : array-like of shape (n_labels,), optional
+        The labels, in the order of the columns. By default ``classes_`` of the classifier, the
+        columns of the data frame, or ``0 … n_labels - 1``.
+
+    Returns
+    -------
+    CandidateSets
+
+    See Also
+    --------
+    candidates_from_conformal : Sets as large as a wanted coverage needs.
+
+    Examples
+    --------
+    >>> from ambilearn.bridges import candidates_from_top_k
+    >>> scores = [[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]]
+    >>> sets = candidates_from_top_k(scores, 2, classes=["cat", "dog", "fox"])
+    >>> [sorted(row) for row in sets.to_sets()]
+    [['dog', 'fox'], ['cat', 'dog']]
+
+    With a classifier, here one that a few labelled rows trained:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> candidates_from_top_k(GaussianNB().fit(X[::10], y[::10]), 2, X=X).covers(y).mean()
+    np.float64(1.0)
+    """
+    if hasattr(scores, "predict"):
+        scores, classes = _classifier_scores(scores, X, classes)
+    elif X is not None:
+        raise ValueError("X goes with a classifier only; scores is a table. Leave X out.")
+    table, classes = score_table(scores, classes)
+    n_labels = table.shape[1]
+    if not isinstance(k, Integral) or not 1 <= k <= n_labels:
+        raise ValueError(
+            f"k must be a whole number from 1 to the number of labels, {n_labels}; got {k!r}."
+        )
+    return sets_of_mask(_largest(table, int(k)), classes)
+
+
+def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    """Mask of the k largest entries of each row, of equal ones the first."""
+    smallest = np.partition(table, -k, axis=1)[:, -k, None]
+    above, level = table > smallest, table == smallest
+    places = k - above.sum(axis=1, keepdims=True)
+    return above | (level & (level.cumsum(axis=1) <= places))
+
+
+def _classifier_scores(classifier: Any, X: Any, classes: ArrayLike | None) -> tuple[Any, Any]:
+    name = type(classifier).__name__
+    if X is None:
+        raise ValueError(f"With a classifier ({name}), pass the rows to be classified as X=.")
+    if classes is not None:
+        raise ValueError(f"{name} brings its own classes_: leave classes out.")
+    if hasattr(classifier, "predict_proba"):
+        scores = classifier.predict_proba(X)
+    elif hasattr(classifier, "decision_function"):
+        scores = classifier.decision_function(X)
+        if scores.ndim == 1:  # with two labels, the score of the second
+            scores = np.column_stack([-scores, scores])
+    else:
+        raise ValueError(
+            f"{name} has neither predict_proba nor decision_function, so its labels have no order. "
+            "Use another classifier, or pass a table of scores."
+        )
+    return scores, classifier.classes_

@@ -1,0 +1,203 @@
+"""Confidences of labels as sample weights and tables, for training any other model."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from ambilearn.bridges.score_table import score_table
+
+
+def to_sample_weights(
+    confidences: Any, X: Any = None, *, classes: ArrayLike | None = None, min_weight: float = 0.0
+) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+    r"""Rows, labels and weights for any classifier that takes ``sample_weight``.
+
+    Row *i* is repeated for every label *j* with a positive confidence :math:`P_{ij}`, which becomes
+    its weight. A classifier with the loss :math:`\ell` then minimises
+
+    .. math:: \sum_i \sum_j P_{ij} \, \ell(x_i, j)
+
+    the expected loss under the confidences; a row counts as much as it did before.
+
+    Parameters
+    ----------
+    confidences : fitted estimator, array, sparse matrix or data frame of shape (n, l)
+        Non-negative confidences of every label, or an estimator with ``label_distributions_``.
+    X : array-like, data frame or sparse matrix of shape (n, d), optional
+        The rows. If left out, the indices of the rows are returned in their place.
+    classes : array-like of shape (l,), optional
+        The labels, in the order of the columns. By default ``classes_`` of the estimator, the
+        columns of the data frame, or ``0 … l - 1``.
+    min_weight : float, default=0.0
+        Confidences below are cut, and the others of the row scaled up to the same sum. A row
+        without any confidence that large keeps its largest.
+
+    Returns
+    -------
+    X_repeated : same type as X, or ndarray of shape (n_weights,)
+        The rows of X, repeated; or their indices, counted from 0.
+    y : ndarray of shape (n_weights,)
+        A label for each.
+    sample_weight : ndarray of shape (n_weights,)
+        Its confidence.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ambilearn import PLKNN
+    >>> from ambilearn.bridges import to_sample_weights
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> sets = [{"a", "b"}, {"a"}, {"a", "c"}, {"b", "c"}, {"b"}, {"a", "b"}]
+    >>> model = PLKNN(n_neighbors=2).fit(X, sets)
+    >>> X_repeated, y, sample_weight = to_sample_weights(model, X)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> forest.fit(X_repeated, y, sample_weight=sample_weight).predict([[0.05], [1.15]])
+    array(['a', 'b'], dtype='<U1')
+    """
+    weights, classes = _weights(confidences, classes, min_weight)
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    y = _as_labels(classes)[weights.indices]
+    if X is None:
+        return rows, y, weights.data
+    if _num_samples(X) != weights.shape[0]:
+        raise ValueError(
+            f"X has {_num_samples(X)} rows but there are confidences for {weights.shape[0]}: pass "
+            "the rows that the confidences belong to."
+        )
+    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows), y, weights.data
+
+
+def soft_labels(
+    confidences: Any,
+    *,
+    classes: ArrayLike | None = None,
+    min_weight: float = 0.0,
+    wide: bool = False,
+    rows: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Table of soft labels.
+
+    Parameters
+    ----------
+    confidences : fitted estimator, array, sparse matrix or data frame of shape (n, l)
+        Non-negative confidences of every label, or an estimator with ``label_distributions_``.
+    classes : array-like of shape (l,), optional
+        The labels, in the order of the columns. By default ``classes_`` of the estimator, the
+        columns of the data frame, or ``0 … l - 1``.
+    min_weight : float, default=0.0
+        Confidences below are cut, and the others of the row scaled up to the same sum. A row
+        without any confidence that large keeps its largest.
+    wide : bool, default=False
+        One row per row and one column per label, in place of one row per positive weight.
+    rows : array-like of shape (n,), optional
+        Names of the rows, such as file names. By default the index of a data frame, or
+        ``0 … n - 1``.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        With the columns ``row``, ``label`` and ``weight``; if ``wide``, with a column per label,
+        whose columns are sparse if the confidences are.
+
+    Examples
+    --------
+    >>> from ambilearn.bridges import soft_labels
+    >>> confidences = [[0.75, 0.25, 0.0], [0.0, 0.01, 0.99]]
+    >>> soft_labels(confidences, classes=["cat", "dog", "fox"], min_weight=0.05)
+       row label  weight
+    0    0   cat    0.75
+    1    0   dog    0.25
+    2    1   fox    1.00
+    >>> soft_labels(confidences, classes=["cat", "dog", "fox"], wide=True)
+          cat   dog   fox
+    row
+    0    0.75  0.25  0.00
+    1    0.00  0.01  0.99
+    """
+    weights, labels = _weights(confidences, classes, min_weight)
+    if rows is None:
+        framed = isinstance(confidences, pd.DataFrame)
+        rows = confidences.index if framed else np.arange(weights.shape[0])
+    names = pd.Index(rows, name="row")
+    if len(names) != weights.shape[0]:
+        raise ValueError(
+            f"rows has {len(names)} names but there are confidences for {weights.shape[0]} rows: "
+            "pass one name per row."
+        )
+    if not wide:
+        repeated = names.repeat(np.diff(weights.indptr))
+        label = _as_labels(labels)[weights.indices]
+        return pd.DataFrame({"row": repeated, "label": label, "weight": weights.data})
+    if sparse.issparse(getattr(confidences, "label_distributions_", confidences)):
+        return pd.DataFrame.sparse.from_spmatrix(weights, index=names, columns=labels)
+    return pd.DataFrame(weights.toarray(), index=names, columns=labels)
+
+
+def _weights(
+    confidences: Any, classes: ArrayLike | None, min_weight: float
+) -> tuple[sparse.csr_array, list[Any]]:
+    """Positive confidences after the cut, and the labels of the columns."""
+    if not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight must lie between 0 and 1, got {min_weight!r}.")
+    table, classes = _confidence_table(confidences, classes)
+    _check_confidences(table)
+    starts, sizes = table.indptr[:-1], np.diff(table.indptr)
+    largest = np.maximum.reduceat(table.data, starts)  # no row is empty, as reduceat needs
+    kept = table.data >= np.repeat(np.minimum(min_weight, largest), sizes)
+    before = np.add.reduceat(table.data, starts)
+    table.data[~kept] = 0
+    table.data *= np.repeat(before / np.add.reduceat(table.data, starts), sizes)
+    table.eliminate_zeros()
+    return table, classes
+
+
+def _confidence_table(
+    confidences: Any, classes: ArrayLike | None
+) -> tuple[sparse.csr_array, list[Any]]:
+    """The confidences as a CSR matrix of our own, and the labels of its columns."""
+    if hasattr(confidences, "label_distributions_"):
+        classes = confidences.classes_ if classes is None else classes
+        confidences = confidences.label_distributions_
+    elif isinstance(confidences, BaseEstimator):
+        raise ValueError(
+            f"{type(confidences).__name__} has no label_distributions_: pass a fitted estimator of "
+            "this library (the last step of a pipeline is pipeline[-1]), or the confidences."
+        )
+    if sparse.issparse(confidences):
+        table = sparse.csr_array(confidences, dtype=np.float64, copy=True)
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        # The labels are checked on an empty table of that many columns.
+        empty = np.empty((0, table.shape[1]))
+        return table, score_table(empty, classes, "confidences")[1]
+    values, classes = score_table(confidences, classes, "confidences")
+    return sparse.csr_array(values), classes
+
+
+def _check_confidences(table: sparse.csr_array) -> None:
+    wrong = np.flatnonzero(~(np.isfinite(table.data) & (table.data >= 0)))
+    if len(wrong):
+        i = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"Row {i} of the confidences has the value {table.data[wrong[0]]:.3g}: confidences are "
+            "finite and not negative. Pass label_distributions_ or the output of predict_proba, "
+            "not decision scores."
+        )
+    empty = np.flatnonzero(np.diff(table.indptr) == 0)
+    if len(empty):
+        raise ValueError(
+            f"Row {empty[0]} has no positive confidence ({len(empty)} such rows). Drop such rows, "
+            "or give every label the same confidence."
+        )
+
+
+def _as_labels(classes: list[Any]) -> NDArray[Any]:
+    """Labels as an array; labels of several types stay what they are."""
+    array = np.asarray(classes)
+    return array if array.tolist() == classes else np.array(classes, dtype=object)

@@ -1,0 +1,137 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from ambilearn import IPAL, PLKNN
+from ambilearn.bridges import candidates_from_top_k
+
+SCORES = np.array([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]])
+X, Y = load_iris(return_X_y=True)
+
+
+def first_k_by_sorting(scores, k):
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return [set(row) for row in order.tolist()]
+
+
+@given(
+    arrays(
+        np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=st.integers(-2, 2)
+    ),
+    st.data(),
+)
+def test_the_k_largest_and_of_equal_ones_the_first(scores, data):
+    k = data.draw(st.integers(1, scores.shape[1]))
+    assert candidates_from_top_k(scores, k).to_sets() == first_k_by_sorting(scores, k)
+
+
+def test_infinite_scores_are_ordered_too():
+    log_probabilities = np.array([[-np.inf, -1.0, -2.0], [-np.inf, -np.inf, 0.0]])
+    assert candidates_from_top_k(log_probabilities, 2).to_sets() == [{1, 2}, {0, 2}]
+
+
+def test_one_label_each_and_all_labels():
+    assert candidates_from_top_k(SCORES, 1).to_sets() == [{1}, {0}]
+    assert candidates_from_top_k(SCORES, np.int64(3)).to_mask().all()
+
+
+@pytest.mark.parametrize(
+    "table", [pd.DataFrame(SCORES, columns=list("abc")), pl.DataFrame(SCORES, schema=list("abc"))]
+)
+def test_the_columns_of_a_frame_are_the_labels(table):
+    assert candidates_from_top_k(table, 1).to_sets() == [{"b"}, {"a"}]
+    assert candidates_from_top_k(table, 1, classes=list("abc")).to_sets() == [{"b"}, {"a"}]
+    with pytest.raises(ValueError, match=r"columns \['a', 'b', 'c'\] but the classes are \['c'"):
+        candidates_from_top_k(table, 1, classes=list("cba"))
+
+
+def test_a_frame_without_names_takes_the_classes():
+    sets = candidates_from_top_k(pd.DataFrame(SCORES), 1, classes=list("abc"))
+    assert sets.to_sets() == [{"b"}, {"a"}]
+
+
+def test_classes_keep_their_order_and_type():
+    sets = candidates_from_top_k(SCORES, 2, classes=["z", "m", "a"])
+    assert sets.classes.tolist() == ["z", "m", "a"]
+    assert sets.to_sets() == [{"m", "a"}, {"z", "m"}]
+    assert candidates_from_top_k(SCORES, 1, classes=[30, 10, 20]).to_sets() == [{10}, {30}]
+
+
+def test_a_classifier_with_probabilities():
+    names = np.array(["setosa", "versicolor", "virginica"])[Y]
+    model = GaussianNB().fit(X, names)
+    expected = candidates_from_top_k(model.predict_proba(X), 2, classes=model.classes_)
+    assert candidates_from_top_k(model, 2, X=X).to_sets() == expected.to_sets()
+    top = candidates_from_top_k(make_pipeline(StandardScaler(), model).fit(X, names), 1, X=X)
+    assert top.covers(make_pipeline(StandardScaler(), model).fit(X, names).predict(X)).all()
+
+
+def test_a_classifier_with_decision_scores_only():
+    model = LinearSVC(random_state=0).fit(X, Y)
+    expected = candidates_from_top_k(model.decision_function(X), 2)
+    assert candidates_from_top_k(model, 2, X=X).to_sets() == expected.to_sets()
+
+
+@pytest.mark.parametrize("model", [LinearSVC(random_state=0), LogisticRegression()])
+def test_two_labels(model):
+    model.fit(X[:100], Y[:100])
+    assert candidates_from_top_k(model, 1, X=X).covers(model.predict(X)).all()
+
+
+def test_rows_may_be_sparse():
+    model = LogisticRegression(max_iter=1000).fit(X, Y)
+    sets = candidates_from_top_k(model, 2, X=sparse.csr_array(X))
+    assert sets.to_sets() == candidates_from_top_k(model, 2, X=X).to_sets()
+
+
+def test_a_method_of_this_library_narrows_what_another_found():
+    first = PLKNN(n_neighbors=3).fit(X[::5], Y[::5])
+    sets = candidates_from_top_k(first, 2, X=X)
+    chosen = IPAL().fit(X, sets).transduction_
+    assert sets.covers(chosen).all()
+
+
+@pytest.mark.parametrize("k", [0, 4, -1, 1.0, "2", None])
+def test_k_must_be_a_number_of_labels(k):
+    with pytest.raises(ValueError, match=r"k must be a whole number from 1 .* labels, 3; got"):
+        candidates_from_top_k(SCORES, k)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="contains NaN in row 1, column 2"):
+        candidates_from_top_k([[1, 2, 3], [1, 2, np.nan]], 1)
+    with pytest.raises(ValueError, match=r"two dimensions, rows and labels.*shape \(3,\)"):
+        candidates_from_top_k([0.1, 0.2, 0.3], 1)
+    with pytest.raises(ValueError, match="table of numbers"):
+        candidates_from_top_k([["cat", "dog"]], 1)
+    with pytest.raises(ValueError, match="3 columns but there are 2 classes"):
+        candidates_from_top_k(SCORES, 1, classes=["a", "b"])
+    with pytest.raises(ValueError, match="listed more than once"):
+        candidates_from_top_k(SCORES, 1, classes=["a", "b", "a"])
+
+
+def test_what_is_refused_of_a_classifier():
+    model = GaussianNB().fit(X, Y)
+    with pytest.raises(ValueError, match=r"\(GaussianNB\), pass the rows .* X="):
+        candidates_from_top_k(model, 1)
+    with pytest.raises(ValueError, match="brings its own classes_"):
+        candidates_from_top_k(model, 1, X=X, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="Leave X out"):
+        candidates_from_top_k(SCORES, 1, X=X)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        candidates_from_top_k(GaussianNB(), 1, X=X)
+    with pytest.raises(ValueError, match="KMeans has neither predict_proba nor decision_function"):
+        candidates_from_top_k(KMeans(2), 1, X=X)
