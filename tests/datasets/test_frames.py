@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.datasets.frames import read_frame
+from ambilearn.datasets.frames import check_columns, read_frame
 
 
 @pytest.fixture
@@ -201,3 +201,57 @@ def test_a_column_twice(write):
     parquet.write_table(table, path)
     with pytest.raises(InvalidFileError, match="'a'"):
         read_frame(path)
+
+
+def test_raw_csv_keeps_every_cell_and_heading(write):
+    path = write("t.csv", b'\xef\xbb\xbf,a,"b,c"\r\n007,1.50,"x ""y"""\r\n,NA,\r\n1\r\n')
+    frame = read_frame(path, raw=True)
+    assert list(frame) == ["", "a", "b,c"]
+    assert frame.to_numpy().tolist() == [["007", "1.50", 'x "y"'], ["", "NA", ""], ["1", "", ""]]
+    assert isinstance(frame.index, pd.RangeIndex)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a proper CSV"),
+        (b"a,b\n", "no rows"),
+        (b"a,b\n1,2,3\n", "not a proper CSV.*line 2"),
+        (b"a,b,a\n1,2,3\n", "column 'a' occurs more than once"),
+        (b"a,b\nJ\xfcrgen,1\n", "not UTF-8"),
+    ],
+)
+def test_bad_raw_csv(write, content, message):
+    with pytest.raises(InvalidFileError, match=message):
+        read_frame(write("t.csv", content), raw=True)
+
+
+def test_raw_json_keeps_integers_beside_missing_cells(write):
+    frame = read_frame(write("t.jsonl", '{"a": 1, "b": true}\n{"a": null}\n'), raw=True)
+    assert repr(frame["a"].to_list()) == "[1, None]"
+    assert frame["b"][0] is True
+
+
+def test_raw_parquet_keeps_types(tmp_path):
+    table = pa.table({"i": pa.array([1, None]), "l": [["x"], ["y", "z"]], "f": [0.1, None]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    frame = read_frame(tmp_path / "t.parquet", raw=True)
+    assert pa.Table.from_pandas(frame).equals(table)
+    assert frame["l"].to_list() == [["x"], ["y", "z"]]
+
+
+def test_a_table_without_rows_where_that_is_fine(write):
+    assert list(read_frame(write("t.csv", "a,b\n"), allow_empty=True)) == ["a", "b"]
+    assert list(read_frame(write("t.csv", "a,b\n"), allow_empty=True, raw=True)) == ["a", "b"]
+
+
+def test_columns_that_are_missing():
+    frame = pd.DataFrame({"weight": [1], "heigth": [2]})
+    check_columns("t.csv", frame, ["weight"])
+    # Not the other column that is wanted, although its name is nearer.
+    with pytest.raises(InvalidFileError, match=r"t.csv has no column 'height'.*mean 'heigth'\?"):
+        check_columns("t.csv", frame, ["height", "weight"])
+    with pytest.raises(InvalidFileError, match=r"'weight,heigth'\. Name each column on its own"):
+        check_columns("t.csv", frame, ["weight,heigth"])
+    with pytest.raises(InvalidFileError, match=r"separated by another sign: give the delimiter"):
+        check_columns("t.csv", pd.DataFrame({"a;b": [1]}), ["b"])

@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from difflib import get_close_matches
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ def read_frame(
     format: str | None = None,
     delimiter: str | None = None,
     text_columns: tuple[str, ...] = (),
+    raw: bool = False,
+    allow_empty: bool = False,
     max_bytes: int = 2**33,
 ) -> "pd.DataFrame":
     """Read a table as it is: numbers as numbers, everything else as text.
@@ -42,6 +45,12 @@ def read_frame(
         Between the cells of a CSV file; a comma by default.
     text_columns : tuple of str, default=()
         Columns of a CSV file that stay text even where all cells are numbers.
+    raw : bool, default=False
+        Keep every cell as the file has it, so that writing the table changes nothing: CSV cells
+        and headings as text (``007`` stays ``007``), JSON values as Python objects, Parquet
+        columns in their own types.
+    allow_empty : bool, default=False
+        Accept a table without rows.
     max_bytes : int, default=2**33
         Size in memory above which a Parquet file is refused before it is unpacked.
 
@@ -64,7 +73,7 @@ def read_frame(
         "tsv": {"delimiter": delimiter or "\t", "text_columns": text_columns},
         "parquet": {"max_bytes": max_bytes},
         "jsonl": {},
-    }[format]
+    }[format] | {"raw": raw}
     if hasattr(source, "read"):
         frame = readers[format](source, name, **options)
     else:
@@ -72,9 +81,11 @@ def read_frame(
             frame = readers[format](file, name, **options)
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InvalidFileError(f"{name}: the column {twice!r} occurs more than once.")
-    if frame.empty:
-        raise InvalidFileError(f"{name}: the table has no rows.")
+        raise InvalidFileError(
+            f"{name}: the column {twice!r} occurs more than once. Rename one of them."
+        )
+    if frame.empty and not allow_empty:
+        raise InvalidFileError(f"{name}: the table has no rows, only a heading or nothing at all.")
     return frame
 
 
@@ -83,33 +94,58 @@ def source_name(source: Any) -> str:
     return str(getattr(source, "name", "table")) if hasattr(source, "read") else str(source)
 
 
+def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
+    """Refuse a table that lacks one of the wanted columns; suggest what may be meant."""
+    present = [str(column) for column in frame.columns]
+    for column in wanted:
+        if column not in frame.columns:
+            others = [other for other in present if other not in wanted]
+            close = get_close_matches(str(column), others, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
+                hint = " Its cells seem to be separated by another sign: give the delimiter."
+            if set(str(column).split(",")) <= set(present):
+                hint = " Name each column on its own."
+            listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+            raise InvalidFileError(f"{name} has no column {column!r}.{hint} It has: {listing}.")
+
+
 def _read_csv(
-    file: IO[Any], name: str, *, delimiter: str, text_columns: tuple[str, ...]
+    file: IO[Any], name: str, *, delimiter: str, text_columns: tuple[str, ...], raw: bool
 ) -> "pd.DataFrame":
     import pandas as pd
 
+    # Raw, the heading is read as a row: pandas would rename empty and repeated headings.
+    how = {"header": None, "dtype": str} if raw else {"dtype": dict.fromkeys(text_columns, str)}
     try:
         with warnings.catch_warnings():
             # Rows with more cells than the header: pandas would drop the rest with a warning.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
+            frame = pd.read_csv(
                 file,
                 sep=delimiter,
                 index_col=False,
-                dtype=dict.fromkeys(text_columns, str),
                 keep_default_na=False,
                 encoding="utf-8-sig",  # with or without byte-order mark
                 low_memory=False,
+                **how,
             )
     except UnicodeDecodeError as error:
         raise InvalidFileError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
     except pd.errors.ParserWarning as error:
-        raise InvalidFileError(f"{name}: rows have more cells than the header.") from error
+        raise InvalidFileError(
+            f"{name}: rows have more cells than the header. Put text that holds the delimiter "
+            f"{delimiter!r} into quotes, or give another delimiter."
+        ) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         raise InvalidFileError(f"{name} is not a proper CSV file: {error}") from error
+    if raw:
+        heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
+        frame.columns = pd.Index(heading, dtype=object)
+    return frame
 
 
-def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
+def _read_jsonl(file: IO[Any], name: str, *, raw: bool) -> "pd.DataFrame":
     import pandas as pd
 
     records = []
@@ -126,10 +162,12 @@ def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
                 f"{type(record).__name__}. Each line must be one row."
             )
         records.append(record)
-    return pd.DataFrame.from_records(records)
+    return pd.DataFrame(records, dtype=object) if raw else pd.DataFrame.from_records(records)
 
 
-def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
+def _read_parquet(file: IO[Any], name: str, *, max_bytes: int, raw: bool) -> "pd.DataFrame":
+    import pandas as pd
+
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -143,9 +181,11 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         size = _unpacked_size(opened.metadata)
         if size > max_bytes:
             raise InvalidFileError(
-                f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows."
+                f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows: "
+                "raise it if you trust the file."
             )
-        return opened.read().to_pandas().reset_index(drop=True)
+        types = pd.ArrowDtype if raw else None
+        return opened.read().to_pandas(types_mapper=types).reset_index(drop=True)
     except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise

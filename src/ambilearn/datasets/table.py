@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import read_frame, source_name
+from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.record import Dataset
 from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
 
@@ -80,22 +80,22 @@ def read_table(
     """
     name = source_name(source)
     if not sep:
-        raise ValueError("sep must not be empty.")
+        raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
     candidate_columns = [candidates] if isinstance(candidates, str) else list(candidates)
     known = [*candidate_columns, *([label] if label is not None else [])]
     frame = read_frame(source, format=format, delimiter=delimiter, text_columns=tuple(known))
     exclude = [exclude] if isinstance(exclude, str) else list(exclude)
-    _check_columns(name, frame, [*known, *(features or ()), *exclude])
+    check_columns(name, frame, [*known, *(features or ()), *exclude])
     if features is None:
         features = [column for column in frame.columns if column not in {*known, *exclude}]
     if not len(features):
-        raise InvalidFileError(f"{name}: no column is left as a feature.")
-    try:
-        cells = zip(*(frame[column].to_list() for column in candidate_columns), strict=True)
-        sets = candidates_from_cells(cells, min_votes=min_votes, fallback=fallback, sep=sep)
-    except ValueError as error:
-        where = ", ".join(repr(column) for column in candidate_columns)
-        raise InvalidFileError(f"{name}, candidates in {where}: {error}") from error
+        raise InvalidFileError(
+            f"{name}: no column is left as a feature. Features are all columns but those of "
+            "candidates, label and exclude."
+        )
+    sets = candidate_sets(
+        name, frame, candidate_columns, sep=sep, min_votes=min_votes, fallback=fallback
+    )
     return Dataset(
         X=np.column_stack([_numbers(name, frame[column]) for column in features]),
         candidates=sets,
@@ -107,14 +107,16 @@ def read_table(
     )
 
 
-def _check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
-    present = [str(column) for column in frame.columns]
-    for column in wanted:
-        if column not in frame.columns:
-            close = get_close_matches(str(column), present, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
-            raise InvalidFileError(f"{name} has no column {column!r}.{hint} It has: {listing}.")
+def candidate_sets(
+    name: str, frame: "pd.DataFrame", columns: Sequence[str], **options: Any
+) -> CandidateSets:
+    """Candidate sets from columns of a table; see :func:`candidates_from_cells` for options."""
+    try:
+        cells = zip(*(frame[column].to_list() for column in columns), strict=True)
+        return candidates_from_cells(cells, **options)
+    except ValueError as error:
+        where = ", ".join(repr(column) for column in columns)
+        raise InvalidFileError(f"{name}, candidates in {where}: {error}") from error
 
 
 def _numbers(name: str, column: "pd.Series") -> NDArray[np.float64]:
@@ -123,7 +125,7 @@ def _numbers(name: str, column: "pd.Series") -> NDArray[np.float64]:
     numbers = np.empty(len(column))
     for i, value in enumerate(column.to_list()):  # rare: some cell is empty or no number
         try:
-            numbers[i] = _number(value)
+            numbers[i] = number_in_cell(value)
         except (ValueError, TypeError):
             raise InvalidFileError(
                 f"{name}, column {column.name!r}, row {i}: {value!r} is not a number. Features "
@@ -132,7 +134,8 @@ def _numbers(name: str, column: "pd.Series") -> NDArray[np.float64]:
     return numbers
 
 
-def _number(value: Any) -> float:
+def number_in_cell(value: Any) -> float:
+    """Number in one cell of a table, NaN if it is missing; anything else is an error."""
     if isinstance(value, str):
         value = value.strip()
         if value in _MISSING_NUMBERS:
@@ -142,7 +145,7 @@ def _number(value: Any) -> float:
         return float(value)
     if value is None or type(value).__name__ == "NAType":
         return np.nan
-    if not isinstance(value, (bool, int, float)):
+    if not isinstance(value, (bool, int, float, Decimal)):
         raise TypeError
     return float(value)
 
@@ -154,7 +157,8 @@ def _true_labels(name: str, column: "pd.Series", sets: CandidateSets) -> NDArray
             (truth,) = labels_in_cell(cell, None, i)
         except ValueError:
             raise InvalidFileError(
-                f"{name}, column {column.name!r}, row {i}: expected one label, found {cell!r}."
+                f"{name}, column {column.name!r}, row {i}: expected one label, found {cell!r}. The "
+                "column of true labels needs exactly one in each row."
             ) from None
         truths.append(truth)
     outside = np.flatnonzero(~sets.covers(np.asarray(truths, dtype=object)))
@@ -162,7 +166,7 @@ def _true_labels(name: str, column: "pd.Series", sets: CandidateSets) -> NDArray
         i = int(outside[0])
         raise InvalidFileError(
             f"{name}, column {column.name!r}, row {i}: the label {truths[i]!r} is not among the "
-            "candidates of the row."
+            "candidates of the row. Add it to them, or drop the row."
         )
     position = {label: j for j, label in enumerate(sets.classes.tolist())}
     return sets.classes[[position[truth] for truth in truths]]

@@ -1,0 +1,107 @@
+"""One label for each row of a table with candidates, and the rows to look at first."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.own_data.model import TableModel, choice_columns, fit_table
+from ambilearn.own_data.ranking import Choices, choose_candidates
+from ambilearn.own_data.tables import CandidateTable, with_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class CleanedTable:
+    """A table with a label for each row.
+
+    Attributes
+    ----------
+    table : CandidateTable
+        The table that was cleaned.
+    choices : Choices
+        Label, confidence and margin of each row, in full precision.
+    pair_confidences : ndarray of shape (n_pairs,)
+        Confidence of every candidate, in the order of ``table.candidates``: row *i* owns the
+        entries ``indptr[i]:indptr[i + 1]``.
+    order : ndarray of shape (n_rows,)
+        Rows by ambiguity, the one to look at first at the front.
+    frame : DataFrame
+        The table with four columns at its end: ``label``, its ``confidence``, its ``margin`` over
+        the second-best candidate, and ``review_rank``, 1 for the row to look at first.
+    model : TableModel
+        What was learned on the way; it labels further tables.
+    """
+
+    table: CandidateTable
+    choices: Choices
+    pair_confidences: NDArray[np.float64]
+    order: NDArray[np.intp]
+    frame: "pd.DataFrame"
+    model: TableModel
+
+    def candidates(self, row: int) -> list[tuple[Any, float]]:
+        """Candidates of a row with their confidences, the most likely first."""
+        sets = self.table.candidates
+        pairs = slice(sets.indptr[row], sets.indptr[row + 1])
+        labels = sets.classes[sets.labels[pairs]].tolist()
+        confidences = self.pair_confidences[pairs].tolist()
+        return sorted(zip(labels, confidences, strict=True), key=lambda pair: -pair[1])
+
+
+def clean_table(
+    table: CandidateTable,
+    method: str = "plcl",
+    params: Mapping[str, Any] | None = None,
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    prefix: str = "",
+    progress: Callable[[str], None] = lambda text: None,
+) -> CleanedTable:
+    r"""Choose one of the candidates of each row, by what similar rows have.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.own_data.read_candidate_table` returns. Corrected rows keep the
+        label that a person chose.
+    method, params, select, random_state, progress
+        As for :func:`ambilearn.own_data.fit_table`.
+    prefix : str, default=""
+        Goes before the names of the new columns.
+
+    Returns
+    -------
+    CleanedTable
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.own_data import clean_table, read_candidate_table
+    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
+    >>> table = read_candidate_table(file, candidates="names", format="csv")
+    >>> cleaned = clean_table(table, params={"n_neighbors": 1})
+    >>> cleaned.frame["label"].to_list()
+    ['anna', 'anna', 'bob', 'bob']
+    >>> [label for label, confidence in cleaned.candidates(3)]
+    ['bob', 'anna']
+    """
+    # Before the work is done, not after it: the names of the new columns must be free.
+    names = [f"{prefix}{name}" for name in ("label", "confidence", "margin", "review_rank")]
+    with_columns(table.name, table.frame, dict.fromkeys(names))
+    model = fit_table(
+        table, method, params, select=select, random_state=random_state, progress=progress
+    )
+    confidences = table.candidates.gather(model.method.label_distributions_)
+    choices = choose_candidates(table.candidates, confidences)
+    order = choices.order
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(1, len(order) + 1)
+    columns = choice_columns(choices, prefix) | {names[-1]: rank}
+    frame = with_columns(table.name, table.frame, columns)
+    return CleanedTable(table, choices, confidences, order, frame, model)

@@ -1,0 +1,243 @@
+"""Columns of a table as features: what kind each is, and its cells as numbers or categories.
+
+Four kinds, told by the cells: *number*, *truth value*, *date* and *category* (any other text).
+Numbers, truth values (0 and 1) and dates (days since 1970) become floating point, with NaN where a
+cell is missing; categories stay text. What scikit-learn then makes of them is
+:mod:`ambilearn.own_data.preprocessing`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns
+from ambilearn.datasets.table import number_in_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+_TRUTH = {"true": 1.0, "false": 0.0}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Columns of text with more different values than this are looked at twice.
+_MANY = 20
+
+
+class Column(NamedTuple):
+    """A feature column: its name and its kind."""
+
+    name: str
+    kind: str
+
+
+class Features(NamedTuple):
+    """The feature columns of a table, and why others were left out.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        What is used.
+    left_out : dict of str to str
+        Name of each other column, and the reason.
+    """
+
+    columns: tuple[Column, ...]
+    left_out: dict[str, str]
+
+
+def find_features(
+    name: str,
+    frame: "pd.DataFrame",
+    names: Sequence[str],
+    *,
+    categorical: Sequence[str] = (),
+    keep_all: bool = False,
+) -> Features:
+    """Find the kind of each column, and leave out those that cannot help.
+
+    Left out are columns that are empty, that have the same value everywhere, that count the rows,
+    and columns of text in which most values differ (an id, a path, a comment).
+
+    Parameters
+    ----------
+    name : str
+        Name of the table, for messages.
+    frame : DataFrame
+        The table.
+    names : sequence of str
+        Columns to consider.
+    categorical : sequence of str, default=()
+        Columns that are categories even if all their cells are numbers: codes.
+    keep_all : bool, default=False
+        Keep row numbers and texts with many different values: the user named the columns.
+
+    Returns
+    -------
+    Features
+
+    Raises
+    ------
+    InvalidFileError
+        If a column holds something else than numbers, text and dates, or none is left.
+    """
+    columns, left_out = [], {}
+    for column in names:
+        cells = frame[column].to_list()
+        kind = _kind(name, column, cells, column in categorical)
+        reason = _reason_to_leave_out(cells, kind, keep_all or column in categorical)
+        if reason:
+            left_out[column] = reason
+        else:
+            columns.append(Column(column, kind))
+    if not columns:
+        reasons = "; ".join(f"{column!r} {reason}" for column, reason in left_out.items())
+        raise InvalidFileError(
+            f"{name}: no column is left as a feature{': ' if reasons else '.'}{reasons}"
+        )
+    return Features(tuple(columns), left_out)
+
+
+def feature_frame(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+    """The feature columns of a table as floating-point numbers and categories.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table, for messages.
+    frame : DataFrame
+        A table with at least these columns; others are ignored.
+    columns : sequence of Column
+        The features and their kinds.
+
+    Returns
+    -------
+    DataFrame
+        One column each, float64 with NaN, or object with text and NaN.
+
+    Raises
+    ------
+    InvalidFileError
+        If a column is missing, or a cell is not of the column's kind. Names column and row.
+    """
+    import pandas as pd
+
+    check_columns(name, frame, [column.name for column in columns])
+    content = {}
+    for column, kind in columns:
+        parse = _PARSERS[kind]
+        cells = frame[column].to_list()
+        values = np.empty(len(cells), dtype=object if kind == "category" else np.float64)
+        for i, cell in enumerate(cells):
+            try:
+                values[i] = parse(cell)
+            except (ValueError, TypeError):
+                raise InvalidFileError(
+                    f"{name}, column {column!r}, row {i}: {cell!r} is not a {kind}."
+                ) from None
+        if values.dtype != object and np.isinf(values).any():
+            i = int(np.flatnonzero(np.isinf(values))[0])
+            raise InvalidFileError(
+                f"{name}, column {column!r}, row {i}: {cells[i]!r} is not a finite number. Leave "
+                "the cell empty if the value is not known."
+            )
+        content[column] = values
+    return pd.DataFrame(content, columns=pd.Index([c.name for c in columns], dtype=object))
+
+
+def _kind(name: str, column: str, cells: list[Any], categorical: bool) -> str:
+    for kind, parse in _PARSERS.items():
+        if (kind == "category" or not categorical) and _all_parse(parse, cells):
+            return kind
+    i = next(i for i, cell in enumerate(cells) if not _all_parse(_category, [cell]))
+    raise InvalidFileError(
+        f"{name}, column {column!r}, row {i}: {cells[i]!r} is a {type(cells[i]).__name__}. "
+        "Features are numbers, text and dates: exclude the column."
+    )
+
+
+def _all_parse(parse: Callable[[Any], Any], cells: Iterable[Any]) -> bool:
+    try:
+        for cell in cells:
+            parse(cell)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _reason_to_leave_out(cells: list[Any], kind: str, keep_all: bool) -> str | None:
+    values = [value for value in map(_PARSERS[kind], cells) if value == value]
+    different = len(set(values))
+    if not different:
+        return "is empty"
+    if different == 1 and (kind != "category" or len(values) == len(cells)):
+        return "has the same value everywhere"
+    if keep_all or different <= _MANY:
+        return None
+    if kind == "category" and different > len(values) / 2:
+        return f"is text with {different} different values in {len(values)} rows"
+    if kind == "number" and len(values) == len(cells) and np.all(np.diff(values) == 1):
+        return "counts the rows"
+    return None
+
+
+def _missing(cell: Any) -> bool:
+    if isinstance(cell, float):
+        return cell != cell
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, bool):
+        raise TypeError
+    return number_in_cell(cell)
+
+
+def _truth(cell: Any) -> float:
+    if isinstance(cell, str):
+        cell = _TRUTH.get(cell.strip().lower(), cell)
+    value = number_in_cell(cell)
+    if value not in (0, 1) and value == value:
+        raise ValueError
+    return value
+
+
+def _date(cell: Any) -> float:
+    if isinstance(cell, str):
+        text = cell.strip()
+        if not text:
+            return np.nan
+        if not _ISO_DATE.fullmatch(text):
+            raise ValueError
+        cell = datetime.fromisoformat(text)
+    if _missing(cell):
+        return np.nan
+    if not isinstance(cell, date):
+        raise TypeError
+    if not isinstance(cell, datetime):
+        cell = datetime(cell.year, cell.month, cell.day)
+    return (cell.replace(tzinfo=cell.tzinfo or UTC) - _EPOCH).total_seconds() / 86400
+
+
+def _category(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return cell.strip() or np.nan
+    if _missing(cell):
+        return np.nan
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # 1.0 where a missing cell made floats of integers
+    if not isinstance(cell, (bool, int, float)):
+        raise TypeError
+    return str(cell)
+
+
+# In the order in which they are tried; a category takes whatever is text.
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "number": _number,
+    "truth value": _truth,
+    "date": _date,
+    "category": _category,
+}

@@ -1,0 +1,227 @@
+"""A method fitted to a user's table: preprocessing, classifier and schema in one object."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
+
+from ambilearn import __version__
+from ambilearn.metrics import approximated_accuracy_scorer
+from ambilearn.own_data.columns import Column, feature_frame
+from ambilearn.own_data.methods import METHODS, make_method
+from ambilearn.own_data.preprocessing import make_preprocessing
+from ambilearn.own_data.ranking import Choices, choose_labels
+from ambilearn.own_data.tables import CandidateTable, with_columns
+from ambilearn.selection import best_by_candidates, draw_points
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_POINTS = 16  # tried by a search for parameters
+_FOLDS = 5
+_BLOCK = 2**24  # confidences held at once while predicting
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableModel:
+    """What was learned from a table, and applies to tables with the same feature columns.
+
+    Attributes
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        Fitted; the step ``preprocessing`` is what
+        :func:`ambilearn.own_data.preprocessing.make_preprocessing` builds, the step ``method`` is
+        the classifier.
+    columns : tuple of Column
+        The feature columns that a table must have, and their kinds.
+    about : dict
+        Where the model comes from: versions, method, parameters, candidate columns, rows, time.
+    """
+
+    pipeline: Pipeline
+    columns: tuple[Column, ...]
+    about: dict[str, Any]
+
+    @property
+    def method(self) -> Any:
+        """The fitted classifier."""
+        return self.pipeline.named_steps["method"]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels."""
+        return self.method.classes_
+
+    def choices(self, frame: "pd.DataFrame", name: str = "table") -> Choices:
+        """Label, confidence and margin of each row of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the feature columns of the model; others are ignored.
+        name : str, default="table"
+            Its name, for messages.
+
+        Returns
+        -------
+        Choices
+        """
+        features = feature_frame(name, frame, self.columns)
+        batch = max(1, _BLOCK // len(self.classes))
+        parts = [
+            choose_labels(self.classes, self.pipeline.predict_proba(features.iloc[rows]))
+            for rows in gen_batches(len(features), batch)
+        ]
+        return Choices(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def predict(
+        self, frame: "pd.DataFrame", name: str = "table", *, prefix: str = ""
+    ) -> "pd.DataFrame":
+        """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the feature columns of the model; others are passed through.
+        name : str, default="table"
+            Its name, for messages.
+        prefix : str, default=""
+            Goes before the names of the new columns.
+
+        Returns
+        -------
+        DataFrame
+        """
+        return with_columns(name, frame, choice_columns(self.choices(frame, name), prefix))
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        return f"<TableModel {self.about['method']}: {names} → {len(self.classes)} labels>"
+
+
+def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
+    """Columns of a table for labels, confidences and margins, the last two to six digits."""
+    return {
+        f"{prefix}label": choices.labels,
+        f"{prefix}confidence": choices.confidences.round(6),
+        f"{prefix}margin": choices.margins.round(6),
+    }
+
+
+def fit_table(
+    table: CandidateTable,
+    method: str = "plcl",
+    params: Mapping[str, Any] | None = None,
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> TableModel:
+    r"""Fit a method to a table with candidate labels.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.own_data.read_candidate_table` returns.
+    method : {"plcl", "sure", "plaggd", "lalo", "ipal", "plda", "plknn"}, default="plcl"
+        The method.
+    params : mapping, optional
+        Parameters of the method that differ from its defaults.
+    select : bool, default=False
+        Choose the other parameters by cross-validation on the candidate sets; no true label is
+        used. Tries 16 points of a grid, the defaults among them.
+    random_state : int, default=0
+        Seed.
+    progress : callable, optional
+        Is told what happens next.
+
+    Returns
+    -------
+    TableModel
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.own_data import fit_table, read_candidate_table
+    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
+    >>> table = read_candidate_table(file, candidates="names", format="csv")
+    >>> model = fit_table(table, "plknn", {"n_neighbors": 1})
+    >>> model.predict(table.frame[["x"]])["label"].to_list()
+    ['anna', 'anna', 'bob', 'anna']
+    """
+    estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
+    features = feature_frame(table.name, table.frame, table.features.columns)
+    preprocessing = make_preprocessing(table.features.columns)
+    X = preprocessing.fit_transform(features)
+    chosen, score = {}, None
+    if select:
+        grid = {k: v for k, v in METHODS[method][1].items() if k not in (params or {})}
+        chosen, score = _select(estimator, grid, X, table, random_state, progress)
+        estimator.set_params(**chosen)
+    progress(f"fitting {METHODS[method][0]} to {X.shape[0]} rows and {X.shape[1]} features")
+    estimator.fit(X, table.candidates)
+    shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
+    about = {
+        "ambilearn": __version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "table": Path(table.name).name,
+        "rows": len(table.frame),
+        "candidates": list(table.candidate_columns),
+        "corrected rows": len(table.corrections.labels),
+        "method": method,
+        "parameters": shown,
+        "chosen": chosen,
+        "selection score": score,
+        "seed": random_state,
+    }
+    steps = [("preprocessing", preprocessing), ("method", estimator)]
+    return TableModel(Pipeline(steps), table.features.columns, about)
+
+
+def _select(
+    estimator: Any,
+    grid: dict[str, Any],
+    X: Any,
+    table: CandidateTable,
+    random_state: int,
+    progress: Callable[[str], None],
+) -> tuple[dict[str, Any], float]:
+    """Parameters that do best on candidate sets, and their score."""
+    if not grid:
+        raise ValueError("There is nothing left to choose: every parameter of the grid is given.")
+    own = {key: estimator.get_params()[key] for key in grid}
+    points = [own, *(p for p in draw_points(grid, _POINTS, random_state) if p != own)][:_POINTS]
+    folds = min(_FOLDS, X.shape[0])
+    total = sum(-(-len(points) // 2**fold) for fold in range(folds))
+    fits = count(1)
+
+    def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
+        progress(f"choosing parameters: {next(fits)} of {total} fits")
+        return approximated_accuracy_scorer(fitted, rows, held_out)
+
+    choice = best_by_candidates(
+        estimator,
+        points,
+        X,
+        table.candidates,
+        scoring=scoring,
+        folds=folds,
+        halving=True,
+        random_state=random_state,
+    )
+    return choice.params, choice.score
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))

@@ -1,0 +1,141 @@
+"""Write a table as CSV, Parquet or JSON lines: whole or not at all."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.folders import written_whole
+from ambilearn.datasets.frames import FORMATS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Texts that are surely numbers: 007 and 1_000 are not, and stay what they are.
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
+
+
+def table_format(name: str) -> str:
+    """Format of a table by the ending of its name."""
+    format = FORMATS.get(Path(name).suffix.lower())
+    if format is None:
+        raise InvalidFileError(
+            f"{name}: tables are written to {', '.join(FORMATS)} files; choose such a name."
+        )
+    return format
+
+
+def write_table(
+    frame: "pd.DataFrame",
+    target: str | os.PathLike[str] | IO[bytes],
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    sep: str = "|",
+    text_columns: Sequence[str] = (),
+) -> None:
+    """Write a table; a file appears under its name only once it is complete.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    target : path-like or binary file object
+        Where to write.
+    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+        By default taken from the ending of the name.
+    delimiter : str, optional
+        Between the cells of a CSV file; a comma by default.
+    sep : str, default="|"
+        Joins the items of a list in a CSV cell.
+    text_columns : sequence of str, default=()
+        Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
+        a table that was read from a CSV file. Other such columns become numbers.
+    """
+    if not hasattr(target, "write"):
+        format = format or table_format(os.fspath(target))
+        with written_whole(Path(target)) as file:
+            write_table(
+                frame, file, format=format, delimiter=delimiter, sep=sep, text_columns=text_columns
+            )
+        return
+    if format in ("csv", "tsv"):
+        delimiter = delimiter or ("," if format == "csv" else "\t")
+        text = _flat(frame, sep).to_csv(index=False, sep=delimiter, lineterminator="\n")
+        target.write(text.encode())
+    elif format == "jsonl":
+        for record in _typed(frame, text_columns).to_dict("records"):
+            line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False, default=str)
+            target.write(line.encode() + b"\n")
+    else:
+        _write_parquet(_typed(frame, text_columns), target)
+
+
+def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
+    try:
+        from pyarrow import ArrowException, Table, parquet
+    except ImportError as error:
+        raise ImportError(
+            "Writing Parquet files needs pyarrow: install it by `pip install ambilearn[parquet]`."
+        ) from error
+    try:
+        parquet.write_table(Table.from_pandas(frame, preserve_index=False), file)
+    except ArrowException as error:
+        reason = " ".join(str(part) for part in error.args)
+        raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
+
+
+def _flat(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
+    """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
+
+    def flat(cell: Any) -> Any:
+        if isinstance(cell, list):
+            return sep.join(map(str, cell))
+        return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
+
+    nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]
+    return replaced(frame, {column: [*map(flat, frame[column].to_list())] for column in nested})
+
+
+def _typed(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
+    """The table with columns of text that are all numbers as numbers, empty cells as missing."""
+    import pandas as pd
+
+    typed = {}
+    for column in frame:
+        cells = frame[column]
+        if column in text_columns or not isinstance(cells.dtype, pd.StringDtype):
+            continue
+        filled = [cell for cell in cells if cell]
+        for pattern, dtype in ((_INTEGER, "Int64"), (_NUMBER, "Float64")):
+            if filled and all(map(pattern.fullmatch, filled)):
+                typed[column] = (
+                    cells.where(cells != "")
+                    .map(int if dtype == "Int64" else float, na_action="ignore")
+                    .astype(dtype)
+                )
+                break
+    return replaced(frame, typed)
+
+
+def replaced(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+    """The table with some columns replaced or added (``assign`` refuses a column "self")."""
+    frame = frame.copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """A row without NaN, which JSON does not have."""
+    return {key: None if _is_missing(value) else value for key, value in record.items()}
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in ("NAType", "NaTType")

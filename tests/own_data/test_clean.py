@@ -1,0 +1,122 @@
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.own_data import clean_table, fit_table, read_candidate_table
+from ambilearn.own_data.methods import METHODS
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_are_candidates_and_mostly_right(table, people, method):
+    cleaned = clean_table(table, method)
+    assert table.candidates.covers(cleaned.choices.labels).all()
+    assert (cleaned.choices.labels == people["truth"].to_numpy()).mean() > 0.9
+    assert list(cleaned.frame) == [*people, "label", "confidence", "margin", "review_rank"]
+    pd.testing.assert_frame_equal(
+        cleaned.frame[list(people)], people, check_dtype=False, check_column_type=False
+    )
+
+
+def test_labels_are_what_the_method_says(table):
+    cleaned = clean_table(table)
+    method = fit_table(table).method
+    np.testing.assert_array_equal(cleaned.choices.labels, method.transduction_)
+    P = method.label_distributions_
+    P = P.toarray() if hasattr(P, "toarray") else P
+    np.testing.assert_array_equal(cleaned.choices.confidences, P.max(axis=1))
+    np.testing.assert_array_equal(cleaned.pair_confidences, P[table.candidates.to_mask()])
+
+
+def test_rows_with_one_candidate_are_certain_and_come_last(table):
+    cleaned = clean_table(table)
+    single = table.candidates.sizes == 1
+    assert single.any()
+    assert (cleaned.choices.margins[single] == 1).all()
+    assert (cleaned.choices.confidences[single] == 1).all()
+    ranks = cleaned.frame["review_rank"].to_numpy()
+    assert ranks[single].min() > (~single).sum() - (cleaned.choices.margins[~single] == 1).sum()
+
+
+def test_the_rank_orders_by_margin(table):
+    cleaned = clean_table(table)
+    ranked = cleaned.frame.sort_values("review_rank")
+    assert ranked["review_rank"].tolist() == list(range(1, 61))
+    assert ranked["margin"].is_monotonic_increasing
+    assert ranked.index.tolist() == cleaned.order.tolist()
+
+
+def test_candidates_of_a_row(table):
+    cleaned = clean_table(table)
+    for row in range(60):
+        pairs = cleaned.candidates(row)
+        assert {label for label, _ in pairs} == table.candidates.to_sets()[row]
+        assert pairs[0][0] == cleaned.choices.labels[row]
+        values = [confidence for _, confidence in pairs]
+        assert values == sorted(values, reverse=True)
+        assert sum(values) == pytest.approx(1)
+        margin = values[0] - values[1] if len(values) > 1 else 1.0
+        assert cleaned.choices.margins[row] == margin
+
+
+def test_the_model_on_the_way_labels_new_rows(table, people):
+    model = clean_table(table, "plknn").model
+    assert (model.predict(people)["label"] == people["truth"]).mean() > 0.9
+
+
+def test_corrected_rows_keep_the_label_of_the_person(people_csv, people):
+    ambiguous = [i for i, text in enumerate(people["names"]) if "|" in text][:2]
+    wrong = {"anna": "bob", "bob": "cleo", "cleo": "anna"}[people["truth"][ambiguous[0]]]
+    chosen = {ambiguous[0]: wrong, ambiguous[1]: "zoe"}
+    lines = [f"{row},{people['names'][row]},{label}" for row, label in chosen.items()]
+    corrections = io.StringIO("\n".join(["row,candidates,label", *lines]))
+    table = read_candidate_table(
+        people_csv, candidates="names", exclude=["truth"], corrections=corrections
+    )
+    cleaned = clean_table(table)
+    assert cleaned.frame["label"][ambiguous].to_list() == [wrong, "zoe"]
+    assert cleaned.choices.margins[ambiguous].tolist() == [1, 1]
+    assert cleaned.frame["names"].to_list() == people["names"].to_list()
+    assert "zoe" in cleaned.model.classes
+    assert cleaned.model.about["corrected rows"] == 2
+
+
+@pytest.mark.parametrize("name", ["label", "confidence", "margin", "review_rank"])
+def test_names_that_are_taken(people, name, monkeypatch):
+    table = read_candidate_table(people.assign(**{name: "1"}), candidates="names")
+
+    def too_late(*arguments, **options):
+        raise AssertionError("the method was fitted before the names were looked at")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ambilearn.own_data.clean.fit_table", too_late)
+        with pytest.raises(InvalidFileError, match=f"has a column '{name}' already"):
+            clean_table(table)
+    cleaned = clean_table(table, "plknn", prefix="new_")
+    assert list(cleaned.frame)[-4:] == [
+        "new_label",
+        "new_confidence",
+        "new_margin",
+        "new_review_rank",
+    ]
+
+
+def test_the_same_every_time(table):
+    first, second = clean_table(table), clean_table(table)
+    np.testing.assert_array_equal(first.pair_confidences, second.pair_confidences)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:n_neighbors")
+def test_a_table_with_one_label(method):
+    file = io.StringIO("x,names\n1,a\n2,a\n3,a\n4,a\n")
+    cleaned = clean_table(read_candidate_table(file, candidates="names", format="csv"), method)
+    assert cleaned.frame["label"].to_list() == ["a"] * 4
+    assert cleaned.model.predict(cleaned.table.frame)["margin"].to_list() == [1.0] * 4

@@ -1,0 +1,199 @@
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.own_data.columns import Column, feature_frame, find_features
+
+
+def kind_of(*cells):
+    frame = pd.DataFrame({"x": pd.Series(list(cells), dtype=object)})
+    return find_features("t.csv", frame, ["x"], keep_all=True).columns[0].kind
+
+
+def values_of(kind, *cells):
+    frame = pd.DataFrame({"x": pd.Series(list(cells), dtype=object)})
+    return feature_frame("t.csv", frame, [Column("x", kind)])["x"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "2.5", "-3e4"], "number"),
+        (["1", "", "NA", "?", " 7 "], "number"),
+        ([1, None, 2.5, np.nan], "number"),
+        ([Decimal("1.5"), Decimal("2")], "number"),
+        (["True", "false", ""], "truth value"),
+        ([True, False, None], "truth value"),
+        (["2020-01-01", "", "2021-05-03"], "date"),
+        (["2020-01-01T10:30", "2020-01-01 10:30:01.5+02:00"], "date"),
+        ([datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2), pd.NaT], "date"),
+        (["red", "blue"], "category"),
+        (["1", "red"], "category"),
+        (["1_000", "2"], "category"),
+        (["1,5", "2,5"], "category"),
+        (["2020-13-41", "2021-01-01"], "category"),
+        ([1, "red", True], "category"),
+        (["true", "2"], "category"),
+    ],
+)
+def test_the_cells_tell_the_kind(cells, kind):
+    assert kind_of(*cells) == kind
+
+
+def test_numbers_truth_values_and_dates_become_floats():
+    np.testing.assert_array_equal(
+        values_of("number", "1", " 2.5 ", "", "NA", None, pd.NA), [1, 2.5] + [np.nan] * 4
+    )
+    np.testing.assert_array_equal(
+        values_of("truth value", "TRUE", "false", True, "1", ""), [1, 0, 1, 1, np.nan]
+    )
+    np.testing.assert_array_equal(
+        values_of(
+            "date",
+            "1970-01-03",
+            "1970-01-01T12:00",
+            "1970-01-01T02:00+02:00",
+            "",
+            datetime.date(1970, 1, 2),
+            pd.Timestamp("1970-01-02T06:00"),
+            pd.NaT,
+        ),
+        [2, 0.5, 0, np.nan, 1, 1.25, np.nan],
+    )
+
+
+def test_categories_are_text_without_blanks_around():
+    assert values_of("category", " a ", 1, 1.0, 2.5, True) == ["a", "1", "1", "2.5", "True"]
+    assert all(value != value for value in values_of("category", "", "  ", None, np.nan, pd.NA))
+
+
+def test_a_category_may_look_missing():
+    assert values_of("category", "NA", "None", "?") == ["NA", "None", "?"]
+
+
+def test_columns_of_parquet(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, None, 3], dtype="Int64"),
+            "b": pd.array([True, None, False], dtype="boolean"),
+            "t": pd.to_datetime(["2020-01-01", None, "2020-02-01"]),
+            "c": pd.Categorical(["u", None, "v"]),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    from ambilearn.datasets.frames import read_frame
+
+    back = read_frame(tmp_path / "t.parquet", raw=True)
+    columns = find_features("t", back, list("ibtc")).columns
+    assert [column.kind for column in columns] == ["number", "truth value", "date", "category"]
+    values = feature_frame("t", back, columns)
+    assert values["i"].isna().tolist() == [False, True, False]
+    assert values["t"].to_list()[0] == 18262
+    assert values["c"].to_list()[2] == "v"
+
+
+def left_out(n=60, **columns):
+    frame = pd.DataFrame({"fine": np.arange(n) % 7, **columns})
+    found = find_features("t.csv", frame, list(frame.columns))
+    assert "fine" in [column.name for column in found.columns]
+    return found.left_out
+
+
+def test_columns_that_cannot_help_are_left_out_with_the_reason():
+    n = 60
+    assert left_out(
+        empty=[""] * n,
+        none=[None] * n,
+        same=["5"] * n,
+        gaps=["5", ""] * (n // 2),
+        path=[f"img/{i}.png" for i in range(n)],
+        row=[str(i + 1) for i in range(n)],
+    ) == {
+        "empty": "is empty",
+        "none": "is empty",
+        "same": "has the same value everywhere",
+        "gaps": "has the same value everywhere",
+        "path": "is text with 60 different values in 60 rows",
+        "row": "counts the rows",
+    }
+
+
+def test_what_may_help_stays():
+    n = 60
+    assert not left_out(
+        town=[f"town {i % 30}" for i in range(n)],
+        member=["yes", ""] * (n // 2),  # missing is a category
+        year=[str(1960 + i // 2) for i in range(n)],
+        price=[f"{i * 1.5}" for i in range(n)],
+    )
+
+
+def test_small_tables_keep_what_large_ones_leave_out():
+    assert not left_out(20, path=[f"img/{i}.png" for i in range(20)], row=list(range(20)))
+
+
+def test_columns_that_the_user_names_stay():
+    frame = pd.DataFrame({"path": [f"{i}.png" for i in range(60)], "row": list(range(60))})
+    assert find_features("t", frame, ["path", "row"], keep_all=True).left_out == {}
+
+
+def test_numbers_that_are_codes():
+    frame = pd.DataFrame({"code": ["007", "08", "007"], "n": ["1", "2", "3"]})
+    columns = find_features("t", frame, ["code", "n"], categorical=["code"]).columns
+    assert [column.kind for column in columns] == ["category", "number"]
+    assert feature_frame("t", frame, columns)["code"].to_list() == ["007", "08", "007"]
+
+
+def test_no_feature_at_all():
+    frame = pd.DataFrame({"a": ["", ""], "b": ["1", "1"]})
+    with pytest.raises(InvalidFileError, match=r"t.csv: no column is left.*'a' is empty; 'b' has"):
+        find_features("t.csv", frame, ["a", "b"])
+    with pytest.raises(InvalidFileError, match=r"no column is left as a feature\."):
+        find_features("t.csv", frame, [])
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, b"bytes", datetime.timedelta(1)])
+def test_nested_values_are_no_features(cell):
+    with pytest.raises(InvalidFileError, match=r"t.csv, column 'x', row 1: .* is a .*exclude"):
+        kind_of("fine", cell)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        ("number", "tall"),
+        ("number", True),
+        ("truth value", "perhaps"),
+        ("truth value", "2"),
+        ("date", "1.2.2020"),
+        ("date", 5),
+        ("category", ["a"]),
+    ],
+)
+def test_a_cell_of_another_kind_is_named(kind, cell):
+    with pytest.raises(InvalidFileError, match=rf"t.csv, column 'x', row 1: .* is not a {kind}"):
+        values_of(kind, None, cell)
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", float("inf"), "1e999"])
+def test_infinity_is_refused(cell):
+    with pytest.raises(InvalidFileError, match=r"column 'x', row 1: .* is not a finite number"):
+        values_of("number", "1", cell)
+
+
+def test_a_missing_column_is_named_with_what_is_meant():
+    frame = pd.DataFrame({"heigth": [1]})
+    with pytest.raises(InvalidFileError, match=r"no column 'height'\. Did you mean 'heigth'\?"):
+        feature_frame("new.csv", frame, [Column("height", "number")])
+
+
+def test_hostile_names_are_names():
+    names = ["", " ", "a b", "__class__", "{x}", "täg", "a,b", "[0]", "x" * 300, "label%s"]
+    frame = pd.DataFrame({name: ["1", "2"] for name in names})
+    columns = find_features("t", frame, names).columns
+    assert [column.name for column in columns] == names
+    assert list(feature_frame("t", frame, columns)) == names

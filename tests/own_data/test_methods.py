@@ -1,0 +1,66 @@
+import pytest
+
+import ambilearn
+from ambilearn.own_data.methods import LANDMARKS, LARGE, METHODS, make_method, parse_settings
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_made_and_its_grid_is_valid(name):
+    class_name, grid = METHODS[name]
+    method = make_method(name)
+    assert type(method).__name__ == class_name
+    assert class_name in ambilearn.__all__
+    for key, values in grid.items():
+        for value in values:
+            make_method(name, {key: value})
+
+
+def test_all_public_classifiers_are_there():
+    classifiers = {n for n in ambilearn.__all__ if hasattr(getattr(ambilearn, n), "predict")}
+    assert {class_name for class_name, _ in METHODS.values()} == classifiers
+
+
+def test_parameters_and_seed():
+    method = make_method("plcl", {"n_neighbors": 3, "kernel": "linear"}, random_state=7)
+    assert (method.n_neighbors, method.kernel, method.random_state) == (3, "linear", 7)
+    assert make_method("plcl", {"random_state": 1}, random_state=7).random_state == 1
+
+
+@pytest.mark.parametrize("name", ["plcl", "sure", "plaggd", "lalo"])
+def test_landmarks_for_large_tables_unless_told_otherwise(name):
+    assert make_method(name, n_rows=LARGE - 1).n_landmarks is None
+    assert make_method(name, n_rows=LARGE).n_landmarks == LANDMARKS
+    assert make_method(name, {"n_landmarks": None}, n_rows=LARGE).n_landmarks is None
+    assert make_method(name, {"n_landmarks": 50}, n_rows=10).n_landmarks == 50
+
+
+@pytest.mark.parametrize("name", ["ipal", "plda", "plknn"])
+def test_no_landmarks_where_there_is_no_kernel(name):
+    assert "n_landmarks" not in make_method(name, n_rows=LARGE).get_params()
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("svm", {}, "no method 'svm'. Known are: plcl, "),
+        ("plcl", {"n_neighbours": 5}, "no parameter 'n_neighbours'. Did you mean 'n_neighbors'"),
+        ("plknn", {"n_landmarks": 5}, "plknn has no parameter 'n_landmarks'"),
+        ("plknn", {"n_neighbors": 0}, "'n_neighbors' parameter of PLKNN must be"),
+        ("plcl", {"kernel": "magic"}, "'kernel' parameter of PLCL must be"),
+    ],
+)
+def test_errors(name, params, message):
+    with pytest.raises(ValueError, match=message):
+        make_method(name, params)
+
+
+def test_settings():
+    assert parse_settings(["a=1", "b=1.5", "c=True", "d=none", "e=rbf", "f=x=y", " g = 2 "]) == {
+        "a": 1, "b": 1.5, "c": True, "d": None, "e": "rbf", "f": "x=y", "g": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", ["a", "=1", "", " = 2"])
+def test_settings_need_a_name_and_a_value(setting):
+    with pytest.raises(ValueError, match="NAME=VALUE"):
+        parse_settings([setting])

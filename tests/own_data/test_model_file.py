@@ -1,0 +1,387 @@
+"""Saving and loading; foreign and changed files are refused and never executed."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from ambilearn import PLCL
+from ambilearn.own_data import (
+    Choices,
+    InvalidModelError,
+    fit_table,
+    load_model,
+    model_file,
+    read_candidate_table,
+    save_model,
+)
+from ambilearn.own_data.methods import METHODS
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
+
+
+_SAVED = {}
+
+
+@pytest.fixture
+def saved(table, tmp_path):
+    """A model of the people, fitted once for all tests."""
+    path = tmp_path / "people.model"
+    if not _SAVED:
+        save_model(fit_table(table, "plknn"), path)
+        _SAVED["content"] = path.read_bytes()
+    path.write_bytes(_SAVED["content"])
+    return path
+
+
+def bits(choices):
+    return [choices.labels.tolist(), choices.confidences.tobytes(), choices.margins.tobytes()]
+
+
+PREDICT = """
+import pickle, sys
+import pandas as pd
+from ambilearn.own_data import load_model
+frame = pd.read_csv(sys.argv[1], dtype=str, keep_default_na=False)
+found = [tuple(load_model(path).choices(frame)) for path in sys.argv[2:]]
+sys.stdout.buffer.write(pickle.dumps(found))
+"""
+
+
+def variants():
+    for method in METHODS:
+        yield method, {}
+        if method in ("ipal", "plda", "plknn"):
+            if find_spec("faiss"):
+                yield method, {"neighbors": "approximate"}
+        else:
+            yield method, {"kernel": "linear"}
+            yield method, {"n_landmarks": 20}
+
+
+def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, tmp_path):
+    models, paths = [], []
+    for method, params in variants():
+        models.append(fit_table(table, method, params))
+        paths.append(tmp_path / f"{len(paths)}.model")
+        save_model(models[-1], paths[-1])
+    ran = subprocess.run(
+        [sys.executable, "-c", PREDICT, people_csv, *paths], capture_output=True, check=True
+    )
+    for model, found in zip(models, pickle.loads(ran.stdout), strict=True):
+        assert bits(Choices(*found)) == bits(model.choices(people)), model
+
+
+def test_everything_comes_back(table, saved):
+    fitted, back = fit_table(table, "plknn"), load_model(saved)
+    assert back.columns == fitted.columns
+    times = ("created",)
+    assert {k: v for k, v in back.about.items() if k not in times} == {
+        k: v for k, v in fitted.about.items() if k not in times
+    }
+    assert back.method.get_params() == fitted.method.get_params()
+    np.testing.assert_array_equal(back.method.X_fit_, fitted.method.X_fit_)
+
+
+def test_the_file_says_in_plain_text_what_it_is(saved):
+    with zipfile.ZipFile(saved) as archive:
+        about = json.loads(archive.read("about.json"))
+    assert about["format"] == "ambilearn model"
+    assert about["format version"] == 1
+    assert about["method"] == "plknn"
+    assert about["labels"] == ["anna", "bob", "cleo"]
+    assert about["columns"][0] == {"name": "height", "kind": "number"}
+    assert {"ambilearn", "scikit-learn", "python", "created", "parameters"} <= set(about)
+
+
+def test_checksums_are_in_the_usual_form(saved, tmp_path):
+    with zipfile.ZipFile(saved) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    tool = shutil.which("sha256sum") or pytest.skip("needs sha256sum")
+    subprocess.run([tool, "-c", "SHA256SUMS"], cwd=tmp_path / "unpacked", check=True)
+
+
+def test_saving_replaces_in_one_step(table, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_text("old")
+    fitted = fit_table(table, "plknn")
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", lambda *a, **k: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            save_model(fitted, path)
+    assert path.read_text() == "old"
+    save_model(fitted, path)
+    assert load_model(path).about["method"] == "plknn"
+    assert {p.name for p in tmp_path.iterdir()} == {"model", "people.csv"}
+
+
+def refused(path, message):
+    with pytest.raises(InvalidModelError, match=message) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def change(path, name, content):
+    """Replace a member of the archive, as somebody would who does not know the checksums."""
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    members[name] = content if isinstance(content, bytes) else content(members[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+
+
+def forge(path, name, content):
+    """The same by somebody who knows them."""
+    change(path, name, content)
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in ("about.json", "pipeline.skops")}
+    import hashlib
+
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {n}\n" for n, data in members.items())
+    change(path, "SHA256SUMS", sums.encode())
+
+
+class Payload:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "joblib", "csv", "empty", "folder of numbers"])
+def test_foreign_files(tmp_path, kind):
+    path = tmp_path / "model"
+    if kind == "joblib":
+        joblib.dump(Payload(), path)
+    elif kind == "folder of numbers":
+        with open(path, "wb") as file:
+            np.savez(file, a=np.zeros(3))  # a ZIP archive, too
+    else:
+        path.write_bytes(
+            {"pickle": pickle.dumps(Payload()), "csv": b"a,b\n1,2\n", "empty": b""}[kind]
+        )
+    refused(path, "is not a model|not a model of ambilearn")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_skops_file_is_no_model(tmp_path):
+    path = tmp_path / "model"
+    skops.io.dump(LogisticRegression(), path)
+    refused(path, "not a model of ambilearn, the archive has no SHA256SUMS, about.json")
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
+def test_truncated_files(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(len(content) * share)])
+    refused(saved, "is not a model|is damaged")
+
+
+def test_flipped_bytes_never_go_unnoticed(saved, people):
+    """A byte anywhere: the file is refused, or the byte was of no importance (a time, say)."""
+    content = saved.read_bytes()
+    expected = bits(load_model(saved).choices(people))
+    places = np.random.default_rng(0).integers(0, len(content), 150)
+    n_refused = 0
+    for place in places.tolist():
+        changed = bytearray(content)
+        changed[place] ^= 0x55
+        saved.write_bytes(changed)
+        try:
+            model = load_model(saved)
+        except InvalidModelError:
+            n_refused += 1
+        else:
+            assert bits(model.choices(people)) == expected
+    assert n_refused > 140
+
+
+@pytest.mark.parametrize("name", ["about.json", "pipeline.skops"])
+def test_changed_members(saved, name):
+    change(saved, name, lambda content: content + b" ")
+    refused(saved, f"{name} in the archive is not as it was saved: .*Fit the model again")
+
+
+def test_a_description_of_another_model(saved):
+    forge(saved, "about.json", lambda content: content.replace(b'"height"', b'"width"'))
+    refused(saved, r"the pipeline is not the one that about\.json describes")
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"nonsense", b"[" * 100_000, b"\xff"])
+def test_a_description_that_is_none(saved, content):
+    forge(saved, "about.json", content)
+    refused(saved, "is damaged, or no model")
+
+
+def test_another_format(saved):
+    forge(saved, "about.json", b'{"format": "other"}')
+    refused(saved, "not a model of ambilearn")
+
+
+def test_a_newer_version(saved):
+    def newer(content):
+        return json.dumps(json.loads(content) | {"format version": 2, "ambilearn": "9.1"}).encode()
+
+    change(saved, "about.json", newer)  # even without the right checksum
+    refused(saved, r"saved by a newer version of ambilearn, 9\.1\. Update ambilearn")
+
+
+def shell(frame):
+    os.mkdir("executed")
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: make_pipeline(FunctionTransformer(shell), PLCL()), "FunctionTransformer|shell"),
+        (lambda: make_pipeline(FunctionTransformer(np.exp), PLCL()), "FunctionTransformer|exp"),
+        (lambda: LogisticRegression(), "LogisticRegression"),
+        (lambda: PLCL(kernel=shell), "shell"),
+        (lambda: np.random.default_rng(0), "Generator"),
+        (lambda: {"a": os.mkdir}, "mkdir"),
+    ],
+)
+def test_other_types_are_refused_before_anything_is_made(saved, tmp_path, make, named):
+    forge(saved, "pipeline.skops", skops.io.dumps(make()))
+    refused(saved, f"refused: .*({named}).* is no part of a model")
+    assert not (tmp_path / "executed").exists()
+
+
+def with_schema(content, edit):
+    """A skops file whose schema was edited by hand."""
+    source, target = io.BytesIO(content), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, edit(data) if name == "schema.json" else data)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"__class__": "PLKNN"', '"__class__": "Popen"', "refused: .*Popen"),
+        ('"__module__": "ambilearn.methods.plknn"', '"__module__": "os"', r"refused: os\.PLKNN"),
+        ('"__loader__": "ObjectNode"', '"__loader__": "FunctionNode"', "refused: .*FunctionNode"),
+        ('"__loader__": "ObjectNode"', '"__loader__": ["x"]', "is damaged"),
+        ('"__loader__": "JsonNode"', '"__loader__": "CachedNode"', "refused: .*CachedNode"),
+        ('"protocol": 2', '"protocol": 0', "a form that ambilearn never writes"),
+        ('"protocol": 2', '"protocol": 99', "is damaged.*update skops"),
+        ('"content"', '"other"', "is damaged"),
+    ],
+)
+def test_schemas_edited_by_hand(saved, old, new, message):
+    def edit(schema):
+        assert old.encode() in schema
+        return schema.replace(old.encode(), new.encode())
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, edit))
+    refused(saved, message)
+
+
+def test_arrays_with_pickles_inside_are_refused(saved, tmp_path):
+    def edit(content):
+        source, target = io.BytesIO(content), io.BytesIO()
+        evil = io.BytesIO()
+        np.save(evil, np.array([Payload()], dtype=object), allow_pickle=True)
+        with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+            for name in old.namelist():
+                new.writestr(name, evil.getvalue() if name.endswith(".npy") else old.read(name))
+        return target.getvalue()
+
+    forge(saved, "pipeline.skops", edit)
+    refused(saved, "is damaged, or no model")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_bomb_is_not_unpacked(saved):
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10**7))
+    with pytest.raises(InvalidModelError, match=r"announces \d+ bytes, more than max_bytes"):
+        load_model(saved, max_bytes=10**7)
+    assert load_model(saved).about["method"] == "plknn"
+
+
+def test_a_pipeline_that_is_none(saved):
+    forge(saved, "pipeline.skops", skops.io.dumps({"a": [1, 2]}))
+    refused(saved, r"the pipeline is not the one")
+
+
+def test_another_scikit_learn_gives_one_warning(saved, recwarn):
+    def older(content):
+        return json.dumps(json.loads(content) | {"scikit-learn": "1.2.3"}).encode()
+
+    forge(saved, "about.json", older)
+    load_model(saved)
+    assert len(recwarn) == 1
+    assert "was saved with scikit-learn 1.2.3" in str(recwarn[0].message)
+    assert recwarn[0].filename == __file__
+
+
+def test_its_own_warning_replaces_those_of_scikit_learn(saved, recwarn):
+    def older(schema):
+        from sklearn import __version__
+
+        return schema.replace(f'\\"{__version__}\\"'.encode(), b'\\"1.2.3\\"')
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, older))
+    load_model(saved)
+    assert len(recwarn) == 0
+
+
+def test_what_cannot_be_loaded_is_not_saved(table, tmp_path):
+    fitted = fit_table(table, "plcl", {"kernel": linear_kernel})
+    with pytest.raises(InvalidModelError, match=r"refused: .*linear_kernel"):
+        save_model(fitted, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def linear_kernel(X, Z):
+    return X @ Z.T
+
+
+def test_a_missing_file():
+    with pytest.raises(FileNotFoundError):
+        load_model("nowhere.model")
+
+
+def test_every_trusted_type_exists():
+    from importlib import import_module
+
+    for kinds in model_file._TRUSTED.values():
+        for kind in kinds:
+            module, _, name = kind.rpartition(".")
+            assert isinstance(getattr(import_module(module), name), type)
+
+
+def test_labels_and_columns_of_all_scripts(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "größe 身長": [str(i % 3 * 9 + i) for i in range(30)],
+            "категория": ["α", "β", "γ"] * 10,
+            "c": ["🙂|ж", "ж", "🙂"] * 10,
+        }
+    )
+    fitted = fit_table(read_candidate_table(frame, candidates="c"), "plknn")
+    save_model(fitted, tmp_path / "модель")
+    back = load_model(tmp_path / "модель")
+    assert back.columns == fitted.columns
+    assert bits(back.choices(frame)) == bits(fitted.choices(frame))

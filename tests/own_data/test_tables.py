@@ -1,0 +1,138 @@
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.own_data import read_candidate_table
+from ambilearn.own_data.tables import candidate_texts, with_columns
+
+
+def csv(text, **options):
+    return read_candidate_table(
+        io.StringIO(text), **({"candidates": "names", "format": "csv"} | options)
+    )
+
+
+def test_roles_of_columns(people_csv, people):
+    table = read_candidate_table(people_csv, candidates="names", label="truth", exclude=["member"])
+    assert [tuple(column) for column in table.features.columns] == [
+        ("height", "number"),
+        ("weight", "number"),
+        ("town", "category"),
+        ("born", "date"),
+    ]
+    assert table.features.left_out == {"id": "is text with 60 different values in 60 rows"}
+    assert table.truth == people["truth"].to_list()
+    assert table.texts == people["names"].to_list()
+    assert table.candidates.to_sets() == [set(text.split("|")) for text in people["names"]]
+    assert repr(table) == f"<CandidateTable {people_csv}: 60 rows, 4 features, 3 labels>"
+
+
+def test_every_cell_stays_as_it_is(people_csv, people):
+    table = read_candidate_table(people_csv, candidates="names")
+    pd.testing.assert_frame_equal(table.frame, people, check_dtype=False, check_column_type=False)
+    odd = csv('x,,names\n007,"a ""b"", c",p|q\n1.0,NA,q\n , ,p\n')
+    assert odd.frame.to_numpy().tolist() == [
+        ["007", 'a "b", c', "p|q"],
+        ["1.0", "NA", "q"],
+        [" ", " ", "p"],
+    ]
+    assert list(odd.frame) == ["x", "", "names"]
+
+
+def test_a_frame_in_memory(people):
+    table = read_candidate_table(people, candidates="names", exclude=["truth"])
+    assert table.frame is people
+    assert table.name == "table"
+
+
+def test_features_that_are_named(people_csv):
+    table = read_candidate_table(people_csv, candidates="names", features=["town", "id"])
+    assert [column.name for column in table.features.columns] == ["town", "id"]
+
+
+def test_lists_and_several_annotators():
+    rows = [
+        {"x": 1, "a": ["p", "q"], "b": "q", "c": None},
+        {"x": 2, "a": [], "b": "r", "c": "r"},
+        {"x": 3, "a": ["p"], "b": None, "c": ""},
+    ]
+    file = io.StringIO("\n".join(map(json.dumps, rows)))
+    table = read_candidate_table(file, candidates=["a", "b", "c"], format="jsonl")
+    assert table.candidates.to_sets() == [{"p", "q"}, {"r"}, {"p"}]
+    assert table.texts == ["p|q|q", "r|r", "p"]
+    file.seek(0)
+    table = read_candidate_table(file, candidates=["a", "b", "c"], min_votes=2, format="jsonl")
+    assert table.candidates.to_sets() == [{"q"}, {"r"}, {"p"}]  # nobody has two: all count
+
+
+def test_texts_of_all_kinds_of_cells():
+    cells = ["a | b", ["a", "b"], np.array([1, 2]), 7, None, np.nan, pd.NA, ("x",), ""]
+    frame = pd.DataFrame({"c": pd.Series(cells, dtype=object)})
+    expected = ["a | b", "a|b", "1|2", "7", "", "", "", "x", ""]
+    assert candidate_texts(frame, ["c"], "|") == expected
+
+
+def test_truth_may_be_known_in_part():
+    assert csv("x,names,t\n1,a|b,a\n2,b,\n3,a,zoe\n", label="t").truth == ["a", None, "zoe"]
+
+
+def test_numbers_as_labels_of_json():
+    file = io.StringIO('{"x": 1, "names": [3, 1], "t": 3}\n{"x": 2, "names": [2], "t": null}\n')
+    table = read_candidate_table(file, candidates="names", label="t", format="jsonl")
+    assert table.candidates.classes.tolist() == [1, 2, 3]
+    assert table.truth == [3, None]
+    assert table.texts == ["3|1", "2"]
+
+
+def test_corrections_are_applied():
+    corrections = io.StringIO("row,candidates,label\n0,a|b,b\n2,b|c,zoe\n")
+    table = csv("x,names\n1,a|b\n2,a\n3,b|c\n", corrections=corrections)
+    assert table.candidates.to_sets() == [{"b"}, {"a"}, {"zoe"}]
+    assert table.texts == ["a|b", "a", "b|c"]
+    assert table.corrections.labels == {0: "b", 2: "zoe"}
+    assert table.corrections.new_labels == ["zoe"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("x,names\n1,a\n", {"candidates": "name"}, r"no column 'name'.*Did you mean 'names'\?"),
+        ("x;names\n1;a\n", {}, r"no column 'names'.*separated by another sign.*x;names"),
+        ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
+        ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
+        ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),
+        ("x,names\n1,a\n2,\n", {}, r"candidates in 'names': Row 1 has no candidate"),
+        ("x,names\n1,a||b\n", {}, r"Row 0 has an empty label"),
+        ("names\na\nb\n", {}, r"no column is left as a feature"),
+        ("x,names\n1,a\n2,b\n", {"features": ["names"]}, r"no column is left as a feature"),
+        ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
+        ("x,names\n", {}, r"no rows"),
+    ],
+)
+def test_errors(text, options, message):
+    with pytest.raises(InvalidFileError, match=message) as caught:
+        csv(text, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_separator():
+    with pytest.raises(ValueError, match="sep must not be empty"):
+        csv("x,names\n1,a\n", sep="")
+
+
+def test_a_truth_of_several_labels():
+    file = io.StringIO('{"x": 1, "names": "a", "t": ["a", "b"]}\n{"x": 2, "names": "b"}\n')
+    with pytest.raises(InvalidFileError, match=r"column 't', row 0: expected one label"):
+        read_candidate_table(file, candidates="names", label="t", format="jsonl")
+
+
+def test_new_columns_need_new_names():
+    frame = pd.DataFrame({"x": [1], "label": [2]})
+    with pytest.raises(InvalidFileError, match=r"t.csv has a column 'label' already.*--prefix"):
+        with_columns("t.csv", frame, {"label": [3]})
+    assert list(with_columns("t.csv", frame, {"my_label": [3]})) == ["x", "label", "my_label"]
+    assert list(frame) == ["x", "label"]
