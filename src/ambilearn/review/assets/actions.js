@@ -1,0 +1,72 @@
+// What a person does: decide, look closer, save and load.
+
+function choose(row, label) {
+  const position = list.positions.get(row);
+  decisions.decide([[row.index, label]]);
+  if (settings.status !== "all") showRows(position);
+  else {
+    list.redrawItem(row);
+    showCounts();
+  }
+  say(label === null ? `Row ${row.index} is undecided again.` : `Row ${row.index}: ${label}`);
+  const stays = list.positions.has(row);
+  if (label === null && stays) goTo(row);
+  else goTo(following(stays ? position + 1 : position) ?? current);
+}
+
+function askOther(row) {
+  otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label));
+}
+
+function undo() {
+  const changed = decisions.undo();
+  if (!changed.length) return say("There is nothing to undo.");
+  showRows();
+  const row = rows[changed[0]];
+  say(changed.length > 1 ? `${number(changed.length)} rows restored.` : `Row ${row.index} restored.`);
+  if (list.positions.has(row)) goTo(row);
+  return undefined;
+}
+
+function toggle(row) {
+  row.expanded = !row.expanded;
+  list.redrawItem(row);
+  goTo(row);
+}
+
+function zoom(row) {
+  if (row.image === null || row.broken) return say(`Row ${row.index} has no image.`);
+  byId("zoomed").src = row.image;
+  byId("zoomed").alt = `Image of row ${row.index}`;
+  openDialog("zoom");
+  return undefined;
+}
+
+function download() {
+  const csv = new Blob([correctionsCsv(rows, decisions)], { type: "text/csv;charset=utf-8" });
+  const link = make("a", "", [], { href: URL.createObjectURL(csv), download: data.download });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  decisions.unsaved = false;
+  say(`Downloaded as ${data.download}.`);
+  handBack();
+}
+
+async function importFile(file) {
+  try {
+    const pairs = readCorrections(await file.text(), rows);
+    decisions.decide(pairs);
+    showRows();
+    say(`${number(pairs.length)} decisions loaded from ${file.name}.`);
+  } catch (error) {
+    byId("problem-text").textContent = error.message;
+    openDialog("problem");
+  }
+}
+
+function forget() {
+  decisions.decide([...decisions.labels.keys()].map((row) => [row, null]));
+  byId("help").close();
+  showRows();
+  say("All decisions are forgotten. Undo brings them back.");
+}

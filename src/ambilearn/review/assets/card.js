@@ -1,0 +1,168 @@
+// One row as a card: image, cells, candidates with bars. User content only ever becomes text.
+
+const CELLS_SHOWN = 8;
+const CANDIDATES_SHOWN = 9; // as many as there are number keys
+const SAFE_ADDRESSES = new Set(["http:", "https:", "file:", "data:"]);
+
+/** A new element; `content` is text or child elements. */
+function make(tag, className, content = [], attributes = {}) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...[content].flat());
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+/** An element with text of the user, which may run from right to left. */
+function userText(tag, className, text) {
+  return make(tag, className, text, { dir: "auto" });
+}
+
+function percent(share) {
+  if (share > 0 && share < 0.005) return "< 1 %";
+  if (share < 1 && share >= 0.995) return "> 99 %";
+  return `${Math.round(share * 100)} %`;
+}
+
+function isSafe(address) {
+  try {
+    return SAFE_ADDRESSES.has(new URL(address, document.baseURI).protocol);
+  } catch {
+    return false;
+  }
+}
+
+function drawImage(row, onZoom) {
+  const missing = () => make("div", "picture missing", make("span", "", "no image"));
+  if (row.broken) return missing();
+  const image = make("img", "", [], {
+    alt: `Image of row ${row.index}`,
+    loading: "lazy",
+    decoding: "async",
+    referrerpolicy: "no-referrer",
+  });
+  const button = make("button", "picture", image, { type: "button", tabindex: "-1" });
+  button.setAttribute("aria-label", `Enlarge the image of row ${row.index}`);
+  image.addEventListener("error", () => {
+    row.broken = true;
+    button.replaceWith(missing());
+  });
+  button.addEventListener("click", () => onZoom(row));
+  image.src = row.image;
+  return button;
+}
+
+function drawCells(row, columns) {
+  const shown = columns
+    .map((name, i) => [name, row.cells[i]])
+    .filter(([, value]) => value !== "")
+    .slice(0, row.expanded ? Infinity : CELLS_SHOWN);
+  const list = make("dl", row.expanded ? "cells expanded" : "cells");
+  for (const [name, value] of shown) {
+    const wide = value.length > 24 ? "wide" : "";
+    list.append(make("div", wide, [userText("dt", "", name), userText("dd", "", value)]));
+  }
+  return list;
+}
+
+function drawCandidate(row, i, decision, onChoose) {
+  const { label, confidence } = row.candidates[i];
+  const chosen = label === decision;
+  const fill = make("span", "fill");
+  fill.style.width = `${Math.max(0, Math.min(1, confidence)) * 100}%`;
+  const button = make(
+    "button",
+    ["candidate", i === 0 ? "top" : "", chosen ? "chosen" : ""].join(" ").trim(),
+    [
+      make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
+      userText("span", "name", label),
+      make("span", "bar", fill, { "aria-hidden": "true" }),
+      make("span", "share", percent(confidence)),
+    ],
+    { type: "button", "aria-pressed": String(chosen) },
+  );
+  button.addEventListener("click", () => onChoose(label));
+  return button;
+}
+
+/** The label of a decision that is none of the candidates. */
+function drawForeign(label) {
+  return make("div", "candidate foreign chosen", [
+    make("kbd", "", "✓", { "aria-hidden": "true" }),
+    userText("span", "name", label),
+    make("span", "share", "not a candidate"),
+  ]);
+}
+
+/**
+ * A card, in the place of an `old` one. `actions` are `choose(row, label)`, `other(row)`, `zoom(row)`, `toggle(row)` and
+ * `select(row)`; `place` is the position in the list, of `total`.
+ */
+function drawCard(row, { old, columns, decision, status, current, place, total, actions }) {
+  const margin = row.candidates.length > 1 ? `margin ${row.margin.toFixed(2)}` : "one candidate";
+  const head = make("div", "head", [
+    make("h2", "", `Row ${row.index}`, { id: `row-${row.index}` }),
+    make("span", "margin", margin, { title: "How far the first candidate is ahead of the second" }),
+    make("span", `chip ${status}`, status),
+  ]);
+  const info = make("div", "info", [head, drawCells(row, columns)]);
+
+  const decided = row.candidates.findIndex((candidate) => candidate.label === decision);
+  const count = row.expanded ? row.candidates.length : CANDIDATES_SHOWN;
+  const shown = [...row.candidates.keys()].filter((i) => i < count || i === decided);
+  const candidates = make(
+    "div",
+    "candidates",
+    shown.map((i) => drawCandidate(row, i, decision, (label) => actions.choose(row, label))),
+    { role: "group", "aria-label": `Candidates of row ${row.index}` },
+  );
+  if (decision !== null && decided < 0) candidates.append(drawForeign(decision));
+  const footer = make("div", "more");
+  const other = make("button", "link", "Other label…", { type: "button" });
+  other.addEventListener("click", () => actions.other(row));
+  footer.append(other);
+  const filled = row.cells.filter((cell) => cell !== "").length;
+  const long = row.cells.some((cell) => cell.length > 200);
+  if (row.candidates.length > CANDIDATES_SHOWN || filled > CELLS_SHOWN || long) {
+    const text = row.expanded
+      ? "Show less"
+      : row.candidates.length > CANDIDATES_SHOWN
+        ? `All ${row.candidates.length} candidates`
+        : filled > CELLS_SHOWN
+          ? `All ${filled} columns`
+          : "Whole text";
+    const toggle = make("button", "link", text, { type: "button" });
+    toggle.setAttribute("aria-expanded", String(Boolean(row.expanded)));
+    toggle.addEventListener("click", () => actions.toggle(row));
+    footer.append(toggle);
+  }
+  candidates.append(footer);
+
+  // The picture of the old card is taken over: a new one would flicker.
+  const picture = old?.querySelector(".picture") ?? (row.image && drawImage(row, actions.zoom));
+  const parts = picture ? [picture, info, candidates] : [info, candidates];
+  const card = make("article", `card ${status} ${picture ? "pictured" : ""}`, parts, {
+    "aria-labelledby": `row-${row.index}`,
+    "aria-posinset": String(place + 1),
+    "aria-setsize": String(total),
+  });
+  card.dataset.row = row.index;
+  markCurrent(card, current);
+  card.addEventListener("pointerdown", () => actions.select(row));
+  return card;
+}
+
+/** Mark a card as the current one or not; only the current one is reached by Tab. */
+function markCurrent(card, current) {
+  if (current) card.setAttribute("aria-current", "true");
+  else card.removeAttribute("aria-current");
+  card.tabIndex = current ? 0 : -1;
+  for (const button of card.querySelectorAll("button:not(.picture)")) {
+    button.tabIndex = current ? 0 : -1;
+  }
+}
+
+/** Height of a card that has not been drawn yet, a guess. */
+function estimatedHeight(row) {
+  return Math.max(row.image === null ? 90 : 150, 66 + 36 * Math.min(row.candidates.length, 9));
+}

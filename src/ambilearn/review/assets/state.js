@@ -1,0 +1,122 @@
+// The state of the page: its data, the list of rows, and which of them is the current one.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const rows = data.rows.map(([cells, raw, labels, confidences, image], index) => ({
+  index,
+  cells,
+  raw,
+  image,
+  broken: image !== null && !isSafe(image), // whether the image cannot be shown
+  candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
+  // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
+  margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
+}));
+const decisions = new Decisions(
+  `ambilearn-review:${data.fingerprint}`,
+  data.rows.map((row) => row[5]),
+);
+
+const byId = (id) => document.getElementById(id);
+const number = new Intl.NumberFormat("en").format;
+const settings = { status: "all", label: null, query: "", sort: "ambiguous" };
+const otherLabel = new OtherLabel(byId("other"), data.classes, data.separator);
+const knownLabels = new Set(data.classes);
+let current = null; // the row that the keys act upon
+
+const list = new VirtualList(byId("scroller"), byId("list"), {
+  estimate: estimatedHeight,
+  draw: (row, place, old) =>
+    drawCard(row, {
+      old,
+      columns: data.columns,
+      decision: decisions.labelOf(row.index),
+      status: statusOf(row, decisions),
+      current: row === current,
+      place,
+      total: list.items.length,
+      actions: { choose, other: askOther, zoom, toggle, select },
+    }),
+});
+
+/**
+ * Show what passes the filters now. The current row stays; if it is not among them, the one at
+ * `place` becomes the current one.
+ */
+function showRows(place = 0) {
+  const items = rowsInView(rows, decisions, settings);
+  if (!items.includes(current)) current = items[Math.min(place, items.length - 1)] ?? null;
+  list.show(items);
+  if (current) list.reveal(list.positions.get(current));
+  byId("empty").hidden = items.length > 0;
+  showCounts();
+}
+
+function showCounts() {
+  learnLabels();
+  const counts = countByStatus(rows, decisions);
+  for (const output of document.querySelectorAll("[data-count]")) {
+    output.textContent = number(counts[output.dataset.count]);
+  }
+  const decided = counts.accepted + counts.corrected;
+  const progress = byId("progress");
+  progress.setAttribute("aria-valuenow", String(decided));
+  progress.setAttribute("aria-valuetext", `${decided} of ${rows.length} rows decided`);
+  for (const status of ["accepted", "corrected"]) {
+    progress.querySelector(`.${status}`).style.width = `${(counts[status] / rows.length) * 100}%`;
+  }
+  byId("decided").textContent = `${number(decided)} of ${number(rows.length)} decided`;
+  byId("shown").textContent =
+    list.items.length === rows.length ? "" : `${number(list.items.length)} shown`;
+  byId("undo").disabled = decisions.history.length === 0;
+  byId("download").disabled = decided === 0;
+  byId("forget").disabled = decided === 0;
+  byId("not-kept").hidden = decisions.kept;
+  const empty = decided === rows.length && settings.status === "undecided";
+  byId("empty-text").textContent = empty
+    ? "Every row is decided. Download the corrected labels to use them."
+    : "No row passes these filters.";
+}
+
+/** Offer labels that somebody typed wherever labels are offered. */
+function learnLabels() {
+  for (const label of decisions.labels.values()) {
+    if (label === null || knownLabels.has(label)) continue;
+    knownLabels.add(label);
+    byId("label").append(new Option(label, String(data.classes.push(label) - 1)));
+  }
+}
+
+function say(text) {
+  byId("message").textContent = text;
+}
+
+function openDialog(id) {
+  byId(id).showModal();
+  byId(id).querySelector(".close").focus();
+}
+
+/** Make a row the current one and let it have the focus, so that it is read out. */
+function goTo(row, { reveal = true } = {}) {
+  if (!row) return;
+  select(row);
+  const node = reveal ? list.reveal(list.positions.get(row)) : list.nodes.get(row);
+  node?.focus({ preventScroll: true });
+}
+
+function select(row) {
+  const before = list.nodes.get(current);
+  current = row;
+  if (before) markCurrent(before, false);
+  if (list.nodes.has(row)) markCurrent(list.nodes.get(row), true);
+}
+
+function move(step) {
+  const position = list.positions.get(current) ?? 0;
+  goTo(list.items[Math.max(0, Math.min(list.items.length - 1, position + step))]);
+}
+
+/** The next undecided row below a position, or else the next row. */
+function following(position) {
+  const below = list.items.slice(position);
+  return below.find((row) => decisions.labelOf(row.index) === null) ?? below[0];
+}

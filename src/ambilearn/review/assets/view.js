@@ -1,0 +1,67 @@
+// Which rows are shown, and in which order.
+
+const byText = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+
+/** "undecided", "accepted" (the most confident candidate) or "corrected" (any other label). */
+function statusOf(row, decisions) {
+  const label = decisions.labelOf(row.index);
+  if (label === null) return "undecided";
+  return label === row.candidates[0].label ? "accepted" : "corrected";
+}
+
+/** The label a row has now: the decision, or else the most confident candidate. */
+function currentLabel(row, decisions) {
+  return decisions.labelOf(row.index) ?? row.candidates[0].label;
+}
+
+/** As `ambilearn clean` ranks rows. */
+function byAmbiguity(a, b) {
+  return a.margin - b.margin || a.candidates[0].confidence - b.candidates[0].confidence;
+}
+
+const SORT_ORDERS = {
+  ambiguous: byAmbiguity,
+  certain: (a, b) => byAmbiguity(b, a),
+  table: () => 0,
+  label: (a, b, decisions) =>
+    byText.compare(currentLabel(a, decisions), currentLabel(b, decisions)) || byAmbiguity(a, b),
+  candidates: (a, b) => b.candidates.length - a.candidates.length || byAmbiguity(a, b),
+};
+
+function folded(text) {
+  return text.normalize("NFKC").toLowerCase();
+}
+
+/** Whether a row has all words of a query in its cells or labels; `#17` is the row 17 alone. */
+function matcher(query, decisions) {
+  const number = /^#(\d+)$/.exec(query.trim());
+  if (number) return (row) => row.index === Number(number[1]);
+  const words = folded(query).split(/\s+/).filter(Boolean);
+  return (row) => {
+    row.haystack ??= folded([...row.cells, ...row.candidates.map((c) => c.label)].join("\n"));
+    const decided = folded(decisions.labelOf(row.index) ?? "");
+    return words.every((word) => row.haystack.includes(word) || decided.includes(word));
+  };
+}
+
+/** The rows that pass all filters, in order. */
+function rowsInView(rows, decisions, { status, label, query, sort }) {
+  const matches = matcher(query, decisions);
+  const compare = SORT_ORDERS[sort];
+  return rows
+    .filter(
+      (row) =>
+        (status === "all" || statusOf(row, decisions) === status) &&
+        (label === null ||
+          decisions.labelOf(row.index) === label ||
+          row.candidates.some((candidate) => candidate.label === label)) &&
+        matches(row),
+    )
+    .sort((a, b) => compare(a, b, decisions) || a.index - b.index);
+}
+
+function countByStatus(rows, decisions) {
+  const counts = { all: rows.length, undecided: 0, accepted: 0, corrected: 0 };
+  for (const row of rows) counts[statusOf(row, decisions)]++;
+  return counts;
+}

@@ -1,0 +1,129 @@
+"""The command that writes a review page: thin, all work is done in the modules beside."""
+
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import click
+
+from ambilearn.own_data.options import (
+    UserConsole,
+    candidate_options,
+    check_output,
+    method_options,
+    method_parameters,
+    read_for_command,
+    user_console,
+)
+
+
+@click.command(epilog="ambilearn review people.csv --candidates names --out review.html")
+@click.argument("table")
+@candidate_options
+@method_options
+@click.option(
+    "--image",
+    metavar="COLUMN",
+    help="Column with paths or addresses of images. By default the first column whose cells end "
+    "like images (.jpg, .png, …).",
+)
+@click.option("--no-images", is_flag=True, help="Show no images.")
+@click.option(
+    "--embed-images",
+    is_flag=True,
+    help="Put local images into the page, so that it can be moved or sent; large ones are made "
+    "smaller. By default the page refers to them.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="review.html",
+    show_default=True,
+    metavar="FILE",
+    help="Where to write the page.",
+)
+def review(
+    table: str,
+    method: str,
+    select: bool,
+    settings: tuple[str, ...],
+    n_landmarks: int | None,
+    seed: int,
+    image: str | None,
+    no_images: bool,
+    embed_images: bool,
+    out: Path,
+    **reading: Any,
+) -> None:
+    """Write a page on which a person settles the labels of a table, the most ambiguous row first.
+
+    The page is one HTML file for any browser, without server and network: candidates of TABLE
+    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, images, keys
+    to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
+    `review` take by --corrections.
+    """
+    if image is not None and no_images:
+        raise click.UsageError("--image and --no-images exclude each other.")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
+    with user_console() as console:
+        from ambilearn.datasets.frames import check_columns
+        from ambilearn.own_data.methods import METHODS
+        from ambilearn.own_data.model import fit_table
+        from ambilearn.own_data.summary import describe_model, describe_table
+        from ambilearn.review.from_table import image_column, review_from_table, without_feature
+        from ambilearn.review.images import Images
+        from ambilearn.review.page import write_review
+
+        check_output(out)
+        console.progress("reading the table")
+        read = read_for_command(table, **reading)
+        if image is not None:
+            check_columns(read.name, read.frame, [image])
+        elif not no_images:
+            image = image_column(read)
+        if any(column.name == image for column in read.features.columns):
+            read = without_feature(read, image)
+        describe_table(console, read)
+        params = method_parameters(settings, n_landmarks)
+        model = fit_table(
+            read, method, params, select=select, random_state=seed, progress=console.stage
+        )
+        describe_model(console, model, params)
+        console.progress("writing the page")
+        confidences = read.candidates.gather(model.method.label_distributions_)
+        table_folder = Path.cwd() if table == "-" else Path(table).parent
+        images = Images(table_folder, out.parent, embed=embed_images)
+        made = review_from_table(
+            read, confidences, method=METHODS[method][0], image=image, images=images
+        )
+        write_review(made, out)
+        _describe_images(console, image, images)
+        console.say(f"wrote {out}: {len(made.rows)} rows; open it in a browser")
+        console.say("then use the labels that you downloaded:")
+        console.say(f"  {_next_command(table, made.download, reading)}")
+
+
+def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
+    """The command that uses the corrections, with what was said about the table."""
+    words = ["ambilearn", "clean", table]
+    for option in ("candidates", "exclude", "features"):
+        words += [word for column in reading[option] for word in (f"--{option}", column)]
+    if reading["sep"] != "|":
+        words += ["--sep", reading["sep"]]
+    return join([*words, "--corrections", corrections])
+
+
+def _describe_images(console: UserConsole, image: str | None, images: Any) -> None:
+    if image is None:
+        return
+    console.say(f"images: column {image!r}")
+    if images.missing:
+        console.say(
+            f"{len(images.missing)} images cannot be shown, the first is {images.missing[0]!r}. "
+            "Paths begin in the folder of the table.",
+            style="yellow",
+        )
+
+
+COMMANDS = (review,)

@@ -1,0 +1,141 @@
+"""A review from a user's own table and the confidences of its candidates."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.votes import labels_in_cell
+from ambilearn.own_data.tables import CandidateTable
+from ambilearn.review.images import Images, find_image_column
+from ambilearn.review.record import Review, ReviewRow
+
+
+def review_from_table(
+    table: CandidateTable,
+    confidences: NDArray[np.float64],
+    *,
+    method: str = "",
+    image: str | None = None,
+    images: Images | None = None,
+) -> Review:
+    r"""Rows of a table as the page shows them.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.own_data.read_candidate_table` returns. Rows that are corrected
+        already come with all their candidates and the label that was chosen.
+    confidences : ndarray of shape (n_pairs,)
+        Confidence of every candidate, in the order of ``table.candidates``:
+        ``pair_confidences`` of a cleaned table.
+    method : str, default=""
+        What the confidences are from.
+    image : str, optional
+        Column with the images.
+    images : Images, optional
+        Makes their addresses. By default they begin in the folder of the table.
+
+    Returns
+    -------
+    Review
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.own_data import clean_table, read_candidate_table
+    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
+    >>> table = read_candidate_table(file, candidates="names", format="csv")
+    >>> cleaned = clean_table(table, params={"n_neighbors": 1})
+    >>> review = review_from_table(table, cleaned.pair_confidences)
+    >>> review.columns, review.rows[3].cells, [label for label, _ in review.rows[3].ranked()]
+    (['x'], ['9'], ['bob', 'anna'])
+    """
+    folder = Path(table.name).parent
+    images = images or Images(folder, folder)
+    columns = [c for c in _reading_order(table, image) if c != image or _is_short(table, image)]
+    cells = [[cell_text(cell) for cell in table.frame[column].to_list()] for column in columns]
+    addresses = [None] * len(table.frame)
+    if image is not None:
+        addresses = [images.address(cell_text(cell)) for cell in table.frame[image].to_list()]
+    rows = [
+        ReviewRow([column[i] for column in cells], *found, table.texts[i], addresses[i], decision)
+        for i, (*found, decision) in enumerate(_candidates(table, confidences))
+    ]
+    title = Path(table.name).name if table.name != "<stdin>" else "standard input"
+    return Review(title, [str(column) for column in columns], rows, table.sep, method)
+
+
+def image_column(table: CandidateTable) -> str | None:
+    """The first column of a table that holds images, if any."""
+    columns = {
+        column: [cell_text(cell) for cell in table.frame[column].to_list()]
+        for column in table.frame.columns
+        if column not in table.candidate_columns
+    }
+    return find_image_column(columns)
+
+
+def without_feature(table: CandidateTable, column: str) -> CandidateTable:
+    """The table without one of its features: the name of an image says nothing about it."""
+    kept = tuple(feature for feature in table.features.columns if feature.name != column)
+    if not kept:
+        raise InvalidFileError(
+            f"{table.name}: no column is left as a feature, for {column!r} holds images. Add "
+            "columns that describe the rows."
+        )
+    return replace(table, features=table.features._replace(columns=kept))
+
+
+def cell_text(cell: Any) -> str:
+    """A cell as a person reads it; empty if it is missing.
+
+    Examples
+    --------
+    >>> [cell_text(cell) for cell in ("007", 0.1 + 0.2, 3, None, float("nan"), [1, 2])]
+    ['007', '0.3', '3', '', '', '[1, 2]']
+    """
+    if isinstance(cell, str):
+        return cell
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(cell, (float, np.floating)):
+        return "" if np.isnan(cell) else f"{cell:.6g}"
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    return str(cell)
+
+
+def _reading_order(table: CandidateTable, image: str | None) -> list[Any]:
+    """Columns to show: ids and comments first, then numbers, which may be many; the image last."""
+    numbers = {column.name for column in table.features.columns if column.kind == "number"}
+    columns = [c for c in table.frame.columns if c not in table.candidate_columns]
+    return sorted(columns, key=lambda column: (column == image, column in numbers))
+
+
+def _is_short(table: CandidateTable, image: str) -> bool:
+    """Whether the cells of the image column are paths, not images written as text."""
+    return not any(cell_text(c).startswith("data:") for c in table.frame[image].to_list())
+
+
+def _candidates(
+    table: CandidateTable, confidences: NDArray[np.float64]
+) -> list[tuple[list[str], list[float], str | None]]:
+    """Labels, confidences and decision of each row."""
+    sets = table.candidates
+    classes = [str(label) for label in sets.classes.tolist()]
+    found = []
+    for i in range(sets.n_rows):
+        if i in table.corrections.labels:
+            # Cleaning saw one candidate only, the chosen label: it has all the confidence.
+            chosen = str(table.corrections.labels[i])
+            labels = sorted(map(str, labels_in_cell(table.texts[i], table.sep, i)))
+            found.append((labels, [float(label == chosen) for label in labels], chosen))
+        else:
+            pairs = slice(sets.indptr[i], sets.indptr[i + 1])
+            labels = [classes[j] for j in sets.labels[pairs]]
+            found.append((labels, confidences[pairs].tolist(), None))
+    return found

@@ -1,0 +1,156 @@
+"""The review page: one HTML file that needs no other file and no network."""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ambilearn.datasets.folders import written_whole
+from ambilearn.review.record import Review, ReviewRow
+
+# One scope, joined in this order: an inline script cannot import from another.
+SCRIPTS = (
+    "csv",
+    "decisions",
+    "view",
+    "virtual_list",
+    "card",
+    "other_label",
+    "state",
+    "actions",
+    "keys",
+    "controls",
+)
+
+
+def render_review(review: Review) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    review : Review
+        What to show.
+
+    Returns
+    -------
+    str
+        HTML with all styles, scripts and data inside. What the table says can only become text:
+        the data is JSON without ``<``, and the page's security policy allows its own script and
+        style alone, by their hashes, and no connection at all.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    style = _page_file("style.css")
+    script = "\n".join(_page_file(f"{name}.js") for name in SCRIPTS)
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        _page_file("page.html.j2")
+    )
+    return template.render(
+        title=review.title,
+        subtitle=_subtitle(review),
+        n_rows=len(review.rows),
+        remote=_has_remote_images(review),
+        policy=_policy(review, style, script),
+        style=style,
+        script=script,
+        data=_json_for_html(_data(review)),
+    )
+
+
+def write_review(review: Review, path: str | Path) -> Path:
+    """Write the page; the file appears only when it is complete.
+
+    Parameters
+    ----------
+    review : Review
+        What to show.
+    path : path-like
+        Where to write it. Missing folders are made.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = Path(path)
+    try:
+        content = render_review(review).encode()
+    except UnicodeEncodeError as error:
+        broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
+        raise ValueError(
+            f"The table has half a character (a lone surrogate) after {broken!r}, which no text "
+            "file can hold. Mend it in the table."
+        ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as file:
+        file.write(content)
+    return path
+
+
+def _page_file(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text("utf-8")
+
+
+def _subtitle(review: Review) -> str:
+    counts = f"{len(review.rows):,} rows, {len(review.classes):,} labels"
+    return f"{counts}, confidences by {review.method}" if review.method else counts
+
+
+def _data(review: Review) -> dict[str, Any]:
+    position = {label: j for j, label in enumerate(review.classes)}
+    return {
+        "fingerprint": review.fingerprint,
+        "download": review.download,
+        "separator": review.separator,
+        "columns": list(review.columns),
+        "classes": review.classes,
+        "rows": [_row(row, position) for row in review.rows],
+    }
+
+
+def _row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
+    ranked = row.ranked()
+    return [
+        list(row.cells),
+        row.raw,
+        [position[label] for label, _ in ranked],
+        [round(float(confidence), 6) for _, confidence in ranked],
+        row.image,
+        row.decision,
+    ]
+
+
+def _json_for_html(data: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _has_remote_images(review: Review) -> bool:
+    return any((row.image or "").lower().startswith(("http:", "https:")) for row in review.rows)
+
+
+def _policy(review: Review, style: str, script: str) -> str:
+    """Content-Security-Policy: nothing but our own style and script, and the images of the table.
+
+    Images may come from the network only if the table has such addresses.
+    """
+    network = " http: https:" if _has_remote_images(review) else ""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            f"img-src 'self' file: data:{network}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

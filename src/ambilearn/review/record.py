@@ -1,0 +1,124 @@
+"""What a review page shows: rows of a table with candidates, confidences and perhaps an image."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+MAX_ROWS = 100_000  # above it browsers run out of scroll height, and people of patience
+
+
+@dataclass(frozen=True)
+class ReviewRow:
+    """One row of the table.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        What to show of the row, one text for each column; empty where a value is missing.
+    labels : sequence of str
+        The candidates.
+    confidences : sequence of float
+        One for each candidate.
+    raw : str
+        The candidates as the table has them, to recognise the row by.
+    image : str, optional
+        Address of an image, as :class:`~ambilearn.review.images.Images` makes it.
+    decision : str, optional
+        The label that somebody has chosen already.
+
+    Examples
+    --------
+    >>> row = ReviewRow(["0.5"], ["anna", "bob"], [0.2, 0.8], "anna|bob")
+    >>> row.ranked()
+    [('bob', 0.8), ('anna', 0.2)]
+    """
+
+    cells: Sequence[str]
+    labels: Sequence[str]
+    confidences: Sequence[float]
+    raw: str
+    image: str | None = None
+    decision: str | None = None
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Candidates with their confidences, the most confident first."""
+        pairs = zip(self.labels, self.confidences, strict=True)
+        return sorted(pairs, key=lambda pair: -pair[1])
+
+
+@dataclass(frozen=True)
+class Review:
+    """A table to be reviewed.
+
+    Parameters
+    ----------
+    title : str
+        Name of the table.
+    columns : sequence of str
+        Names of the cells of each row.
+    rows : sequence of ReviewRow
+        All rows, in the order of the table.
+    separator : str, default="|"
+        What separates the candidates in ``raw``.
+    method : str, default=""
+        What the confidences are from, as the page says it.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows or too many, or if the parts of a row do not fit together.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[ReviewRow]
+    separator: str = "|"
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise ValueError("There is no row to review.")
+        if len(self.rows) > MAX_ROWS:
+            raise ValueError(
+                f"A review page holds at most {MAX_ROWS} rows, not {len(self.rows)}: split the "
+                "table, and review the parts."
+            )
+        for i, row in enumerate(self.rows):
+            if len(row.cells) != len(self.columns):
+                raise ValueError(f"Row {i} has {len(row.cells)} cells, not {len(self.columns)}.")
+            if not row.labels:
+                raise ValueError(f"Row {i} has no candidate label.")
+            if len(row.labels) != len(row.confidences):
+                raise ValueError(
+                    f"Row {i} has {len(row.labels)} candidates and {len(row.confidences)} "
+                    "confidences."
+                )
+            if not all(map(math.isfinite, row.confidences)):
+                raise ValueError(f"Row {i} has a confidence that is not a finite number.")
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """All labels that are a candidate or a decision somewhere, sorted."""
+        labels = {label for row in self.rows for label in row.labels}
+        labels |= {row.decision for row in self.rows if row.decision is not None}
+        return sorted(labels, key=lambda label: (label.casefold(), label))
+
+    @property
+    def download(self) -> str:
+        """Name of the file in which the page saves the labels."""
+        stem = re.sub(r"[^\w.-]+", "-", PurePath(self.title).stem).strip("-.")
+        return f"{stem or 'review'}-corrections.csv"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short name of the table's content, under which a browser keeps the work on it.
+
+        Confidences and images are left out: another method does not make another table.
+        """
+        content = [list(self.columns), [[list(row.cells), row.raw] for row in self.rows]]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]

@@ -1,0 +1,121 @@
+"""From a user's table to a review."""
+
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.own_data import read_candidate_table
+from ambilearn.review.from_table import (
+    cell_text,
+    image_column,
+    review_from_table,
+    without_feature,
+)
+from ambilearn.review.images import Images
+
+PEOPLE = '''id,height,photo,comment,names
+007,1.70,a.png,"tall, ""so""",anna| bob
+008,,b.png,,bob
+009,1.8,a.png,x,anna|cleo
+'''
+
+
+def people(corrections=None, **options):
+    options = {"candidates": "names", "exclude": ["id"], "format": "csv"} | options
+    file = StringIO(corrections) if corrections else None
+    return read_candidate_table(StringIO(PEOPLE), corrections=file, **options)
+
+
+def confidences(table):
+    """One to one tenth, falling."""
+    return np.linspace(1.0, 0.1, len(table.candidates.labels))
+
+
+def test_rows_have_cells_candidates_and_the_text_of_the_table():
+    table = people()
+    review = review_from_table(table, confidences(table), method="PLCL")
+    assert review.columns == ["id", "photo", "comment", "height"]  # the number last
+    first, second, third = review.rows
+    assert first.cells == ["007", "a.png", 'tall, "so"', "1.70"]
+    assert second.cells == ["008", "b.png", "", ""]
+    assert first.raw == "anna| bob"
+    assert (first.labels, third.labels) == (["anna", "bob"], ["anna", "cleo"])
+    assert np.allclose(first.confidences + second.confidences, [1.0, 0.775, 0.55])
+    assert first.image is first.decision is None
+    assert (review.separator, review.method) == ("|", "PLCL")
+
+
+def test_corrected_rows_keep_all_their_candidates():
+    table = people("row,candidates,label\n0,anna| bob,bob\n2,anna|cleo,dora\n")
+    rows = review_from_table(table, confidences(table)).rows
+    assert [row.decision for row in rows] == ["bob", None, "dora"]
+    assert rows[0].ranked() == [("bob", 1.0), ("anna", 0.0)]
+    assert rows[2].ranked() == [("anna", 0.0), ("cleo", 0.0)]
+    assert rows[1].labels == ["bob"]
+
+
+def test_several_annotators_and_numbers_as_labels():
+    frame = pd.DataFrame({"x": [1.5, 2.5, 9.0], "a": [1, 2, 3], "b": [2, None, 3]})
+    table = read_candidate_table(frame, candidates=["a", "b"])
+    rows = review_from_table(table, confidences(table)).rows
+    assert [row.raw for row in rows] == table.texts
+    assert [len(row.labels) for row in rows] == [2, 1, 1]
+    assert all(isinstance(label, str) for row in rows for label in row.labels)
+
+
+def test_image_column_is_found_and_is_no_feature(tmp_path):
+    table = people()
+    assert image_column(table) == "photo"
+    assert image_column(people(candidates="photo")) is None
+    images = Images(tmp_path, tmp_path / "out")
+    review = review_from_table(table, confidences(table), image="photo", images=images)
+    assert [row.image for row in review.rows] == ["../a.png", "../b.png", "../a.png"]
+    assert images.missing == ["a.png", "b.png", "a.png"]
+    assert review.columns[-1] == "photo"  # one can search for it
+    kept = without_feature(people(features=["height", "photo"]), "photo")
+    assert [column.name for column in kept.features.columns] == ["height"]
+    with pytest.raises(InvalidFileError, match="no column is left as a feature, for 'photo' holds"):
+        without_feature(people(features=["photo"]), "photo")
+
+
+def test_images_written_as_text_are_not_shown_as_text():
+    images = ["data:image/png;base64,AA", ""]
+    frame = pd.DataFrame({"x": [1.0, 2.0], "pic": images, "c": ["a|b", "a"]})
+    table = read_candidate_table(frame, candidates="c")
+    assert image_column(table) == "pic"
+    review = review_from_table(table, confidences(table), image="pic")
+    assert review.columns == ["x"]
+    assert [row.image for row in review.rows] == ["data:image/png;base64,AA", None]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (np.float64(1 / 3), "0.333333"),
+        (np.float32("nan"), ""),
+        (1e20, "1e+20"),
+        (np.int64(7), "7"),
+        (True, "True"),
+        (pd.NA, ""),
+        (pd.NaT, ""),
+        (pd.Timestamp("2026-01-02"), "2026-01-02 00:00:00"),
+        (np.array(["a", "b"]), "['a', 'b']"),
+        (" as it is ", " as it is "),
+    ],
+)
+def test_cells_as_a_person_reads_them(cell, text):
+    assert cell_text(cell) == text
+
+
+def test_title_of_standard_input_and_of_a_file(tmp_path):
+    file = StringIO(PEOPLE)
+    file.name = "<stdin>"
+    table = read_candidate_table(file, candidates="names", format="csv")
+    assert review_from_table(table, confidences(table)).title == "standard input"
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    table = read_candidate_table(path, candidates="names")
+    assert review_from_table(table, confidences(table)).title == "people.csv"

@@ -1,0 +1,167 @@
+"""The page as a file: self-contained, escaped, complete or not there at all."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ambilearn.review import Review, ReviewRow, render_review, write_review
+from ambilearn.review import page as page_module
+
+
+class Elements(HTMLParser):
+    """Elements of a page, with the text in its scripts and styles."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.texts, self.inside = [], [], False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.inside = tag in ("script", "style")
+        if self.inside:
+            self.texts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[-1] += data
+
+    def one(self, tag, **attributes):
+        (found,) = (a for t, a in self.tags if t == tag and attributes.items() <= a.items())
+        return found
+
+
+def data_of(html):
+    return json.loads(Elements(html).texts[1])
+
+
+def test_data_is_what_was_given(people):
+    data = data_of(render_review(people))
+    assert data["columns"] == ["photo", "town"]
+    assert data["classes"] == ["anna", "bob", "cleo"]
+    assert data["fingerprint"] == people.fingerprint
+    assert data["rows"][2] == [
+        ["photo 2", "Bonn"],
+        "anna|bob|cleo",
+        [1, 0, 2],
+        [0.5, 0.3, 0.2],
+        None,
+        None,
+    ]
+    assert data["rows"][0][2:] == [[0, 1], [0.9, 0.1], None, None]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=2, max_size=2))
+def test_any_text_stays_data(texts):
+    label, cell = texts
+    html = render_review(Review(cell, [cell], [ReviewRow([cell], [label], [1.0], label)]))
+    data = data_of(html)
+    assert data["classes"] == [label]
+    assert data["rows"][0][:2] == [[cell], label]
+    empty = render_review(Review("", [""], [ReviewRow([""], ["a"], [1.0], "a")]))
+    assert [t for t, _ in Elements(html).tags] == [t for t, _ in Elements(empty).tags]
+
+
+def test_script_in_the_table_cannot_end_the_data(people):
+    evil = "</script><script>alert(1)</script><!--"
+    html = render_review(replace(people, title=evil, columns=[evil, evil]))
+    assert html.count("<script") == 2
+    assert html.count("</script") == 2
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in html  # the title, as text
+    assert data_of(html)["columns"] == [evil, evil]
+
+
+def test_policy_allows_our_script_and_style_alone(people):
+    elements = Elements(render_review(people))
+    policy = elements.one("meta", **{"http-equiv": "Content-Security-Policy"})["content"]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    style, _, script = elements.texts
+
+    def digest(text):
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": digest(script),
+        "style-src": digest(style),
+        "img-src": "'self' file: data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+
+
+def test_network_is_allowed_only_for_images_that_need_it(people):
+    local = render_review(people)
+    rows = [replace(people.rows[0], image="https://example.org/a.png"), *people.rows[1:]]
+    remote = render_review(replace(people, rows=rows))
+    assert "http: https:" not in local
+    assert "img-src &#39;self&#39; file: data: http: https:" in remote
+    assert "Nothing is sent anywhere" in local
+    assert "Nothing is sent anywhere" not in remote
+    assert "Images come from the addresses in the table" in remote
+
+
+def test_page_refers_to_no_other_file(people):
+    elements = Elements(render_review(people))
+    addresses = {v for _, a in elements.tags for k, v in a.items() if k in ("src", "href")}
+    assert addresses == {"data:,"}
+    style, _, script = elements.texts
+    assert not re.search(r"url\(|@import|@font-face", style)
+    assert not re.search(
+        r"\bimport\b|https?://|fetch\(|XMLHttpRequest|WebSocket|sendBeacon", script
+    )
+
+
+def test_script_never_makes_markup_from_text(people):
+    script = Elements(render_review(people)).texts[2]
+    assert "textContent" in script
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script)
+
+
+def test_same_review_same_bytes(people, tmp_path):
+    first = write_review(people, tmp_path / "a.html").read_bytes()
+    assert write_review(people, tmp_path / "new" / "folder" / "b.html").read_bytes() == first
+
+
+def test_a_failure_leaves_the_old_page(people, tmp_path, monkeypatch):
+    path = write_review(people, tmp_path / "page.html")
+    before = path.read_bytes()
+
+    def break_off(source, target):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("ambilearn.datasets.folders.os.replace", break_off)
+    with pytest.raises(OSError, match="no space left"):
+        write_review(replace(people, title="new"), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_half_a_character_is_refused_with_its_place(people, tmp_path):
+    rows = [replace(people.rows[0], raw="before\ud83d"), *people.rows[1:]]
+    with pytest.raises(ValueError, match=r"lone surrogate\) after '.*before'"):
+        write_review(replace(people, rows=rows), tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_scripts_of_the_folder_are_in_the_page(people):
+    from importlib.resources import files
+
+    folder = files(page_module.__package__).joinpath("assets")
+    scripts = {file.name for file in folder.iterdir() if file.name.endswith(".js")}
+    assert scripts == {f"{name}.js" for name in page_module.SCRIPTS}
+
+
+def test_ten_thousand_rows_are_a_file_of_ordinary_size(people, tmp_path):
+    path = write_review(replace(people, rows=people.rows * 1667), tmp_path / "page.html")
+    assert path.stat().st_size < 2_000_000

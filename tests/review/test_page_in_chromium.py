@@ -1,0 +1,760 @@
+"""The review page in a real browser: what a person does, and what a hostile table tries."""
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ambilearn.cli import main
+from ambilearn.own_data.corrections import read_corrections
+from ambilearn.review import Review, ReviewRow, write_review
+
+api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install .[test]")
+expect = api.expect
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "<img src=x onerror=alert(3)>",
+    "<!--<script>",
+    'say "hi", twice',
+    "it's; two\nlines",
+    "carriage\rreturn",
+    "שלום עולם",
+    "a\u202eevil",
+    "👩‍🌾 farmer",
+    "__proto__",
+    "constructor",
+    "{{ 7 * 7 }}",
+    "&lt;b&gt; &amp;",
+    "=1+1",
+    "back\\slash \\u003c",
+    "lines\u2028and\u2029paragraphs",
+]
+
+
+def shown(page):
+    """Numbers of the rows in the document, from top to bottom."""
+    return page.locator("article").evaluate_all("all => all.map(a => Number(a.dataset.row))")
+
+
+def card(page, row):
+    return page.locator(f'article[data-row="{row}"]')
+
+
+def current(page):
+    return page.locator("article[aria-current]")
+
+
+def expect_current(page, row):
+    expect(current(page)).to_have_attribute("data-row", str(row))
+    expect(current(page)).to_be_focused()
+
+
+def chosen(page, row):
+    return card(page, row).locator(".chosen .name")
+
+
+def options(page):
+    return page.get_by_role("listbox", name="Labels").get_by_role("option")
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def download(page, folder):
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Download labels").click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def ambilearn(*arguments):
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+
+
+# ---- looking ----
+
+
+def test_page_opens_with_the_most_ambiguous_row_in_hand(window, people_page):
+    page = window.open(people_page)
+    assert page.title() == "Review people.csv"
+    assert shown(page) == [4, 1, 2, 5, 0, 3]
+    expect_current(page, 4)
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+    expect(page.get_by_role("button", name="Download labels")).to_be_disabled()
+    expect(page.locator("header")).to_contain_text("6 rows, 3 labels, confidences by PLCL")
+
+
+def test_candidates_have_bars_as_long_as_their_confidences(window, people_page):
+    page = window.open(people_page)
+    names = card(page, 2).locator(".candidate .name")
+    expect(names).to_have_text(["bob", "anna", "cleo"])
+    expect(card(page, 2).locator(".share")).to_have_text(["50 %", "30 %", "20 %"])
+    lengths = (
+        card(page, 2)
+        .locator(".bar")
+        .evaluate_all("bars => bars.map(b => b.firstChild.offsetWidth / b.offsetWidth)")
+    )
+    assert lengths == pytest.approx([0.5, 0.3, 0.2], abs=0.02)
+    expect(card(page, 2).locator("dl")).to_contain_text("Bonn")
+    expect(card(page, 5).locator("dt")).to_have_text(["photo"])  # an empty cell is not shown
+
+
+def test_sort_orders(window, people_page):
+    page = window.open(people_page)
+    for order, rows in {
+        "Most certain first": [3, 0, 5, 2, 1, 4],
+        "Order of the table": [0, 1, 2, 3, 4, 5],
+        "By label": [1, 5, 0, 3, 4, 2],
+        "Most candidates first": [4, 2, 1, 5, 0, 3],
+        "Most ambiguous first": [4, 1, 2, 5, 0, 3],
+    }.items():
+        page.get_by_label("Order").select_option(order)
+        assert shown(page) == rows, order
+
+
+def test_filters_by_status_and_label(window, people_page):
+    page = window.open(people_page)
+    press(page, "Enter", "2")  # row 4 accepted, row 1 corrected
+    for name, rows in [("Accepted", [4]), ("Corrected", [1]), ("Undecided", [2, 5, 0, 3])]:
+        page.locator(".segments label", has_text=name).click()
+        assert shown(page) == rows
+        expect(page.locator(".segments label", has_text=name).locator("b")).to_have_text(
+            str(len(rows))
+        )
+    page.get_by_label("Rows with the label").select_option("cleo")
+    assert shown(page) == [2]
+    page.locator(".segments label", has_text="All").click()
+    assert shown(page) == [4, 2]
+    page.get_by_label("Rows with the label").select_option("Any label")
+    assert len(shown(page)) == 6
+
+
+def test_search_and_how_to_leave_it(window, people_page):
+    page = window.open(people_page)
+    press(page, "/")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type("ROME photo")
+    assert shown(page) == [0, 3]
+    expect(page.locator("#shown")).to_have_text("2 shown")
+    page.locator("#search").fill("cleo")
+    assert shown(page) == [4, 2]
+    page.locator("#search").fill("#5")
+    assert shown(page) == [5]
+    press(page, "Escape")
+    expect_current(page, 5)
+    page.locator("#search").fill("nowhere")
+    assert shown(page) == []
+    expect(page.get_by_text("No row passes these filters.")).to_be_visible()
+    press(page, "Enter", "1", "u", "o", "Delete")  # nothing is there to act upon
+    page.get_by_role("button", name="Show all rows").click()
+    assert len(shown(page)) == 6
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_search_finds_a_label_that_was_typed(window, people_page):
+    page = window.open(people_page)
+    press(page, "o")
+    page.keyboard.type("Zoë")
+    press(page, "Enter")
+    page.locator("#search").fill("zoë")
+    assert shown(page) == [4]
+    page.locator("#search").fill("")
+    page.get_by_label("Rows with the label").select_option("Zoë")
+    assert shown(page) == [4]
+    press(page, "Escape", "o")
+    expect(options(page)).to_have_text(["anna", "bob", "cleo", "Zoë"])
+
+
+# ---- deciding ----
+
+
+def test_keys_move_without_deciding(window, people_page):
+    page = window.open(people_page)
+    for key, row in [
+        ("j", 1),
+        ("ArrowDown", 2),
+        ("k", 1),
+        ("ArrowUp", 4),
+        ("ArrowUp", 4),
+        ("End", 3),
+        ("j", 3),
+        ("Home", 4),
+        ("PageDown", 3),
+        ("PageUp", 4),
+    ]:
+        press(page, key)
+        expect_current(page, row)
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_accept_and_correct_by_keyboard(window, people_page):
+    page = window.open(people_page)
+    press(page, "Enter")
+    expect(chosen(page, 4)).to_have_text("bob")
+    expect(card(page, 4).locator(".chip")).to_have_text("accepted")
+    expect_current(page, 1)
+    press(page, "2")
+    expect(chosen(page, 1)).to_have_text("bob")
+    expect(card(page, 1).locator(".chip")).to_have_text("corrected")
+    expect_current(page, 2)
+    press(page, "9")
+    expect(page.get_by_role("status").first).to_have_text("Row 2 has no candidate 9.")
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+    progress = page.get_by_role("progressbar")
+    expect(progress).to_have_attribute("aria-valuenow", "2")
+    expect(progress).to_have_attribute("aria-valuemax", "6")
+
+
+def test_the_next_row_is_the_next_undecided_one(window, people_page):
+    page = window.open(people_page)
+    press(page, "j", "Enter", "k", "k", "Enter")  # row 1, then row 4 above it
+    expect_current(page, 2)
+
+
+def test_a_key_held_down_decides_once(window, people_page):
+    page = window.open(people_page)
+    for _ in range(5):  # without the key being let go these are repetitions
+        page.keyboard.down("Enter")
+    expect(page.locator("#decided")).to_have_text("1 of 6 decided")
+    page.keyboard.up("Enter")
+    for _ in range(3):
+        page.keyboard.down("j")
+    expect_current(page, 0)
+
+
+def test_undo_and_undecide(window, people_page):
+    page = window.open(people_page)
+    press(page, "u")
+    expect(page.get_by_role("status").first).to_have_text("There is nothing to undo.")
+    press(page, "Enter", "2", "u")
+    expect_current(page, 1)
+    expect(chosen(page, 1)).to_have_count(0)
+    expect(chosen(page, 4)).to_have_count(1)
+    press(page, "k", "Delete")
+    expect(chosen(page, 4)).to_have_count(0)
+    expect_current(page, 4)
+    press(page, "Control+z")
+    expect(chosen(page, 4)).to_have_text("bob")
+
+
+def test_other_label_by_type_ahead(window, people_page):
+    page = window.open(people_page)
+    press(page, "o")
+    expect(options(page)).to_have_text(["anna", "bob", "cleo"])
+    page.keyboard.type("c")
+    expect(options(page).and_(page.locator("[aria-selected=true]"))).to_have_text("cleo")
+    press(page, "Enter")
+    expect(chosen(page, 4)).to_have_text("cleo")
+    press(page, "o", "ArrowDown", "ArrowDown", "ArrowUp", "Enter")
+    expect(chosen(page, 1)).to_have_text("bob")
+    press(page, "o", "Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+
+
+def test_a_label_that_the_table_does_not_know(window, people_page):
+    page = window.open(people_page)
+    press(page, "o")
+    page.keyboard.type("dora|emil")
+    press(page, "Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("A label cannot contain “|”")
+    page.get_by_role("combobox", name="Label", exact=True).fill("  dora ")
+    press(page, "Enter")
+    expect(chosen(page, 4)).to_have_text("dora")
+    expect(card(page, 4)).to_contain_text("not a candidate")
+    expect(card(page, 4).locator(".chip")).to_have_text("corrected")
+
+
+def test_deciding_with_the_mouse(window, people_page):
+    page = window.open(people_page)
+    card(page, 0).get_by_role("button", name="bob").click()
+    expect(chosen(page, 0)).to_have_text("bob")
+    expect_current(page, 3)
+    card(page, 5).get_by_text("photo 5").click()
+    expect(current(page)).to_have_attribute("data-row", "5")
+    page.get_by_role("button", name="Undo").click()
+    expect(chosen(page, 0)).to_have_count(0)
+
+
+def test_after_a_click_the_keys_belong_to_the_rows(window, people_page, tmp_path):
+    page = window.open(people_page)
+    page.locator(".segments label", has_text="Undecided").click()
+    press(page, "ArrowDown", "Enter")
+    assert shown(page) == [4, 2, 5, 0, 3]
+    download(page, tmp_path)
+    press(page, "Enter")
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+    page.get_by_role("radio", name="Undecided").focus()
+    press(page, "ArrowRight")  # who came by keyboard stays
+    expect(page.get_by_role("radio", name="Accepted")).to_be_focused()
+    assert shown(page) == [1, 2]
+
+
+def test_a_candidate_reached_by_tab_is_chosen_by_enter(window, people_page):
+    page = window.open(people_page)
+    press(page, "Tab", "Tab")
+    expect(card(page, 4).locator(".candidate").nth(1)).to_be_focused()
+    press(page, "Enter")
+    expect(chosen(page, 4)).to_have_text("anna")
+
+
+def test_decided_rows_leave_the_list_of_undecided_ones(window, people_page):
+    page = window.open(people_page)
+    page.locator(".segments label", has_text="Undecided").click()
+    press(page, "j", "Enter")
+    assert shown(page) == [4, 2, 5, 0, 3]
+    expect_current(page, 2)
+    press(page, "u")
+    assert shown(page) == [4, 1, 2, 5, 0, 3]
+    expect_current(page, 1)
+    press(page, "Home", *["Enter"] * 6)
+    expect(page.get_by_text("Every row is decided.")).to_be_visible()
+
+
+def test_keys_do_nothing_while_help_is_open(window, people_page):
+    page = window.open(people_page)
+    press(page, "?")
+    expect(page.get_by_role("dialog", name="How to review")).to_be_visible()
+    press(page, "1", "j", "u", "Enter")  # Enter closes it
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect_current(page, 4)
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_forgetting_everything_can_be_undone(window, people_page):
+    page = window.open(people_page)
+    press(page, "Enter", "Enter", "?")
+    page.get_by_role("button", name="Forget all decisions").click()
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+    press(page, "u")
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+
+
+# ---- keeping ----
+
+
+def test_reload_keeps_the_work(window, people_page):
+    page = window.open(people_page)
+    press(page, "Enter", "2", "o")
+    page.keyboard.type("dora")
+    press(page, "Enter")
+    page.reload()
+    expect(page.locator("#decided")).to_have_text("3 of 6 decided")
+    assert [chosen(page, row).inner_text() for row in (4, 1, 2)] == ["bob", "bob", "dora"]
+    expect_current(page, 5)  # where one left off
+
+
+def test_work_belongs_to_the_table_not_to_the_file(window, people, people_page, tmp_path):
+    press(window.open(people_page), "Enter")
+    other_method = replace(people, method="PLKNN")
+    page = window.open(write_review(other_method, tmp_path / "moved" / "page.html"))
+    expect(chosen(page, 4)).to_have_text("bob")
+    other_table = replace(people, rows=[replace(people.rows[0], raw="bob|anna"), *people.rows[1:]])
+    page = window.open(write_review(other_table, tmp_path / "other.html"))
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_decisions_that_came_with_the_page_can_be_taken_back(window, people, tmp_path):
+    rows = [replace(row, decision="cleo" if i < 2 else None) for i, row in enumerate(people.rows)]
+    page = window.open(write_review(replace(people, rows=rows), tmp_path / "page.html"))
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+    expect_current(page, 4)
+    press(page, "j", "Delete")
+    page.reload()
+    expect(chosen(page, 1)).to_have_count(0)
+    expect(chosen(page, 0)).to_have_text("cleo")
+
+
+def test_two_tabs_share_their_work(window, people_page):
+    first, second = window.open(people_page), window.open(people_page)
+    press(first, "Enter")
+    expect(second.locator("#decided")).to_have_text("1 of 6 decided")
+    press(second, "End", "Enter")
+    expect(first.locator("#decided")).to_have_text("2 of 6 decided")
+
+
+def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
+    refuse = "Storage.prototype.setItem = () => { throw new Error('a private window') }"
+    page = window.open(people_page, script=refuse)
+    expect(page.get_by_role("alert")).to_contain_text("does not keep your work")
+    press(page, "Enter")
+    expect(chosen(page, 4)).to_have_text("bob")
+    assert read_csv(download(page, tmp_path))[1] == ["4", "anna|bob|cleo", "bob"]
+
+
+def test_damaged_storage_is_ignored(window, people, people_page):
+    key = f"ambilearn-review:{people.fingerprint}"
+    for stored in ("{broken", '{"4":"bob"}', '[[4,7],[99,"bob"],["x","bob"]]'):
+        page = window.open(people_page)
+        page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, stored])
+        page.reload()
+        expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+# ---- files ----
+
+
+def test_download_is_what_was_chosen(window, people, people_page, tmp_path):
+    page = window.open(people_page)
+    press(page, "Enter", "2", "o")
+    page.keyboard.type('Łukasz "L", jr')
+    press(page, "Enter")
+    path = download(page, tmp_path)
+    assert path.name == "people-corrections.csv"
+    assert read_csv(path) == [
+        ["row", "candidates", "label"],
+        ["1", "anna|bob", "bob"],
+        ["2", "anna|bob|cleo", 'Łukasz "L", jr'],
+        ["4", "anna|bob|cleo", "bob"],
+    ]
+
+
+def test_download_loads_into_another_browser(make_window, window, people_page, tmp_path):
+    page = make_window().open(people_page)
+    press(page, "Enter", "2")
+    path = download(page, tmp_path)
+    other = window.open(people_page)
+    press(other, "End", "Enter")
+    other.locator("#file").set_input_files(path)
+    expect(other.locator("#decided")).to_have_text("3 of 6 decided")
+    expect(chosen(other, 1)).to_have_text("bob")
+    other.reload()
+    expect(other.locator("#decided")).to_have_text("3 of 6 decided")
+
+
+def test_loading_is_one_step_to_undo(window, people_page, tmp_path):
+    file = tmp_path / "c.csv"
+    file.write_bytes(
+        b'\xef\xbb\xbfrow,candidates,label\r\n4,anna|bob|cleo,cleo\r\n1,"anna|bob",x\r\n'
+    )
+    page = window.open(people_page)
+    page.locator("#file").set_input_files(file)
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+    press(page, "u")
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_a_file_that_does_not_fit_changes_nothing(window, people_page, tmp_path):
+    page = window.open(people_page)
+    header = "row,candidates,label\n"
+    for content, message in {
+        f"{header}4,anna|bob|cleo,bob\n1,anna|rob,rob\n": "belongs to another table: row 1",
+        f"{header}6,anna,anna\n": "no row “6”",
+        f"{header}-1,anna,anna\n": "no row “-1”",
+        f"{header}3,anna,\n": "row 3 has no label",
+        f"{header}3,anna,anna\n3,anna,bob\n": "row 3 occurs a second time",
+        f'{header}3,"anna,anna\n': "never closed",
+        f"{header}3\n": "belongs to another table",
+        "a,b\n1,2\n": "no column “row”",
+        "": "no column “row”",
+    }.items():
+        file = tmp_path / "c.csv"
+        file.write_text(content, encoding="utf-8")
+        page.locator("#file").set_input_files(file)
+        expect(page.get_by_role("alertdialog")).to_contain_text(message)
+        press(page, "Enter")
+        expect(page.get_by_role("alertdialog")).to_have_count(0)
+    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+
+
+def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
+    """review, decide, download; then clean, fit and review take the labels back."""
+    monkeypatch.chdir(tmp_path)
+    table = ["id,x,names"]
+    table += [
+        f'p{i},{i % 2 * 5 + i / 30},"anna|{"bob" if i % 3 else "bob, jr."}"' for i in range(12)
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(table), encoding="utf-8")
+    options = ["people.csv", "--candidates", "names", "--exclude", "id", "--set", "n_neighbors=3"]
+    ambilearn("review", *options, "--out", "review.html")
+    page = window.open(tmp_path / "review.html")
+    press(page, "1", "2", "o")
+    page.keyboard.type("dora")
+    press(page, "Enter")
+    path = download(page, tmp_path)
+    decided = {int(row): label for row, _, label in read_csv(path)[1:]}
+    assert len(decided) == 3
+    assert "dora" in decided.values()
+    options += ["--corrections", path.name]
+    ambilearn("clean", *options, "--out", "cleaned.csv")
+    header, *cleaned = read_csv(tmp_path / "cleaned.csv")
+    labels = [dict(zip(header, row, strict=True))["label"] for row in cleaned]
+    assert {row: labels[row] for row in decided} == decided
+    ambilearn("fit", *options, "--out", "people.model")
+    ambilearn("review", *options, "--out", "again.html")
+    again = window.open(tmp_path / "again.html")
+    expect(again.locator("#decided")).to_have_text("3 of 12 decided")
+
+
+# ---- hostile tables ----
+
+
+@pytest.fixture
+def hostile():
+    rows = [
+        ReviewRow([text, "x"], [text, "plain"], [0.7, 0.3], f"{text}|plain", decision=None)
+        for text in HOSTILE
+    ]
+    return Review("<b>t</b>.csv", ["<i>name</i>", "__proto__"], rows)
+
+
+def test_hostile_labels_stay_text(window, hostile, tmp_path):
+    page = window.open(write_review(hostile, tmp_path / "page.html"))
+    page.set_viewport_size({"width": 1200, "height": 6000})  # all rows are in the document
+    expect(page.locator("article")).to_have_count(len(HOSTILE))
+    for i, text in enumerate(HOSTILE):
+        name = card(page, i).locator(".candidate .name").first
+        assert name.evaluate("element => element.textContent") == text
+        assert card(page, i).locator("dd").first.evaluate("element => element.textContent") == text
+        assert name.evaluate("element => element.children.length") == 0
+    assert page.locator("script").count() == 2  # the data and the program
+    assert page.locator("article img, article script, article b, article i").count() == 0
+    expect(page.locator("h1")).to_have_text("<b>t</b>.csv")
+    expect(page.locator("dt").first).to_have_text("<i>name</i>")
+    press(page, "o")
+    assert set(options(page).evaluate_all("all => all.map(o => o.textContent)")) == {
+        "plain",
+        *HOSTILE,
+    }
+
+
+def test_hostile_labels_come_back_unchanged(window, hostile, tmp_path):
+    page = window.open(write_review(hostile, tmp_path / "page.html"))
+    press(page, *["Enter"] * len(HOSTILE))
+    path = download(page, tmp_path)
+    assert read_csv(path)[1:] == [[str(i), f"{t}|plain", t] for i, t in enumerate(HOSTILE)]
+    read = read_corrections(path, [row.raw for row in hostile.rows], np.array([*HOSTILE, "plain"]))
+    assert list(read.labels.values()) == [text.strip() for text in HOSTILE]
+    page.locator("#file").set_input_files(path)
+    expect(page.get_by_role("status").first).to_contain_text("decisions loaded")
+    expect(page.locator("[data-count=accepted]")).to_have_text(str(len(HOSTILE)))
+
+
+def test_nothing_can_be_sent(make_window, people_page):
+    window = make_window()
+    page = window.open(people_page)
+    sent = """address => Promise.all([
+        fetch(address).catch(() => "refused"),
+        new Promise(done => {
+            const image = new Image();
+            image.onerror = () => done("refused");
+            image.onload = () => done("loaded");
+            image.src = address;
+        }),
+    ])"""
+    assert page.evaluate(sent, "http://127.0.0.1:9/x.png") == ["refused", "refused"]
+    assert sum("Content Security Policy" in text for text in window.trouble) >= 2
+
+
+def test_script_that_gets_in_does_not_run(make_window, people_page):
+    page = make_window().open(people_page)
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.hacked = true";
+            document.body.append(script);
+            document.body.setAttribute("onclick", "window.hacked = true");
+            document.body.click();
+        }"""
+    )
+    assert page.evaluate("window.hacked") is None
+
+
+# ---- many rows ----
+
+
+@pytest.fixture(scope="module")
+def large_page(tmp_path_factory):
+    rows = []
+    for i in range(10_000):
+        labels = [f"label {(i * 7 + j) % 50}" for j in range(1 + i % 12)]
+        share = (i * 7919 % 10_000) / 10_000
+        confidences = [1.0, *(share * 0.9**j for j in range(i % 12))]
+        cells = [f"item {i}", "text " * (i % 60)]
+        rows.append(ReviewRow(cells, labels, confidences, "|".join(labels)))
+    path = tmp_path_factory.mktemp("large") / "large.html"
+    return write_review(Review("large.csv", ["item", "text"], rows), path)
+
+
+def fills_the_window(page):
+    """Whether cards follow each other over the whole height, without hole or overlap."""
+    return page.evaluate(
+        """() => {
+            const box = element => element.getBoundingClientRect();
+            const {top, bottom} = box(document.getElementById("scroller"));
+            const cards = [...document.querySelectorAll("article")].map(box);
+            const gaps = cards.slice(1).map((card, i) => card.top - cards[i].bottom);
+            return gaps.every(gap => Math.abs(gap - 12) < 1)
+                && cards[0].top <= top + 20 && cards.at(-1).bottom >= bottom - 30;
+        }"""
+    )
+
+
+def test_ten_thousand_rows_scroll(window, large_page):
+    page = window.open(large_page)
+    page.get_by_label("Order").select_option("Order of the table")
+    scroller = page.locator("#scroller")
+    page.mouse.move(600, 500)
+    for share in (0.1, 0.35, 0.36, 0.9, 0.5, 0.02):
+        scroller.evaluate("(s, share) => { s.scrollTop = share * s.scrollHeight }", share)
+        expected = round(share * 10_000)
+        page.wait_for_function(
+            "n => Math.abs(document.querySelector('article').dataset.row - n) < 600", arg=expected
+        )
+        assert fills_the_window(page)
+        assert len(shown(page)) < 60
+        page.mouse.wheel(0, -700)  # upwards into rows whose height is not known yet
+        page.wait_for_timeout(60)
+        assert fills_the_window(page)
+    for _ in range(4):  # the end moves while heights become known
+        scroller.evaluate("s => { s.scrollTop = s.scrollHeight }")
+        page.wait_for_timeout(60)
+    expect(card(page, 9_999)).to_be_in_viewport()
+
+
+def test_what_is_seen_does_not_jump_while_scrolling_up(window, large_page):
+    page = window.open(large_page)
+    page.get_by_label("Order").select_option("Order of the table")
+    scroll = """async ([row, by]) => {
+        const scroller = document.getElementById("scroller");
+        const top = () => document.querySelector(`[data-row="${row}"]`).getBoundingClientRect().top;
+        const before = top();
+        scroller.scrollTop += by;
+        for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+        return top() - before;
+    }"""
+    page.locator("#scroller").evaluate("s => { s.scrollTop = 0.4 * s.scrollHeight }")
+    page.wait_for_function("() => document.querySelector('article').dataset.row > 3000")
+    for _ in range(8):  # the heights of the rows above are guesses until they are drawn
+        seen = shown(page)
+        assert page.evaluate(scroll, [seen[len(seen) // 2], -250]) == pytest.approx(250, abs=2)
+
+
+def test_ten_thousand_rows_by_keyboard(window, large_page):
+    page = window.open(large_page)
+    page.get_by_label("Order").select_option("Order of the table")
+    page.locator("#scroller").click(position={"x": 5, "y": 5})
+    press(page, "End")
+    expect_current(page, 9_999)
+    expect(card(page, 9_999)).to_be_in_viewport(ratio=0.9)
+    press(page, "Home")
+    expect_current(page, 0)
+    for row in range(1, 40):
+        press(page, "j")
+        assert current(page).get_attribute("data-row") == str(row)
+    expect(card(page, 39)).to_be_in_viewport(ratio=0.9)
+    assert fills_the_window(page)
+    page.locator("#search").fill("#9500")
+    assert shown(page) == [9_500]
+    press(page, "Escape", "Enter")
+    page.locator("#search").fill("")
+    expect(page.locator("#decided")).to_have_text("1 of 10,000 decided")
+    assert len(shown(page)) < 60
+
+
+def test_more_candidates_than_keys_and_long_text_unfold(window, large_page):
+    page = window.open(large_page)
+    page.locator("#search").fill("#59")
+    expect(card(page, 59).locator(".candidate")).to_have_count(9)
+    press(page, "Escape", "e")
+    expect(card(page, 59).locator(".candidate")).to_have_count(12)
+    expect(card(page, 59).get_by_role("button", name="Show less")).to_be_visible()
+    eleventh = card(page, 59).locator(".candidate .name").nth(10).inner_text()
+    card(page, 59).get_by_role("button", name="Show less").click()
+    expect(card(page, 59).locator(".candidate")).to_have_count(9)
+    press(page, "o")
+    page.keyboard.type(eleventh)
+    press(page, "Enter")
+    expect(chosen(page, 59)).to_have_text(eleventh)  # what is chosen is never folded away
+    expect(card(page, 59).locator(".candidate")).to_have_count(10)
+
+
+# ---- images ----
+
+
+@pytest.fixture
+def pictured(people, tmp_path):
+    from PIL import Image
+
+    (tmp_path / "pics").mkdir()
+    Image.new("RGB", (40, 30), "teal").save(tmp_path / "pics" / "a b#1.png")
+    pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw=="
+    images = ["pics/a%20b%231.png", "gone.png", None, "javascript:alert(1)", pixel, None]
+    rows = [replace(row, image=image) for row, image in zip(people.rows, images, strict=True)]
+    return write_review(replace(people, rows=rows), tmp_path / "page.html")
+
+
+def test_images_are_shown_and_broken_ones_are_not(make_window, pictured):
+    window = make_window()
+    page = window.open(pictured)
+    page.set_viewport_size({"width": 1200, "height": 2000})
+    for row, width in [(0, 40), (4, 1)]:
+        image = card(page, row).locator("img")
+        expect(image).to_be_visible()
+        expect(image).to_have_js_property("naturalWidth", width)
+    for row in (1, 3):
+        expect(card(page, row)).to_contain_text("no image")
+        expect(card(page, row).locator("img")).to_have_count(0)
+    expect(card(page, 2).locator(".picture")).to_have_count(0)
+    assert not any("dialog" in text for text in window.trouble)
+
+
+def test_an_image_is_enlarged_and_closed_again(make_window, pictured):
+    page = make_window().open(pictured)
+    press(page, "i")
+    expect(page.get_by_role("dialog", name="Image")).to_be_visible()
+    press(page, "Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    card(page, 0).get_by_role("button", name="Enlarge").click()
+    expect(page.locator("#zoomed")).to_have_js_property("naturalWidth", 40)
+    page.get_by_role("button", name="Close").click()
+    press(page, "End", "i")
+    expect(page.get_by_role("status").first).to_have_text("Row 3 has no image.")
+
+
+# ---- looks ----
+
+
+def test_dark_and_light_follow_the_system(make_window, people_page):
+    colours = {
+        scheme: make_window(color_scheme=scheme)
+        .open(people_page)
+        .locator("body")
+        .evaluate("body => getComputedStyle(body).backgroundColor")
+        for scheme in ("light", "dark")
+    }
+    assert colours["light"] != colours["dark"]
+
+
+def test_nothing_sticks_out_at_any_width(window, hostile, tmp_path):
+    page = window.open(write_review(hostile, tmp_path / "page.html"))
+    wider = """() => ["#scroller", "html", "header"].filter(name => {
+        const element = document.querySelector(name);
+        return element.scrollWidth > element.clientWidth;
+    })"""
+    for width in (320, 420, 768, 1100, 1900):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate(wider) == [], width
+
+
+def test_paper_gets_all_rows(window, people, tmp_path):
+    page = window.open(write_review(replace(people, rows=people.rows * 20), tmp_path / "page.html"))
+    before = len(shown(page))
+    assert before < 60
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator("article")).to_have_count(120)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(page.locator("article")).to_have_count(before)
