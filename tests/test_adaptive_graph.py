@@ -1,3 +1,5 @@
+from copy import copy
+
 import numpy as np
 import pytest
 from literal import confidence_step, graph_step, knn, unit_rows
@@ -6,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import as_candidates
 from ambilearn.adaptive_graph import AdaptiveGraph
-from ambilearn.solvers import solve_confidences
+from ambilearn.solvers import solve_confidences, solve_neighbour_weights, support_graph
 
 
 @pytest.fixture
@@ -33,8 +35,30 @@ def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(probl
     cold, warm = AdaptiveGraph(X, sets, 5), AdaptiveGraph(X, sets, 5)
     warm.update(1.0)
     for graph in (cold, warm):
-        graph.update(0.3, 2.0, P)
+        graph.update(0.3, 2.0, sets.gather(P))
         np.testing.assert_allclose(graph.to_csr().toarray(), expected, atol=1e-5)
+
+
+def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
+    X, _, sets = problem
+    whole = AdaptiveGraph(X, sets, 5)
+    monkeypatch.setattr(support_graph, "_ROWS", 7)
+    parts = AdaptiveGraph(X, sets, 5)
+    for graph in (whole, parts):
+        graph.update(1.0)
+        graph.update(0.5, 1.0, sets.uniform())
+    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-12)
+
+
+def test_an_update_leaves_what_others_hold_as_it_is(problem):
+    """Fits that share their first graph copy it, without a copy of its arrays."""
+    X, _, sets = problem
+    graph = AdaptiveGraph(X, sets, 5)
+    graph.update(1.0)
+    first, roughness = graph.weights.copy(), graph.label_roughness(sets.uniform())
+    copy(graph).update(0.1, 3.0, sets.uniform())
+    np.testing.assert_array_equal(graph.weights, first)
+    assert graph.label_roughness(sets.uniform()) == roughness
 
 
 def test_smoothing_and_roughness(problem):
@@ -58,6 +82,17 @@ def test_fewer_rows_than_neighbours_uses_all_others_and_says_so(problem):
         graph = AdaptiveGraph(X[:4], sets, 10)
     graph.update(1.0)
     assert graph.weights.shape == (4, 3)
+
+
+def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
+    X, _, sets = problem
+    monkeypatch.setattr(support_graph, "_ROWS", 7)
+    monkeypatch.setitem(solve_neighbour_weights.__kwdefaults__, "max_steps", 2)
+    graph = AdaptiveGraph(X, sets, 5)
+    with pytest.warns(ConvergenceWarning, match="neighbour weights are not exact") as caught:
+        graph.update(1.0)
+    assert len(caught) == 1
+    np.testing.assert_allclose(graph.weights.sum(axis=1), 1)
 
 
 def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):

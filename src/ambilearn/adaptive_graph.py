@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import (
-    LocalGeometry,
-    difference_grams,
-    usable_neighbours,
-    weights_to_csr,
-)
+from ambilearn.graphs import LocalGeometry, weights_to_csr
+from ambilearn.neighbours import usable_neighbours
 from ambilearn.solvers import (
     CandidateSimplex,
+    Status,
     SupportGraph,
     solve_confidences,
     solve_neighbour_weights,
@@ -48,6 +45,8 @@ class AdaptiveGraph:
         Neighbours per row; n − 1 where there are not that many other rows.
     precomputed : bool, default=False
         Whether X is a kernel matrix.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched; see :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
@@ -56,10 +55,16 @@ class AdaptiveGraph:
     """
 
     def __init__(
-        self, X: Any, candidates: CandidateSets, n_neighbors: int, *, precomputed: bool = False
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        n_neighbors: int,
+        *,
+        precomputed: bool = False,
+        neighbors: Any = "auto",
     ) -> None:
         n_neighbors = usable_neighbours(n_neighbors, candidates.n_rows)
-        self._geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed)
+        self._geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed, neighbors=neighbors)
         self._support = SupportGraph(
             candidates.indptr, candidates.labels, self._geometry.neighbours
         )
@@ -67,15 +72,20 @@ class AdaptiveGraph:
         self.weights: NDArray[np.float64] | None = None
 
     def update(
-        self, feature_weight: float, label_weight: float = 0.0, P: NDArray[np.float64] | None = None
+        self, feature_weight: float, label_weight: float = 0.0, p: NDArray[np.float64] | None = None
     ) -> None:
-        """Find the weights that best rebuild the features and the confidences P of shape (n, l)."""
-        gram = feature_weight * self._geometry.gram
-        if P is not None:
-            gram += label_weight * difference_grams(P, self._geometry.neighbours)
-        solution = solve_neighbour_weights(gram, self.weights)
-        self.weights = value_of(solution, "neighbour weights")
-        self._operator = self._support.operator(self.weights)
+        """Find the weights that best rebuild the features and the confidences, a support vector."""
+        solutions = []
+        for block in self._support.blocks:
+            gram = feature_weight * self._geometry.gram[block.rows]
+            if p is not None:
+                gram += label_weight * self._support.difference_grams(p, block)
+            start = None if self.weights is None else self.weights[block.rows]
+            solutions.append(solve_neighbour_weights(gram, start))
+        weights = np.concatenate([solution.value for solution in solutions])
+        worst = max(solutions, key=lambda each: (each.status is not Status.OPTIMAL, each.residual))
+        self.weights = value_of(worst._replace(value=weights), "neighbour weights")
+        self._roughness = self._support.roughness(self.weights)
 
     def smooth(
         self, start: NDArray[np.float64], target: NDArray[np.float64] | None, weight: float
@@ -85,7 +95,7 @@ class AdaptiveGraph:
         Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
         target only the second term.
         """
-        solution = solve_confidences(self._simplex, self._operator, target, weight, start)
+        solution = solve_confidences(self._simplex, self._roughness, target, weight, start)
         return value_of(solution, "label confidences")
 
     def feature_roughness(self) -> float:
@@ -96,7 +106,7 @@ class AdaptiveGraph:
 
     def label_roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\|P - WP\|_F^2` for a support vector."""
-        return float(np.sum((self._operator @ p) ** 2))
+        return float(np.sum(p * (self._roughness @ p)))
 
     def to_csr(self) -> sparse.csr_array:
         """The graph *W* of shape (n, n)."""

@@ -3,7 +3,7 @@ import pytest
 from literal import solve_qp
 
 from ambilearn.solvers import Status
-from ambilearn.solvers.active_set import minimise_over_weights, one_hot, with_ridge
+from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
 
 
 def matrices(seed, n=15, k=7):
@@ -36,6 +36,20 @@ def test_with_and_without_the_sum(seed):
 
 
 @pytest.mark.parametrize("sum_to_one", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_without_a_start_the_same_weights_in_fewer_rounds(seed, sum_to_one):
+    B = matrices(seed, n=200, k=10)
+    n, k = B.shape[:2]
+    c = np.ones((n, k)) if sum_to_one else np.random.default_rng(seed).normal(size=(n, k))
+    start = np.eye(k)[np.zeros(n, dtype=int)] if sum_to_one else np.zeros((n, k))
+    slow, _, rounds = run(B, c, start, sum_to_one=sum_to_one)
+    fast, status, fewer = run(B, c, None, sum_to_one=sum_to_one)
+    assert status is Status.OPTIMAL
+    assert fewer < rounds
+    np.testing.assert_allclose(fast, slow, atol=1e-11)
+
+
+@pytest.mark.parametrize("sum_to_one", [True, False])
 def test_rows_do_not_influence_each_other(sum_to_one):
     B = matrices(0)
     n, k = B.shape[:2]
@@ -62,7 +76,3 @@ def test_ridge_is_relative_to_the_mean_diagonal():
     scaled, scale = with_ridge(np, gram, 0.1)
     np.testing.assert_allclose(scaled, [np.diag([0.6, 1.6]), np.diag([0.1, 0.1])])
     np.testing.assert_allclose(scale.ravel(), [4, 1])
-
-
-def test_one_hot():
-    np.testing.assert_array_equal(one_hot(np, np.array([2, 0]), 3, float), [[0, 0, 1], [1, 0, 0]])

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ambilearn.candidates import as_candidates
 from ambilearn.solvers import CandidateSimplex, Status, solve_confidences
-from ambilearn.solvers.confidence import restrict_to_support
+from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class Problem:
@@ -30,39 +30,15 @@ class Problem:
         self.O = rng.normal(0.3, 0.5, size=self.Y.shape)
         self.D = rng.random(self.Y.shape)
         self.simplex = CandidateSimplex(self.sets.indptr)
-        self.operator = restrict(sparse.csr_array(self.L), self.sets)
+        self.operator = restrict_to_support(
+            sparse.csr_array(self.L), self.sets.indptr, self.sets.labels
+        )
 
     def solve(self, c, **options):
         return solve_confidences(
             self.simplex, self.operator, self.sets.gather(self.O), c, self.sets.uniform(),
-            symmetric=True, **options,
+            **options,
         )  # fmt: skip
-
-
-def restrict(graph, sets):
-    return restrict_to_support(graph, sets.indptr, sets.labels)
-
-
-@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 6), st.floats(0, 1))
-def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
-    """Any graph, symmetric or not, with empty rows or without."""
-    rng = np.random.default_rng(seed)
-    sets = as_candidates(random_mask(rng, n, n_labels, extra))
-    graph = rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.5)
-    p = rng.normal(size=sets.indptr[-1])
-    restricted = restrict(sparse.csr_array(graph), sets)
-    assert restricted.shape == (len(p), len(p))
-    np.testing.assert_allclose(restricted @ p, sets.gather(graph @ sets.scatter(p)), atol=1e-12)
-
-
-def test_restriction_holds_only_shared_labels():
-    sets = as_candidates([{0, 1}, {1, 2}, {3}])
-    graph = sparse.csr_array(np.array([[0, 0.5, 0.7], [0.2, 0, 0], [0, 0, 0.9]]))
-    restricted = restrict(graph, sets)
-    expected = np.zeros((5, 5))
-    expected[1, 2], expected[2, 1], expected[4, 4] = 0.5, 0.2, 0.9
-    np.testing.assert_array_equal(restricted.toarray(), expected)
-    assert restricted.nnz == 3
 
 
 @pytest.mark.parametrize("c", [0.005, 1.0, 4.0])
@@ -79,9 +55,7 @@ def test_agrees_with_interior_point(seed, c):
 def test_agrees_with_interior_point_with_a_cost_and_without_a_target(seed):
     problem = Problem(seed)
     start, cost = problem.sets.uniform(), problem.sets.gather(problem.D)
-    solution = solve_confidences(
-        problem.simplex, problem.operator, None, 2.0, start, cost=cost, symmetric=True
-    )
+    solution = solve_confidences(problem.simplex, problem.operator, None, 2.0, start, cost=cost)
     expected = laplacian_step(2 * problem.L, problem.Y, 0.0, problem.D)
     assert solution.status is Status.OPTIMAL
     np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-5)
@@ -98,7 +72,7 @@ def test_a_cost_moves_the_target_by_half_of_it():
     problem = Problem(5)
     o, d = problem.sets.gather(problem.O), problem.sets.gather(problem.D)
     shifted = solve_confidences(
-        problem.simplex, problem.operator, o - d / 2, 1.0, problem.sets.uniform(), symmetric=True
+        problem.simplex, problem.operator, o - d / 2, 1.0, problem.sets.uniform()
     )
     np.testing.assert_allclose(problem.solve(1.0, cost=d).value, shifted.value, atol=1e-12)
 
@@ -112,18 +86,6 @@ def test_feasible_and_optimal(seed, c, extra):
     assert_no_better_confidences(gradient, P, problem.Y, positive=1e-9, atol=1e-7)
 
 
-def test_laplacian_form_equals_the_form_with_its_factor():
-    """The same problem posed with Z and with L = Z'Z takes the same steps."""
-    rng = np.random.default_rng(0)
-    problem = Problem(6)
-    Z = rng.normal(size=(30, problem.sets.indptr[-1]))
-    start, o = problem.sets.uniform(), problem.sets.gather(problem.O)
-    a = solve_confidences(problem.simplex, Z, o, 0.7, start)
-    b = solve_confidences(problem.simplex, Z.T @ Z, o, 0.7, start, symmetric=True)
-    np.testing.assert_allclose(a.value, b.value, atol=1e-8)
-    assert abs(a.steps - b.steps) <= 2
-
-
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(
@@ -133,7 +95,6 @@ def test_runs_in_another_array_namespace():
         1.0,
         strict.asarray(problem.sets.uniform()),
         cost=strict.asarray(problem.sets.gather(problem.D)),
-        symmetric=True,
     )
     here = problem.solve(1.0, cost=problem.sets.gather(problem.D))
     np.testing.assert_allclose(np.asarray(there.value), here.value, atol=1e-8)

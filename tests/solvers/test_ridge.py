@@ -7,7 +7,7 @@ from literal import kernel_classifier
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from ambilearn.solvers import KernelRidge, LinearRidge, Status
+from ambilearn.solvers import KernelRidge, Moments, PrimalRidge, Status
 
 
 def problem(seed, n=25, d=6, n_labels=3):
@@ -71,34 +71,57 @@ def test_indefinite_kernel_is_refused_with_advice():
         KernelRidge(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.1)
 
 
+def primal(X, ridge, P):
+    return PrimalRidge(Moments.of(X), ridge).solve(X.T @ P, P.sum(axis=0)).value
+
+
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_linear_version_agrees_with_scikit_learn(as_sparse):
+def test_primal_version_agrees_with_scikit_learn(as_sparse):
     X, _, P = problem(4)
-    fit = LinearRidge(sparse.csr_array(X) if as_sparse else X, 0.5).solve(P).value
+    fit = primal(sparse.csr_array(X) if as_sparse else X, 0.5, P)
     expected = Ridge(alpha=0.5).fit(X, P)
     np.testing.assert_allclose(fit.coef, expected.coef_.T, atol=1e-10)
     np.testing.assert_allclose(fit.intercept, expected.intercept_, atol=1e-10)
-    np.testing.assert_allclose(fit.fitted, expected.predict(X), atol=1e-10)
     assert fit.squared_norm == pytest.approx(np.sum(expected.coef_**2))
 
 
-def test_linear_version_equals_the_kernel_version_with_a_linear_kernel():
+@given(st.integers(0, 10**6), st.floats(1e-3, 10))
+def test_primal_version_knows_the_sums_of_its_outputs(seed, ridge):
+    X, _, P = problem(seed)
+    fit = primal(X, ridge, P)
+    outputs = X @ fit.coef + fit.intercept
+    assert fit.squared_outputs == pytest.approx(np.sum(outputs**2), rel=1e-9)
+    assert fit.total_output == pytest.approx(np.sum(outputs), rel=1e-9)
+
+
+def test_primal_version_equals_the_kernel_version_with_a_linear_kernel():
     X, _, P = problem(5)
-    primal = LinearRidge(X, 0.3).solve(P).value
+    fit = primal(X, 0.3, P)
     dual = KernelRidge(X @ X.T, 0.3).solve(P).value
-    np.testing.assert_allclose(primal.fitted, dual.fitted, atol=1e-9)
-    np.testing.assert_allclose(primal.coef, X.T @ dual.coef, atol=1e-9)
-    assert primal.squared_norm == pytest.approx(dual.squared_norm, rel=1e-6)
+    np.testing.assert_allclose(X @ fit.coef + fit.intercept, dual.fitted, atol=1e-9)
+    np.testing.assert_allclose(fit.coef, X.T @ dual.coef, atol=1e-9)
+    assert fit.squared_norm == pytest.approx(dual.squared_norm, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_moments_of_parts_add_up(form):
+    X, _, _ = problem(7)
+    whole = Moments.of(form(X))
+    parts = Moments.of(form(X[:9])).plus(Moments.of(form(X[9:])))
+    assert whole.n_rows == parts.n_rows == len(X)
+    np.testing.assert_allclose(whole.total, parts.total)
+    np.testing.assert_allclose(whole.gram, parts.gram)
+    np.testing.assert_allclose(whole.gram, X.T @ X)
 
 
 def test_both_run_in_another_array_namespace():
     X, K, P = problem(6)
-    for here, there in (
-        (KernelRidge(K, 0.1), KernelRidge(strict.asarray(K), 0.1)),
-        (LinearRidge(X, 0.1), LinearRidge(strict.asarray(X), 0.1)),
-    ):
-        np.testing.assert_allclose(
-            np.asarray(there.solve(strict.asarray(P)).value.fitted),
-            here.solve(P).value.fitted,
-            atol=1e-10,
-        )
+    there = KernelRidge(strict.asarray(K), 0.1).solve(strict.asarray(P)).value
+    np.testing.assert_allclose(
+        np.asarray(there.fitted), KernelRidge(K, 0.1).solve(P).value.fitted, atol=1e-10
+    )
+    there = PrimalRidge(Moments.of(strict.asarray(X)), 0.1)
+    there = there.solve(strict.asarray(X.T @ P), strict.asarray(P.sum(axis=0))).value
+    here = primal(X, 0.1, P)
+    np.testing.assert_allclose(np.asarray(there.coef), here.coef, atol=1e-10)
+    assert there.squared_outputs == pytest.approx(here.squared_outputs)

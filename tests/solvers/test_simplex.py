@@ -62,7 +62,7 @@ def test_masked_entries_are_zero_whatever_they_hold():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_support_projection_equals_masked_rows(seed):
-    """Rows of unequal length in one block, or in several when one row has all labels."""
+    """Rows of unequal length, one of them perhaps with all labels."""
     rng = np.random.default_rng(seed)
     mask = random_mask(rng, 30, 13, extra=seed / 10)
     mask[0] = seed < 2 or mask[0]
@@ -72,6 +72,36 @@ def test_support_projection_equals_masked_rows(seed):
     np.testing.assert_allclose(
         sets.scatter(projected), project_rows(values, mask.astype(bool)).value, atol=1e-14
     )
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 100))
+def test_what_is_tried_first_does_not_matter(seed, extra, scale):
+    """Any point of the simplices may be given as near: a corner, the answer itself, or neither."""
+    rng = np.random.default_rng(seed)
+    mask = random_mask(rng, 20, 9, extra)
+    sets = as_candidates(mask)
+    simplex = CandidateSimplex(sets.indptr)
+    values = scale * rng.normal(size=mask.shape)
+    v, expected = sets.gather(values), sets.gather(project_rows(values, mask.astype(bool)).value)
+    corner = np.zeros_like(v)
+    corner[sets.indptr[:-1]] = 1
+    tried = [None, corner, expected, sets.uniform(), simplex.project(rng.normal(size=v.shape))]
+    for near in tried:
+        np.testing.assert_allclose(simplex.project(v, near), expected, atol=1e-12)
+
+
+def test_what_is_not_a_number_stays_visible():
+    projected = CandidateSimplex(np.array([0, 2, 4])).project(np.array([np.nan, 0.2, 0.3, 0.9]))
+    assert np.isnan(projected[:2]).any()
+    np.testing.assert_allclose(projected[2:], [0.2, 0.8])
+
+
+def test_values_beyond_the_precision_of_a_simplex_give_no_numerical_error():
+    simplex = CandidateSimplex(np.array([0, 2, 4]))
+    with np.errstate(all="raise"):
+        projected = simplex.project(np.array([1e17, 3.0, 0.3, 0.9]))
+    assert np.isfinite(projected).all()
+    np.testing.assert_allclose(projected[2:], [0.2, 0.8])
 
 
 def test_singletons_are_one():
@@ -86,4 +116,4 @@ def test_runs_in_another_array_namespace():
     values = rng.normal(size=sets.indptr[-1])
     simplex = CandidateSimplex(sets.indptr)
     there = simplex.project(strict.asarray(values))
-    np.testing.assert_array_equal(np.asarray(there), simplex.project(values))
+    np.testing.assert_allclose(np.asarray(there), simplex.project(values), atol=1e-15)

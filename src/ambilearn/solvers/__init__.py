@@ -5,16 +5,19 @@ optimal, how many steps that took, and how far from optimal it is. None loops ov
 all but the sparse and LAPACK calls go through the array namespace of their input.
 """
 
-from ambilearn.solvers.confidence import SupportGraph, solve_confidences
+from ambilearn.solvers.confidence import solve_confidences
 from ambilearn.solvers.neighbour_weights import solve_neighbour_weights
 from ambilearn.solvers.result import Solution, Status
-from ambilearn.solvers.ridge import KernelRidge, LinearRidge, RidgeFit
+from ambilearn.solvers.ridge import KernelRidge, Moments, PrimalFit, PrimalRidge, RidgeFit
 from ambilearn.solvers.simplex import CandidateSimplex, project_rows
+from ambilearn.solvers.support_graph import SupportGraph
 
 __all__ = [
     "CandidateSimplex",
     "KernelRidge",
-    "LinearRidge",
+    "Moments",
+    "PrimalFit",
+    "PrimalRidge",
     "RidgeFit",
     "Solution",
     "Status",

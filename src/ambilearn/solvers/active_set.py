@@ -9,7 +9,8 @@ For every row *i* with symmetric positive definite :math:`B_i`, one of
 On a face, where only the *free* weights differ from zero, both minimisers solve
 :math:`B_{ff} v = c_f`, with :math:`c = \mathbf 1` and *v* scaled to sum to one in the second case.
 The method [1]_ runs on all rows side by side, each round one batched ``linalg.solve``; finished
-rows retire.
+rows retire. Without a start it begins on the face that is left when all weights are free and those
+that come out negative are dropped, again and again: close to the answer, in few rounds.
 
 References
 ----------
@@ -28,7 +29,7 @@ _TOLERANCE = 1e-13
 
 
 def minimise_over_weights(
-    B: Any, linear: Any, start: Any, *, sum_to_one: bool, max_steps: int
+    B: Any, linear: Any, start: Any | None, *, sum_to_one: bool, max_steps: int
 ) -> tuple[Any, Status, int]:
     """Minimise every row's problem over its non-negative weights.
 
@@ -38,7 +39,7 @@ def minimise_over_weights(
         Symmetric positive definite matrices with a mean diagonal of about 1.
     linear : array of shape (n, k)
         The vectors *c*; ones with ``sum_to_one``.
-    start : array of shape (n, k)
+    start : array of shape (n, k) or None
         Feasible weights to start from; the closer, the fewer rounds.
     sum_to_one : bool
         Which of the two problems.
@@ -53,9 +54,11 @@ def minimise_over_weights(
         Rounds that the slowest row needed.
     """
     xp = array_namespace(B)
-    n, k = start.shape
+    n, k = linear.shape
     identity = xp.eye(k, dtype=B.dtype)
-    w, free = start, start > 0
+    w = xp.ones_like(linear) if start is None else start
+    free = w > 0
+    seeking = xp.full((n, 1), start is None)  # a first face; the weights count for nothing yet
     entered = xp.zeros_like(free)
     rows = xp.arange(n)
     done_rows, done_weights = [], []
@@ -64,36 +67,38 @@ def minimise_over_weights(
         steps += 1
         target, level = _minimise_on_face(xp, B, linear, free, identity, sum_to_one)
         blocked = free & (target < 0)
-        inside = ~xp.any(blocked, axis=1)
-
-        # Rows whose face minimiser is feasible go there, and let in the worst violator, if any.
+        inside = ~xp.any(blocked, axis=1, keepdims=True)
         slope = xp.matmul(B, target[:, :, None])[:, :, 0] - level
         violation = xp.where(free, xp.zeros_like(slope), -slope)
-        worst = xp.max(violation, axis=1)
-        entering = one_hot(xp, xp.argmax(violation, axis=1), k, B.dtype) > 0
-        finished = inside & (worst <= _TOLERANCE)
 
-        # The others go as far as they can and freeze the weight that stops them.
-        shrinking = xp.where(blocked, w - target, xp.ones_like(w))
-        reach = xp.where(blocked, w / shrinking, xp.full_like(w, xp.inf))
-        step = xp.min(reach, axis=1, keepdims=True)
-        stopper = one_hot(xp, xp.argmin(reach, axis=1), k, B.dtype) > 0
-        # A weight let in by rounding alone leaves at once: nothing more can be gained.
-        finished = finished | (~inside & (step[:, 0] == 0) & xp.any(stopper & entered, axis=1))
-        step = xp.where(inside[:, None], xp.ones_like(step), step)
-        w = w + step * (target - w)
-        entered = entering & inside[:, None]
-        free = xp.where(inside[:, None], free | entering, free & ~stopper)
-        w = xp.where(free & (w > 0), w, xp.zeros_like(w))
-
+        # Rows are done where the face minimiser is feasible and no weight outside would help; or
+        # where a weight let in by rounding alone would leave at once: nothing more can be gained.
+        optimal = inside & (xp.max(violation, axis=1, keepdims=True) <= _TOLERANCE)
+        finished = (optimal | xp.any(blocked & entered, axis=1, keepdims=True))[:, 0]
         if xp.any(finished):
             (done,), (going,) = xp.nonzero(finished), xp.nonzero(~finished)
             done_rows.append(xp.take(rows, done))
-            done_weights.append(xp.take(w, done, axis=0))
+            done_weights.append(xp.take(xp.where(inside, target, w), done, axis=0))
             rows = xp.take(rows, going)
-            w, free, entered, B, linear = (
-                xp.take(a, going, axis=0) for a in (w, free, entered, B, linear)
+            B, linear, w, free, seeking, target, blocked, inside, violation = (
+                xp.take(each, going, axis=0)
+                for each in (B, linear, w, free, seeking, target, blocked, inside, violation)
             )
+        if not rows.shape[0]:
+            break
+
+        # Of the others, those whose face minimiser is feasible go there and let in the worst
+        # violator. The rest go as far as they can and freeze the weight that stops them, or drop
+        # all that are in the way while they have no weights yet.
+        entered = inside & _one_hot(xp, xp.argmax(violation, axis=1), k)
+        shrinking = xp.where(blocked, w - target, xp.ones_like(w))
+        reach = xp.where(blocked, w / shrinking, xp.full_like(w, xp.inf))
+        stopper = _one_hot(xp, xp.argmin(reach, axis=1), k)
+        step = xp.where(inside, xp.ones_like(w), xp.min(reach, axis=1, keepdims=True))
+        w = w + step * (target - w)
+        free = xp.where(inside, free | entered, free & ~xp.where(seeking, blocked, stopper))
+        w = xp.where(free & (w > 0), w, xp.zeros_like(w))
+        seeking = seeking & ~inside
 
     status = Status.STEP_LIMIT if rows.shape[0] else Status.OPTIMAL
     order = xp.argsort(xp.concat([*done_rows, rows]))
@@ -109,7 +114,7 @@ def _minimise_on_face(
     Weights that are not free get a unit equation with right-hand side zero.
     """
     both = free[:, :, None] & free[:, None, :]
-    system = xp.where(both, B, xp.where(identity > 0, identity, xp.zeros_like(B)))
+    system = xp.where(both, B, identity)
     right = xp.where(free, linear, xp.zeros_like(linear))
     direction = xp.linalg.solve(system, right[:, :, None])[:, :, 0]
     if not sum_to_one:
@@ -125,11 +130,11 @@ def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
     """
     k = gram.shape[1]
     identity = xp.eye(k, dtype=gram.dtype)
-    scale = xp.sum(gram * identity, axis=(1, 2))[:, None, None] / k
+    scale = xp.linalg.trace(gram)[:, None, None] / k
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     return gram / scale + ridge * identity, scale
 
 
-def one_hot(xp: Any, index: Any, k: int, dtype: Any) -> Any:
-    """Rows of length k with a single 1 at the given index."""
-    return xp.astype(index[:, None] == xp.arange(k)[None, :], dtype)
+def _one_hot(xp: Any, index: Any, k: int) -> Any:
+    """Rows of length k that are true at the given index only."""
+    return index[:, None] == xp.arange(k)[None, :]

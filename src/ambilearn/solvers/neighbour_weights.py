@@ -15,7 +15,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from ambilearn.solvers.active_set import minimise_over_weights, one_hot, with_ridge
+from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 
@@ -29,8 +29,7 @@ def solve_neighbour_weights(
     gram : array of shape (n, k, k)
         Symmetric positive semi-definite matrices.
     start : array of shape (n, k), optional
-        Feasible weights to start from; the closer, the fewer rounds. By default the best single
-        neighbour.
+        Feasible weights to start from; the closer, the fewer rounds.
     ridge : float, default=1e-10
         Added to the diagonal, relative to its mean. Where a matrix is singular (more neighbours
         than dimensions, duplicate rows) the minimiser is not unique; this picks the one of
@@ -51,12 +50,9 @@ def solve_neighbour_weights(
     """
     xp = array_namespace(gram)
     B, _ = with_ridge(xp, gram, ridge)
-    if start is None:
-        k = B.shape[1]
-        diagonal = xp.sum(B * xp.eye(k, dtype=B.dtype), axis=2)
-        start = one_hot(xp, xp.argmin(diagonal, axis=1), k, B.dtype)
+    ones = xp.ones(B.shape[:2], dtype=B.dtype)
     weights, status, steps = minimise_over_weights(
-        B, xp.ones_like(start), start, sum_to_one=True, max_steps=max_steps
+        B, ones, start, sum_to_one=True, max_steps=max_steps
     )
     weights = weights / xp.sum(weights, axis=1, keepdims=True)
     return Solution(weights, status, steps, _violation(xp, B, weights))

@@ -58,7 +58,7 @@ def solve_nonnegative_least_squares(
     unit = xp.where(unit > 0, unit, xp.ones_like(unit))
     linear = products / unit
     weights, status, steps = minimise_over_weights(
-        B, linear, xp.zeros_like(products), sum_to_one=False, max_steps=max_steps
+        B, linear, None, sum_to_one=False, max_steps=max_steps
     )
     residual = _violation(xp, B, linear, weights)
     return Solution(weights * (unit / scale[:, :, 0]), status, steps, residual)

@@ -21,12 +21,12 @@ from ambilearn.solvers.result import Solution, Status
 
 
 class RidgeFit(NamedTuple):
-    r"""A fitted ridge regressor.
+    r"""A ridge regressor fitted in the dual.
 
     Parameters
     ----------
-    coef : array
-        Dual coefficients *A* of shape (n, l), or primal ones of shape (d, l).
+    coef : array of shape (n, l)
+        Dual coefficients *A*.
     intercept : array of shape (l,)
         The bias *b*.
     fitted : array of shape (n, l)
@@ -62,7 +62,7 @@ class KernelRidge:
         self._unit = _cholesky_solve(self._factor, ones)
 
     def solve(self, targets: Any) -> Solution:
-        """Fit the targets P of shape (n, l); a :class:`RidgeFit` with dual ``coef``."""
+        """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
         solved = _cholesky_solve(self._factor, targets)
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
@@ -73,40 +73,108 @@ class KernelRidge:
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
 
-class LinearRidge:
-    """Linear ridge with a free bias, in the primal: the d×d normal equations of centred features.
-
-    The joint optimum over (w, b) is ridge on centred X and P. The formula printed in the PL-CL
-    paper does not centre, which is optimal only when X is centred already.
+class Moments(NamedTuple):
+    """What ridge regression needs to know of the features; the sum over blocks of rows.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        Features; never densified when sparse.
+    n_rows : int
+        Number of rows.
+    total : array of shape (m,)
+        Sum of the rows.
+    gram : array of shape (m, m)
+        Products of the columns.
+    """
+
+    n_rows: int
+    total: Any
+    gram: Any
+
+    @classmethod
+    def of(cls, features: Any) -> "Moments":
+        """Moments of features of shape (n, m); never densified when sparse."""
+        if sparse.issparse(features):
+            total = np.asarray(features.sum(axis=0)).ravel()
+            return cls(features.shape[0], total, (features.T @ features).toarray())
+        xp = array_namespace(features)
+        gram = xp.matmul(xp.matrix_transpose(features), features)
+        return cls(features.shape[0], xp.sum(features, axis=0), gram)
+
+    def plus(self, other: "Moments") -> "Moments":
+        """Moments of both sets of rows."""
+        return Moments(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class PrimalFit(NamedTuple):
+    r"""A ridge regressor fitted in the primal; the outputs are those on the training rows.
+
+    Parameters
+    ----------
+    coef : array of shape (m, l)
+        Weights *w*.
+    intercept : array of shape (l,)
+        The bias *b*.
+    squared_norm : float
+        The penalty :math:`\|w\|_F^2`.
+    squared_outputs : float
+        :math:`\|H\|_F^2` of the outputs *H*.
+    total_output : float
+        Their sum.
+    """
+
+    coef: Any
+    intercept: Any
+    squared_norm: float
+    squared_outputs: float
+    total_output: float
+
+
+class PrimalRidge:
+    r"""Ridge with a free bias in the primal: the m×m normal equations of centred features.
+
+    The joint optimum over (w, b) is ridge on centred features and targets. The formula printed in
+    the PL-CL paper does not centre, which is optimal only when the features are centred already.
+    Only sums over rows occur, so neither features nor targets need be in one place:
+
+    .. math:: (\Phi_c^\top \Phi_c + \lambda I)\, w = \Phi^\top P - \bar\phi\, \mathbf 1^\top P,
+              \qquad b = \bar p - w^\top \bar\phi
+
+    Parameters
+    ----------
+    moments : Moments
+        Of the features.
     ridge : float
         The weight λ > 0.
     """
 
-    def __init__(self, X: Any, ridge: float) -> None:
-        self._X = X
-        n = X.shape[0]
-        if sparse.issparse(X):
-            self._mean = np.asarray(X.mean(axis=0)).reshape(1, -1)
-            gram = (X.T @ X).toarray()
-        else:
-            xp = array_namespace(X)
-            self._mean = xp.mean(X, axis=0, keepdims=True)
-            gram = xp.matmul(X.T, X)
-        self._factor = _cholesky(gram - n * (self._mean.T @ self._mean), ridge, True)
+    def __init__(self, moments: Moments, ridge: float) -> None:
+        self._n_rows = moments.n_rows
+        self._mean = moments.total / moments.n_rows
+        self._gram = moments.gram - moments.n_rows * self._mean[:, None] * self._mean[None, :]
+        self._factor = _cholesky(self._gram, ridge, False)
 
-    def solve(self, targets: Any) -> Solution:
-        """Fit the targets P of shape (n, l); a :class:`RidgeFit` with primal ``coef``."""
-        xp = array_namespace(targets)
-        centre = xp.mean(targets, axis=0, keepdims=True)
-        coef = _cholesky_solve(self._factor, self._X.T @ (targets - centre))
-        intercept = (centre - self._mean @ coef)[0, :]
-        fitted = self._X @ coef + intercept[None, :]
-        fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * coef)))
+    def solve(self, product: Any, total: Any) -> Solution:
+        r"""Fit targets P of which only sums are known; a :class:`PrimalFit`.
+
+        Parameters
+        ----------
+        product : array of shape (m, l)
+            :math:`\Phi^\top P`.
+        total : array of shape (l,)
+            :math:`\mathbf 1^\top P`.
+        """
+        xp = array_namespace(product)
+        coef = _cholesky_solve(self._factor, product - self._mean[:, None] * total[None, :])
+        centre = total / self._n_rows
+        fit = PrimalFit(
+            coef=coef,
+            intercept=centre - self._mean @ coef,
+            squared_norm=float(xp.sum(coef * coef)),
+            squared_outputs=float(
+                xp.sum(coef * (self._gram @ coef)) + self._n_rows * xp.sum(centre * centre)
+            ),
+            total_output=float(xp.sum(total)),
+        )
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
 

@@ -6,17 +6,24 @@ The confidences of row *i* live on :math:`\{p : \sum_{j \in S_i} p_j = 1,\ p \ge
 .. math:: \tau = \max_k \frac{1}{k}\Big(\sum_{m \le k} v_{(m)} - 1\Big),
           \qquad v_{(1)} \ge v_{(2)} \ge \dots
 
+[1]_. No sorting is needed where the positive entries are nearly known: any set *A* of entries gives
+a threshold :math:`(\sum_{j \in A} v_j - 1) / |A| \le \tau`, and taking the entries above it as the
+next set ends at :math:`\tau` [2]_.
+
 References
 ----------
 .. [1] Held, Wolfe, Crowder. Validation of subgradient optimization. Mathematical Programming 6,
    62-88, 1974.
+.. [2] Michelot. A finite algorithm for finding the projection of a point onto the canonical
+   simplex of R^n. J. Optimization Theory and Applications 50, 195-200, 1986.
 """
 
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ambilearn.solvers.result import Solution, Status
 
@@ -56,10 +63,6 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution:
 class CandidateSimplex:
     """Projection of a support vector: one entry per (row, candidate) pair, rows of unequal length.
 
-    Rows are packed into one padded block or, where a few long rows would widen all others, into
-    one block per power of two of their length. Only gathers are used, which any array namespace
-    has.
-
     Parameters
     ----------
     indptr : ndarray of shape (n_rows + 1,)
@@ -67,32 +70,41 @@ class CandidateSimplex:
     """
 
     def __init__(self, indptr: NDArray[np.intp]) -> None:
-        sizes = np.diff(indptr)
-        widths = np.full_like(sizes, sizes.max())
-        if widths.sum() > 4 * sizes.sum():
-            widths = 2 ** np.ceil(np.log2(sizes)).astype(np.intp)
-        self._blocks = []
-        entries = []
-        for width in np.unique(widths):
-            members = np.flatnonzero(widths == width)
-            columns = np.arange(width)
-            index = np.where(columns < sizes[members, None], indptr[members, None] + columns, -1)
-            self._blocks.append((len(members), width))
-            entries.append(index.ravel())
-        entries = np.concatenate(entries)
-        # Where each entry of the blocks is taken from; padding from one entry after the last.
-        self._source = np.where(entries < 0, indptr[-1], entries)
-        # Where each entry of the support is found in the blocks.
-        self._position = np.argsort(entries, kind="stable")[len(entries) - indptr[-1] :]
+        n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
+        dtype = sparse.get_index_dtype(maxval=n_pairs)
+        parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
+        self._members = sparse.csr_array(parts, shape=(n_rows, n_pairs))
+        self._row = np.repeat(np.arange(n_rows), np.diff(indptr))
 
-    def project(self, values: Any) -> Any:
-        """Project the support vector ``values`` row by row; an array of the same shape."""
+    def project(self, values: Any, near: Any | None = None) -> Any:
+        """Project the support vector ``values`` row by row; an array of the same shape.
+
+        Where ``near`` is given, on the simplices, its positive entries are tried first: the closer
+        they are to those of the answer, the sooner it is found.
+        """
         xp = array_namespace(values)
-        padded = xp.concat([values, xp.full((1,), -xp.inf, dtype=values.dtype)])
-        packed = xp.take(padded, xp.asarray(self._source))
-        parts, start = [], 0
-        for n_rows, width in self._blocks:
-            block = xp.reshape(packed[start : start + n_rows * width], (n_rows, width))
-            parts.append(xp.reshape(project_rows(block).value, (-1,)))
-            start += n_rows * width
-        return xp.take(xp.concat(parts), xp.asarray(self._position))
+        row = xp.asarray(self._row)
+        positive = xp.ones_like(values) > 0 if near is None else near > 0
+        shrinking = False
+        while True:
+            inside = xp.astype(positive, values.dtype)
+            sums, counts = self._sum(xp, inside * values), self._sum(xp, inside)
+            excess = values - xp.take((sums - 1.0) / counts, row)
+            found = excess >= 0  # zeros too: 1 may be lost in rounding, but a row keeps an entry
+            if shrinking:  # as it does after the first round, but for rounding
+                found = found & positive
+            if xp.all(found == positive):
+                return xp.maximum(excess, xp.zeros_like(excess))
+            positive, shrinking = found, True
+
+    def _sum(self, xp: Any, values: Any) -> Any:
+        """Sum of each row's entries."""
+        if is_numpy_array(values):
+            return self._members @ values
+        sizes = np.diff(self._members.indptr)
+        columns = np.arange(sizes.max())[:, None]
+        # One padded column per row, filled up from a zero after the last entry.
+        index = np.where(columns < sizes, self._members.indptr[:-1] + columns, len(self._row))
+        padded = xp.concat([values, xp.zeros((1,), dtype=values.dtype)])
+        taken = xp.take(padded, xp.asarray(index.ravel()))
+        return xp.sum(xp.reshape(taken, index.shape), axis=0)

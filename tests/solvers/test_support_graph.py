@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import random_mask
+from scipy import sparse
+
+from ambilearn.candidates import as_candidates
+from ambilearn.solvers import SupportGraph, support_graph
+from ambilearn.solvers.support_graph import restrict_to_support
+
+
+class Problem:
+    """Random candidates, neighbours and weights, some of them zero; ``W`` is the dense graph."""
+
+    def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
+        rng = np.random.default_rng(seed)
+        self.sets = as_candidates(random_mask(rng, n, n_labels, extra))
+        self.neighbours = np.array(
+            [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
+        )
+        self.weights = rng.dirichlet(np.ones(k), size=n) * (rng.random((n, k)) < 0.7)
+        self.W = np.zeros((n, n))
+        self.W[np.arange(n)[:, None], self.neighbours] = self.weights
+        self.p = rng.normal(size=self.sets.indptr[-1])
+        self.P = self.sets.scatter(self.p)
+        self.graph = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbours)
+
+    def grams(self):
+        return np.concatenate(
+            [self.graph.difference_grams(self.p, block) for block in self.graph.blocks]
+        )
+
+
+problems = st.builds(
+    Problem,
+    st.integers(0, 10**6),
+    n=st.integers(5, 20),
+    n_labels=st.integers(2, 30),
+    k=st.integers(1, 4),
+    extra=st.floats(0, 1),
+)
+
+
+@given(problems)
+def test_roughness_is_that_of_i_minus_w(problem):
+    I_W = np.eye(len(problem.P)) - problem.W
+    expected = problem.sets.gather(I_W.T @ (I_W @ problem.P))
+    roughness = problem.graph.roughness(problem.weights)
+    np.testing.assert_allclose(roughness @ problem.p, expected, atol=1e-11)
+
+
+@given(problems)
+def test_grams_are_those_of_the_dense_differences(problem):
+    differences = problem.P[:, None, :] - problem.P[problem.neighbours]
+    expected = differences @ differences.transpose(0, 2, 1)
+    np.testing.assert_allclose(problem.grams(), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(("rows", "values"), [(4, 10**6), (10**6, 100), (10**6, 1)])
+def test_the_blocks_do_not_matter(rows, values, monkeypatch):
+    """They are limited by their number of rows, or by what is laid out; never less than a row."""
+    whole = Problem(0)
+    monkeypatch.setattr(support_graph, "_ROWS", rows)
+    monkeypatch.setattr(support_graph, "_VALUES", values)
+    parts = Problem(0)
+    assert len(whole.graph.blocks) == 1
+    assert len(parts.graph.blocks) > 1
+    covered = [i for block in parts.graph.blocks for i in range(block.rows.start, block.rows.stop)]
+    assert covered == list(range(15))
+    np.testing.assert_array_equal(parts.grams(), whole.grams())
+    a, b = (problem.graph.roughness(problem.weights) for problem in (whole, parts))
+    np.testing.assert_array_equal(a.factor.toarray(), b.factor.toarray())
+    np.testing.assert_array_equal(a.diagonal, b.diagonal)
+
+
+def test_the_factor_holds_only_what_is_not_diagonal():
+    problem = Problem(3, n_labels=12, extra=0.1)
+    roughness = problem.graph.roughness(problem.weights)
+    assert (np.diff(roughness.factor.indptr) > 1).all()
+    assert (roughness.factor.data != 0).all()
+    assert roughness.diagonal.any()
+    np.testing.assert_array_equal(roughness.transposed.toarray(), roughness.factor.toarray().T)
+
+
+def test_weights_may_change_and_change_back():
+    problem = Problem(1)
+    first = problem.graph.roughness(problem.weights) @ problem.p
+    problem.graph.roughness(np.eye(4)[np.zeros(15, dtype=int)])
+    np.testing.assert_array_equal(problem.graph.roughness(problem.weights) @ problem.p, first)
+
+
+def test_equal_confidences_differ_by_nothing():
+    """Exactly: rounding must not decide which of two duplicates rebuilds a row."""
+    sets = as_candidates(np.ones((6, 3), dtype=int))
+    neighbours = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
+    graph = SupportGraph(sets.indptr, sets.labels, neighbours)
+    assert not graph.difference_grams(np.tile([0.1, 0.2, 0.7], 6), graph.blocks[0]).any()
+
+
+def test_memory_follows_the_candidates_not_the_labels():
+    """A row that meets few of a great many labels lays out those few."""
+    rng = np.random.default_rng(0)
+    labels = [set(rng.integers(10**6, size=2).tolist()) | {0} for _ in range(30)]
+    sets = as_candidates(labels, classes=np.arange(10**6 + 1))
+    neighbours = (np.arange(30)[:, None] + [1, 2, 3]) % 30
+    graph = SupportGraph(sets.indptr, sets.labels, neighbours)
+    assert graph.blocks[0].n_slots <= 3 * 4
+    p = rng.random(sets.indptr[-1])
+    gram = graph.difference_grams(p, graph.blocks[0])
+    P = sets.to_sparse().astype(float)
+    P.data = p
+    expected = sum((P[[0]] - P[[1]]).multiply(P[[0]] - P[[3]]).data)
+    assert gram[0, 0, 2] == pytest.approx(expected)
+
+
+def restrict(graph, sets):
+    return restrict_to_support(graph, sets.indptr, sets.labels)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 6), st.floats(0, 1))
+def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
+    """Any graph, symmetric or not, with empty rows or without."""
+    rng = np.random.default_rng(seed)
+    sets = as_candidates(random_mask(rng, n, n_labels, extra))
+    graph = rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.5)
+    p = rng.normal(size=sets.indptr[-1])
+    restricted = restrict(sparse.csr_array(graph), sets)
+    assert restricted.shape == (len(p), len(p))
+    np.testing.assert_allclose(restricted @ p, sets.gather(graph @ sets.scatter(p)), atol=1e-12)
+
+
+def test_restriction_holds_only_shared_labels():
+    sets = as_candidates([{0, 1}, {1, 2}, {3}])
+    graph = sparse.csr_array(np.array([[0, 0.5, 0.7], [0.2, 0, 0], [0, 0, 0.9]]))
+    restricted = restrict(graph, sets)
+    expected = np.zeros((5, 5))
+    expected[1, 2], expected[2, 1], expected[4, 4] = 0.5, 0.2, 0.9
+    np.testing.assert_array_equal(restricted.toarray(), expected)
+    assert restricted.nnz == 3
