@@ -3,14 +3,17 @@ import pytest
 from literal import knn, unit_rows
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 from ambilearn.graphs import (
     LocalGeometry,
     difference_grams,
-    nearest_neighbours,
+    neighbour_products,
+    squared_kernel_distances,
     weights_to_csr,
 )
 from ambilearn.graphs import unit_rows as our_unit_rows
+from ambilearn.neighbours import NeighbourSearch
 
 
 @pytest.fixture
@@ -26,38 +29,10 @@ def literal_gram(Z, neighbours):
     return np.array(out)
 
 
-def test_neighbours_by_full_distance_matrix(X):
-    np.testing.assert_array_equal(nearest_neighbours(X, 6), knn(X, 6))
-
-
-def test_no_row_is_its_own_neighbour_even_among_duplicates(X):
-    X[10:15] = X[3]
-    neighbours = nearest_neighbours(X, 4)
-    assert (neighbours != np.arange(len(X))[:, None]).all()
-    duplicates = {3, 10, 11, 12, 13, 14}
-    assert set(neighbours[3]) < duplicates
-    assert all(len(set(row)) == 4 for row in neighbours)
-
-
-@pytest.mark.parametrize("form", ["dense", "sparse", "precomputed", "queries"])
-def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
-    """Row 0 has three neighbours nearer than a group of four duplicates, of which two fit."""
-    X[1:4] = X[0] + 1e-3 * X[1:4]
-    X[[30, 12, 25, 7]] = X[0] + 0.01
-    if form == "precomputed":
-        neighbours = nearest_neighbours(cdist(X, X), 5, "precomputed")
-    elif form == "queries":
-        neighbours = nearest_neighbours(X[1:], 5, queries=X[:1]) + 1
-    else:
-        neighbours = nearest_neighbours(sparse.csr_array(X) if form == "sparse" else X, 5)
-    assert sorted(neighbours[0, :3]) == [1, 2, 3]
-    assert neighbours[0, 3:].tolist() == [7, 12]
-
-
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_difference_grams(X, block, monkeypatch):
     monkeypatch.setattr("ambilearn.graphs._BLOCK", block)
-    neighbours = nearest_neighbours(X, 6)
+    neighbours = NeighbourSearch().fit(X, 6)
     np.testing.assert_allclose(
         difference_grams(X, neighbours), literal_gram(X, neighbours), atol=1e-12
     )
@@ -115,3 +90,41 @@ def test_rows_of_any_length_become_unit_rows(X, scale, form):
     unit = our_unit_rows(form(X * scale))
     unit = unit.toarray() if sparse.issparse(unit) else unit
     np.testing.assert_allclose(unit, unit_rows(X), atol=1e-14)
+
+
+def test_weights_on_training_rows():
+    graph = weights_to_csr(np.array([[2, 0]]), np.array([[0.3, 0.7]]), n_columns=4)
+    np.testing.assert_array_equal(graph.toarray(), [[0.7, 0, 0.3, 0]])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("block", [1, 2**16])
+def test_products_of_rows_and_neighbours(X, form, block, monkeypatch):
+    monkeypatch.setattr("ambilearn.graphs._BLOCK", block)
+    X, queries = X[:28], X[28:]
+    neighbours = np.argsort(cdist(queries, X), axis=1)[:, :4]
+    products = neighbour_products(form(queries), form(X), neighbours)
+    assert products.shape == (12, 5, 5)
+    for x, members, block_products in zip(queries, neighbours, products, strict=True):
+        together = np.vstack([x, X[members]])
+        np.testing.assert_allclose(block_products, together @ together.T, atol=1e-12)
+
+
+def test_kernel_distances(X):
+    squared = squared_kernel_distances(X @ X.T)
+    np.testing.assert_allclose(squared, cdist(X, X) ** 2, atol=1e-10)
+    assert (squared >= 0).all()
+
+
+def test_a_transformer_searches_among_the_unit_rows(X):
+    """The radius holds nearly all of the sphere; on X itself it would hold nobody."""
+    X *= 100
+    for transformer in (KNeighborsTransformer(), RadiusNeighborsTransformer(radius=1.9)):
+        geometry, exact = LocalGeometry(X, 5, neighbors=transformer), LocalGeometry(X, 5)
+        np.testing.assert_array_equal(geometry.neighbours, exact.neighbours)
+        np.testing.assert_array_equal(geometry.gram, exact.gram)
+
+
+def test_a_kernel_matrix_is_not_searched_by_a_transformer(X):
+    with pytest.raises(ValueError, match="kernel='precomputed'"):
+        LocalGeometry(X @ X.T, 5, precomputed=True, neighbors=KNeighborsTransformer())

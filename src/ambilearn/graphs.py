@@ -1,4 +1,4 @@
-r"""Neighbour graphs: who are the neighbours, and the Gram matrices of the differences to them.
+r"""Neighbour graphs: the Gram matrices of the differences to the neighbours.
 
 The graph of PL-CL and PL-AGGD rebuilds each row from its *k* nearest neighbours. What its weights
 need of a space is one small Gram matrix per row,
@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import paired_euclidean_distances
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from ambilearn.user_warning import warn_user
+from ambilearn.neighbours import NeighbourSearch, nearest_in_matrix, refuse_search_in_kernel
 
-_SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
 _BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
 
 
@@ -31,72 +28,6 @@ def unit_rows(X: Any) -> Any:
         unit.data /= np.repeat(norms, np.diff(unit.indptr))
         return unit
     return X / norms[:, None]
-
-
-def usable_neighbours(n_neighbors: int, n_rows: int) -> int:
-    """``n_neighbors``, or n − 1 with a warning where there are not that many other rows."""
-    if n_neighbors < n_rows:
-        return n_neighbors
-    warn_user(
-        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
-        f"the graph uses all {n_rows - 1} other rows as neighbours."
-    )
-    return n_rows - 1
-
-
-def nearest_neighbours(
-    X: Any, k: int, metric: str = "euclidean", queries: Any | None = None
-) -> NDArray[np.intp]:
-    """Indices of the *k* nearest other rows of every row, nearest first.
-
-    A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
-    first come first: the rounding inside the search, which depends on the number of threads,
-    decides nothing among a few duplicates.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows, or an (n, n) distance matrix for ``metric="precomputed"``.
-    k : int
-        Number of neighbours, less than n (at most n for ``queries``).
-    metric : {"euclidean", "precomputed"}, default="euclidean"
-        What X holds.
-    queries : array or sparse matrix of shape (m, d), optional
-        Search for these rows' neighbours in X instead; nothing is left out.
-
-    Returns
-    -------
-    neighbours : ndarray of shape (n, k) or (m, k)
-    """
-    available = X.shape[0] - (queries is None)
-    search = NearestNeighbors(n_neighbors=min(k + _SPARE, available), metric=metric).fit(X)
-    found = np.sort(search.kneighbors(queries, return_distance=False), axis=1)
-    if metric == "precomputed":
-        distances = np.take_along_axis(X, found, axis=1)
-    else:
-        distances = neighbour_distances(X if queries is None else queries, X, found)
-    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(found, order, axis=1)
-
-
-def pair_distances(
-    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
-
-    From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbour search leaves rounding errors of 1e-7 there.
-    """
-    distances = np.empty(len(rows))
-    for block in gen_batches(len(rows), max(1, _BLOCK // X.shape[1])):
-        distances[block] = paired_euclidean_distances(X[rows[block]], Z[others[block]])
-    return distances
-
-
-def neighbour_distances(X: Any, Z: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbours``."""
-    rows = np.repeat(np.arange(X.shape[0]), neighbours.shape[1])
-    return pair_distances(X, rows, Z, neighbours.ravel()).reshape(neighbours.shape)
 
 
 def neighbour_products(X: Any, Z: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -142,6 +73,9 @@ class LocalGeometry:
     precomputed : bool, default=False
         Whether X is the kernel matrix. The graph is then built in the kernel's feature space,
         again on unit-length vectors; with a linear kernel that is the same graph.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched among the unit-length rows; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
@@ -149,17 +83,20 @@ class LocalGeometry:
     gram : ndarray of shape (n, k, k)
     """
 
-    def __init__(self, X: Any, n_neighbors: int, *, precomputed: bool = False) -> None:
+    def __init__(
+        self, X: Any, n_neighbors: int, *, precomputed: bool = False, neighbors: Any = "auto"
+    ) -> None:
         if precomputed:
+            refuse_search_in_kernel(neighbors)
             lengths = np.sqrt(np.clip(np.diag(X), 0, None))
             lengths[lengths == 0] = 1.0
             cosine = X / np.outer(lengths, lengths)
             distances = squared_kernel_distances(cosine)
-            self.neighbours = nearest_neighbours(distances, n_neighbors, "precomputed")
+            self.neighbours = nearest_in_matrix(distances, n_neighbors)
             self.gram = _gram_from_products(self.neighbours, lambda a, b: cosine[a, b])
             return
         unit = unit_rows(X)
-        self.neighbours = nearest_neighbours(unit, n_neighbors)
+        self.neighbours = NeighbourSearch(neighbors).fit(unit, n_neighbors)
         if sparse.issparse(unit):
             self.gram = _gram_from_products(
                 self.neighbours, lambda a, b: _sparse_products(unit, a, b)

@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import (
-    nearest_neighbours,
+from ambilearn.graphs import squared_kernel_distances, weights_to_csr
+from ambilearn.neighbours import (
+    NeighbourSearch,
+    nearest_in_matrix,
     neighbour_distances,
-    squared_kernel_distances,
+    refuse_search_in_kernel,
     usable_neighbours,
-    weights_to_csr,
 )
 from ambilearn.solvers import CandidateSimplex, solve_confidences
-from ambilearn.solvers.confidence import restrict_to_support
+from ambilearn.solvers.support_graph import restrict_to_support
 from ambilearn.user_warning import value_of
 
 
@@ -44,9 +45,13 @@ class SimilarityGraph:
     precomputed : bool, default=False
         Whether X is a kernel matrix. Distances are then those in its feature space; with a linear
         kernel that is the same graph.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched; see :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
+    search : NeighbourSearch or None
+        Finds the neighbours of new rows; None for a kernel matrix.
     similarities : csr_array of shape (n, n)
         The normalised graph, with zero diagonal.
     sigma : float
@@ -54,17 +59,26 @@ class SimilarityGraph:
     """
 
     def __init__(
-        self, X: Any, candidates: CandidateSets, n_neighbors: int, *, precomputed: bool = False
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        n_neighbors: int,
+        *,
+        precomputed: bool = False,
+        neighbors: Any = "auto",
     ) -> None:
         k = usable_neighbours(n_neighbors, candidates.n_rows)
+        self.search = None
         if precomputed:
+            refuse_search_in_kernel(neighbors)
             squared = squared_kernel_distances(X)
-            neighbours = nearest_neighbours(squared, k, "precomputed")
+            neighbours = nearest_in_matrix(squared, k)
             distances = np.sqrt(np.take_along_axis(squared, neighbours, axis=1))
         else:
-            neighbours = nearest_neighbours(X, k)
+            self.search = NeighbourSearch(neighbors)
+            neighbours = self.search.fit(X, k)
             distances = neighbour_distances(X, X, neighbours)
-        self.sigma = float(distances[:, -1].mean()) or 1.0
+        self.sigma = float(distances.max(axis=1).mean()) or 1.0
         weights = weights_to_csr(neighbours, np.exp(-((distances / self.sigma) ** 2)))
         self.similarities = _normalise(weights + weights.T)
         shared = restrict_to_support(self.similarities, candidates.indptr, candidates.labels)
@@ -84,7 +98,7 @@ class SimilarityGraph:
         \rangle` on the candidate simplices; without a target or a cost, without their terms.
         """
         solution = solve_confidences(
-            self._simplex, self._laplacian, target, weight, start, cost=cost, symmetric=True
+            self._simplex, self._laplacian, target, weight, start, cost=cost
         )
         return value_of(solution, "label confidences")
 

@@ -37,10 +37,19 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     literal = ipal(X, Y, X_test[:100], iterations=100)
     np.testing.assert_array_equal(model.transduction_, literal.labels)
     np.testing.assert_allclose(-model.decision_function(X_test[:100]), literal.residuals, atol=1e-4)
-    # Neighbours of one direction share a weight here; scipy gives it all to one of them.
-    differing = np.abs(model.graph_.toarray() - literal.H).max(axis=1) > 1e-6
-    assert differing.sum() <= (6 if name == "MSRCv2" else 0)
-    if not differing.any():
+    # Neighbours of one direction share a weight here; scipy gives it all to one of them. Both
+    # rebuild the row equally well.
+    H, unit = model.graph_.toarray(), unit_rows(X)
+    differing = np.flatnonzero(np.abs(H - literal.H).max(axis=1) > 1e-6)
+    assert len(differing) <= (10 if name == "MSRCv2" else 0)
+    for i in differing:
+        used = unit[(H[i] > 0) | (literal.H[i] > 0)]
+        assert np.max(used @ used.T - np.eye(len(used))) > 1 - 1e-12
+        rebuilt = [
+            unit_rows((weights @ unit)[None])[0] @ unit[i] for weights in (H[i], literal.H[i])
+        ]
+        assert rebuilt[0] == pytest.approx(rebuilt[1], abs=1e-7)
+    if not len(differing):
         np.testing.assert_allclose(model.label_distributions_, literal.F, atol=1e-4)
 
 

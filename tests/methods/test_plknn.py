@@ -108,4 +108,4 @@ def test_new_rows_may_ask_all_training_rows():
 
 
 def test_default_is_the_papers():
-    assert PLKNN().get_params() == {"n_neighbors": 10}
+    assert PLKNN().get_params() == {"n_neighbors": 10, "neighbors": "auto"}

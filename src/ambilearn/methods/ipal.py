@@ -5,22 +5,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import (
-    nearest_neighbours,
-    neighbour_products,
-    unit_rows,
-    usable_neighbours,
-    weights_to_csr,
-)
+from ambilearn.graphs import neighbour_products, unit_rows, weights_to_csr
 from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.neighbours import NEIGHBORS_CONSTRAINT, NeighbourSearch, usable_neighbours
 from ambilearn.shares import candidate_shares, row_shares
-from ambilearn.solvers.confidence import restrict_to_support
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
+from ambilearn.solvers.support_graph import restrict_to_support
 from ambilearn.user_warning import value_of
+
+_BLOCK = 2**15  # rows rebuilt at once
 
 
 class IPAL(PartialLabelClassifier):
@@ -55,14 +53,19 @@ class IPAL(PartialLabelClassifier):
         With 0 it runs ``max_iter`` steps and never warns.
     verbose : int, default=0
         Print a line per propagation step.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences F of the training rows after the correction of the class masses: zero off the
-        candidates, rows sum to one.
+        candidates, rows sum to one; sparse if the candidates came as a sparse mask.
     transduction_ : ndarray of shape (n,)
         Disambiguated label :math:`\hat y_i` of each training row.
     graph_ : csr_array of shape (n, n)
@@ -106,6 +109,7 @@ class IPAL(PartialLabelClassifier):
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": NEIGHBORS_CONSTRAINT,
         **LOOP_CONSTRAINTS,
     }
 
@@ -116,19 +120,24 @@ class IPAL(PartialLabelClassifier):
         max_iter: int = 100,
         tol: float = 1e-4,
         verbose: int = 0,
+        neighbors: Any = "auto",
     ) -> None:
         self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+        self.neighbors = neighbors
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
         # Small letters are support vectors: F has one entry per candidate.
         self.X_fit_ = X = unit_rows(X)
         k = usable_neighbours(self.n_neighbors, X.shape[0])
-        neighbours = nearest_neighbours(X, k)
-        weights, _ = _rebuild(X, X, neighbours)
+        self._search = NeighbourSearch(self.neighbors)
+        neighbours = self._search.fit(X, k)
+        weights = np.empty(neighbours.shape)
+        for rows in gen_batches(X.shape[0], _BLOCK):
+            weights[rows], _ = _rebuild(X[rows], X, neighbours[rows])
         total = weights.sum(axis=1, keepdims=True)
         self.graph_ = weights_to_csr(neighbours, weights / np.where(total > 0, total, 1.0))
         spread = restrict_to_support(self.graph_, candidates.indptr, candidates.labels)
@@ -142,14 +151,21 @@ class IPAL(PartialLabelClassifier):
             loop.record(f, previous, candidates.n_rows)
 
         f = candidate_shares(candidates, _restore_class_mass(candidates, f, start))
-        self.label_distributions_ = candidates.scatter(f)
-        self._disambiguated = self.label_distributions_.argmax(axis=1)
+        self.label_distributions_ = candidates.as_output(f)
+        self._disambiguated = candidates.labels[candidates.best_pairs(f)]
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         X = unit_rows(X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        neighbours = nearest_neighbours(self.X_fit_, k, queries=X)
+        neighbours = self._search.query(X, k)
+        scores = np.empty((X.shape[0], len(self.classes_)))
+        for rows in gen_batches(X.shape[0], _BLOCK):
+            scores[rows] = self._block_scores(X[rows], neighbours[rows])
+        return scores
+
+    def _block_scores(self, X: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Scores of some unit-length rows; what they need has a k×k matrix for each."""
         weights, products = _rebuild(X, self.X_fit_, neighbours)
         labels = self._disambiguated[neighbours]
 

@@ -1,5 +1,6 @@
 """PLDA: discrimination augmentation, features enriched with class prototypes."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -12,19 +13,16 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ambilearn.base import PartialLabelClassifier, check_magnitude
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.graphs import (
-    nearest_neighbours,
-    neighbour_distances,
-    pair_distances,
-    weights_to_csr,
-)
+from ambilearn.graphs import weights_to_csr
 from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods.plknn import PLKNN
+from ambilearn.neighbours import NEIGHBORS_CONSTRAINT, neighbour_distances, pair_distances
 from ambilearn.similarity_graph import SimilarityGraph
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "lam": [Interval(Real, 0, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "neighbors": NEIGHBORS_CONSTRAINT,
     "assignment": [StrOptions({"hard", "soft"})],
     **LOOP_CONSTRAINTS,
 }
@@ -62,13 +60,19 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         With 0 it runs ``max_iter`` iterations and never warns.
     verbose : int, default=0
         Print a line per outer iteration.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns of F.
-    label_distributions_ : ndarray of shape (n, l)
-        Confidences F of the training rows: zero off the candidates, rows sum to one.
+    label_distributions_ : ndarray or csr_array of shape (n, l)
+        Confidences F of the training rows: zero off the candidates, rows sum to one; sparse if
+        the candidates came as a sparse mask.
     prototypes_ : ndarray or csr_array of shape (l, d)
         The prototypes; zero for a label that is never a candidate. Sparse if X was.
     objective_ : ndarray of shape (n_iter_,)
@@ -124,6 +128,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
+        neighbors: Any = "auto",
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
@@ -131,6 +136,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+        self.neighbors = neighbors
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Learn confidences and prototypes.
@@ -205,7 +211,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
         check_magnitude(X)
         candidates = as_candidates(y, n_rows=X.shape[0])
-        graph = SimilarityGraph(X, candidates, self.n_neighbors)
+        graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
 
         f = candidates.uniform()
         C = _prototypes(X, candidates, f)
@@ -220,8 +226,9 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
             loop.record(f, previous, candidates.n_rows, float(objective))
 
         self.classes_ = candidates.classes
-        self.label_distributions_ = candidates.scatter(f)
+        self.label_distributions_ = candidates.as_output(f)
         self.prototypes_ = C
+        self._search = graph.search
         self.sigma_ = graph.sigma
         self.X_fit_ = X
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
@@ -233,10 +240,10 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
     def _augment_new(self, X: Any) -> Any:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        neighbours = nearest_neighbours(self.X_fit_, k, queries=X)
+        neighbours = self._search.query(X, k)
         squared = neighbour_distances(X, self.X_fit_, neighbours) ** 2
         # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
-        closeness = np.exp((squared[:, :1] - squared) / self.sigma_**2)
+        closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
         confidences = (
             weights_to_csr(neighbours, weights, self.X_fit_.shape[0]) @ self.label_distributions_
@@ -262,7 +269,7 @@ class PLDA(PartialLabelClassifier):
     ----------
     estimator : PartialLabelClassifier, default=None
         The classifier; None stands for :class:`~ambilearn.methods.plknn.PLKNN` with as many
-        neighbours.
+        neighbours, found in the same way.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
     n_neighbors : int, default=10
@@ -277,12 +284,17 @@ class PLDA(PartialLabelClassifier):
         iterations and never warns.
     verbose : int, default=0
         Print a line per outer iteration.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences F that the augmentation gave the training rows; the classifier's own are in
         ``estimator_``.
     transduction_ : ndarray of shape (n,)
@@ -336,6 +348,7 @@ class PLDA(PartialLabelClassifier):
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
+        neighbors: Any = "auto",
     ) -> None:
         self.estimator = estimator
         self.lam = lam
@@ -344,14 +357,21 @@ class PLDA(PartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+        self.neighbors = neighbors
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
-        self.transformer_ = PLDATransformer(
-            self.lam, self.n_neighbors, self.assignment, self.max_iter, self.tol, self.verbose
-        )
+        params = self.get_params(deep=False)
+        del params["estimator"]
+        self.transformer_ = PLDATransformer(**params)
         augmented = self.transformer_._fit(X, candidates)
-        learner = PLKNN(self.n_neighbors) if self.estimator is None else clone(self.estimator)
-        self.estimator_ = learner.fit(augmented, candidates)
+        if self.estimator is None:
+            learner = PLKNN(self.n_neighbors, self.neighbors)
+            with warnings.catch_warnings():
+                # It searches among as many rows: what there was to say has been said above.
+                warnings.simplefilter("ignore", UserWarning)
+                self.estimator_ = learner.fit(augmented, candidates)
+        else:
+            self.estimator_ = clone(self.estimator).fit(augmented, candidates)
         self.label_distributions_ = self.transformer_.label_distributions_
         self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
 

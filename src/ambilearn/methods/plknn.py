@@ -5,15 +5,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import (
-    nearest_neighbours,
+from ambilearn.graphs import weights_to_csr
+from ambilearn.neighbours import (
+    NEIGHBORS_CONSTRAINT,
+    NeighbourSearch,
     neighbour_distances,
     usable_neighbours,
-    weights_to_csr,
 )
 from ambilearn.shares import candidate_shares, row_shares
 
@@ -33,18 +35,25 @@ class PLKNN(PartialLabelClassifier):
     ----------
     n_neighbors : int, default=10
         Number of voters *k*. Fewer are used, with a warning, when there are not that many rows.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Share of each candidate in the votes of the *other* training rows for the row's
-        candidates; equal shares where no neighbour shares a candidate.
+        candidates; equal shares where no neighbour shares a candidate. Sparse if the candidates
+        came as a sparse mask.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate with the most votes.
-    train_output_ : ndarray of shape (n, l)
-        Votes of the other training rows for every label.
+    train_output_ : ndarray or csr_array of shape (n, l)
+        Votes of the other training rows for every label; sparse if the candidates came as a
+        sparse mask.
     candidates_ : csr_array of shape (n, l)
         Candidate mask of the training rows.
     X_fit_ : array or sparse matrix of shape (n, d)
@@ -83,24 +92,30 @@ class PLKNN(PartialLabelClassifier):
     array([[0.62, 0.24, 0.15]])
     """
 
-    _parameter_constraints = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": NEIGHBORS_CONSTRAINT,
+    }
 
-    def __init__(self, n_neighbors: int = 10) -> None:
+    def __init__(self, n_neighbors: int = 10, neighbors: Any = "auto") -> None:
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
         self.X_fit_ = X
         self.candidates_ = candidates.to_sparse()
         k = usable_neighbours(self.n_neighbors, X.shape[0])
-        self.train_output_ = self._votes(X, nearest_neighbours(X, k))
-        shares = candidate_shares(candidates, candidates.gather(self.train_output_))
-        self.label_distributions_ = candidates.scatter(shares)
+        self._search = NeighbourSearch(self.neighbors)
+        votes = self._votes(X, self._search.fit(X, k))
+        self.train_output_ = votes if candidates.sparse_mask else votes.toarray()
+        shares = candidate_shares(candidates, candidates.gather(votes))
+        self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        return self._votes(X, nearest_neighbours(self.X_fit_, k, queries=X))
+        return self._votes(X, self._search.query(X, k)).toarray()
 
-    def _votes(self, X: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _votes(self, X: Any, neighbours: NDArray[np.intp]) -> sparse.csr_array:
         """Votes of the given neighbours for every label, shape (n, l)."""
         distances = neighbour_distances(X, self.X_fit_, neighbours)
         total = distances.sum(axis=1, keepdims=True)
@@ -108,7 +123,7 @@ class PLKNN(PartialLabelClassifier):
         if neighbours.shape[1] == 1:
             weights = np.ones_like(weights)
         voters = weights_to_csr(neighbours, weights, self.X_fit_.shape[0])
-        return (voters @ self.candidates_.astype(np.float64)).toarray()
+        return voters @ self.candidates_.astype(np.float64)
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return row_shares(scores)
