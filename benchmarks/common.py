@@ -1,13 +1,17 @@
 """What the benchmarks share: data of a given size, timing, and one JSON line as the result."""
 
+import cProfile
 import json
 import os
+import pstats
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import zscore
+from sklearn.datasets import load_digits
+from sklearn.utils import gen_batches
 
 from ambilearn.datasets import DataNotFoundError, load_dataset
 
@@ -34,9 +38,40 @@ def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):
     y = rng.integers(n_labels, size=n)
     centres = rng.normal(size=(n_labels, d))
     X = centres[y] + 2.0 * rng.normal(size=(n, d))
-    false = rng.random((n, n_labels)) < (mean_candidates - 1) / (n_labels - 1)
-    false[np.arange(n), y] = True
-    return X, sparse.csr_array(false), y
+    masks = []
+    for rows in gen_batches(n, 10_000):  # a dense mask of a million rows would count as memory
+        false = rng.random((len(y[rows]), n_labels)) < (mean_candidates - 1) / (n_labels - 1)
+        false[np.arange(len(false)), y[rows]] = True
+        masks.append(sparse.csr_array(false))
+    return X, sparse.vstack(masks, format="csr"), y
+
+
+def resampled_digits(n, seed=0):
+    """Rows of the digits drawn again, each moved by a pixel at most and with noise: X, labels."""
+    rng = np.random.default_rng(seed)
+    images, y = load_digits(return_X_y=True)
+    picked = rng.integers(len(y), size=n)
+    moved = [
+        np.roll(images[i].reshape(8, 8), shift, axis=(0, 1)).ravel()
+        for i, shift in zip(picked, rng.integers(-1, 2, size=(n, 2)), strict=True)
+    ]
+    X = np.array(moved) + rng.normal(size=(n, images.shape[1]))
+    return zscore(X), y[picked]
+
+
+def time_parts(function, names):
+    """Time spent in functions of the library, "module.function", while one runs; and the rest."""
+    profile = cProfile.Profile()
+    began = perf_counter()
+    profile.runcall(function)
+    total = perf_counter() - began
+    parts = dict.fromkeys(names.values(), 0.0)
+    for (file, _, name), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():
+        known = names.get(f"{Path(file).stem}.{name}")
+        if known and "ambilearn" in file:
+            parts[known] += cumulative
+    parts["rest"] = total - sum(parts.values())
+    return parts
 
 
 def real_split(name):

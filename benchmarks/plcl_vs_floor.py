@@ -5,25 +5,24 @@ triangular solves of as many iterations, with the same threads in the same run.
 """
 
 import argparse
-import cProfile
-import pstats
 import resource
 from time import perf_counter
 
 import numpy as np
-from common import make_ambiguous, print_result
+from common import make_ambiguous, print_result, time_parts
 from scipy import linalg
 
 from ambilearn import PLCL
 
-PARTS = {  # function name → what it is called in the report
-    "train_kernel": "kernel",
-    "_cholesky": "factor",
-    "solve": "ridge_solves",
-    "nearest_neighbours": "neighbours",
-    "difference_grams": "grams",
-    "solve_neighbour_weights": "neighbour_weights",
-    "solve_confidences": "confidences",
+PARTS = {  # function → what it is called in the report
+    "kernels.train_kernel": "kernel",
+    "ridge._cholesky": "factor",
+    "ridge.solve": "ridge_solves",
+    "neighbours.fit": "neighbours",
+    "graphs.difference_grams": "grams",
+    "support_graph.difference_grams": "grams",
+    "neighbour_weights.solve_neighbour_weights": "neighbour_weights",
+    "confidence.solve_confidences": "confidences",
 }
 
 
@@ -53,20 +52,6 @@ def floor(X, n_labels, ridges, iterations):
     return dict(zip(("kernel", "factor", "ridge_solves"), np.diff(marks), strict=True))
 
 
-def time_parts(function):
-    """Time spent in each of the PARTS while a function runs; what is left is the rest."""
-    profile = cProfile.Profile()
-    began = perf_counter()
-    profile.runcall(function)
-    total = perf_counter() - began
-    parts = dict.fromkeys(PARTS.values(), 0.0)
-    for (file, _, name), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():
-        if name in PARTS and "ambilearn" in file:
-            parts[PARTS[name]] += cumulative
-    parts["rest"] = total - sum(parts.values())
-    return parts
-
-
 def main():
     """Fit, then time the floor."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -83,7 +68,7 @@ def main():
     fits, floors = [], []
     for repeat in range(args.repeats):
         model = PLCL(max_iter=args.iterations, tol=0)
-        fits.append(time_parts(lambda model=model: model.fit(X, Y)))
+        fits.append(time_parts(lambda model=model: model.fit(X, Y), PARTS))
         if repeat == 0:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         floors.append(floor(X, args.labels, (model.reg, model.reg / model.alpha), model.n_iter_))

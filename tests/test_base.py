@@ -104,3 +104,23 @@ def test_features_out_of_range_are_refused(fitted, scale, form):
 def test_zero_features_are_in_range():
     CandidateCounts().fit(np.zeros_like(X), SETS)
     CandidateCounts().fit(sparse.csr_array(np.zeros_like(X)), SETS)
+
+
+def test_blocks_of_new_rows_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(30, 3)), rng.integers(4, size=30)
+    model = NearestMean().fit(rows, labels)
+    whole = model.predict(rows), model.predict_proba(rows)
+    monkeypatch.setattr("ambilearn.base._BLOCK", 7 * 4)
+    np.testing.assert_array_equal(model.predict(rows), whole[0])
+    np.testing.assert_allclose(model.predict_proba(rows), whole[1])
+    assert len(list(model._confidence_blocks(rows))) == 5
+
+
+class NearestMean(CandidateCounts):
+    def _fit(self, X, candidates):
+        super()._fit(X, candidates)
+        self.means_ = self.label_distributions_.T @ X
+
+    def _scores(self, X):
+        return X @ self.means_.T

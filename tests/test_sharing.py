@@ -1,9 +1,10 @@
 import gc
+import pickle
 import weakref
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from ambilearn import PLCL
 from ambilearn.datasets import load_dataset, make_candidates
@@ -12,7 +13,15 @@ from ambilearn.methods.lalo import LALO
 from ambilearn.methods.plaggd import PLAGGD
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.methods.sure import SURE
-from ambilearn.sharing import sharing
+from ambilearn.selection import draw_points
+from ambilearn.sharing import SharedFits
+
+PAPER_GRID = {
+    "alpha": [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0],
+    "beta": [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0],
+    "gamma": [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0],
+    "mu": [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0],
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,79 +32,10 @@ def rows():
 
 
 @pytest.fixture
-def factorisations(monkeypatch):
-    """Ridges that were really factored."""
+def calls(monkeypatch):
+    """What was really computed, counted where it is computed."""
     made = []
-
-    class Counted(kernel_classifier.KernelRidge):
-        def __init__(self, K, ridge, **options):
-            made.append(ridge)
-            super().__init__(K, ridge, **options)
-
-    monkeypatch.setattr(kernel_classifier, "KernelRidge", Counted)
-    return made
-
-
-@pytest.mark.parametrize("method", [PLCL, SURE, LALO, PLAGGD, PLKNN])
-def test_results_are_the_same_to_the_last_bit(method, rows):
-    X, sets = rows
-    plain = method().fit(X, sets)
-    shared = sharing(method())
-    for model in (clone(shared), clone(shared)):
-        model.fit(X, sets)
-        assert np.array_equal(model.decision_function(X), plain.decision_function(X))
-        assert np.array_equal(model.label_distributions_, plain.label_distributions_)
-
-
-def test_each_ridge_is_factored_once(rows, factorisations):
-    X, sets = rows
-    model = sharing(PLCL(max_iter=2, tol=0))
-    for alpha in (0.5, 2.0):
-        for mu in (0.1, 1.0, 4.0):
-            clone(model).set_params(alpha=alpha, mu=mu).fit(X, sets)
-    assert sorted(factorisations) == [0.03 / 2.0, 0.03, 0.03 / 0.5]
-
-
-def test_another_kernel_is_another_factorisation(rows, factorisations):
-    X, sets = rows
-    model = sharing(SURE(max_iter=2, tol=0))
-    for params in ({}, {"sigma": 0.7}, {"sigma": 0.7}, {"reg": 0.5}):
-        found = clone(model).set_params(**params).fit(X, sets)
-        assert np.array_equal(
-            found.train_output_, SURE(max_iter=2, tol=0, **params).fit(X, sets).train_output_
-        )
-        assert found.sigma_ == SURE(max_iter=2, tol=0, **params).fit(X, sets).sigma_
-    assert len(factorisations) == 3 + 8  # three shared, and the eight plain fits
-
-
-def test_nothing_is_shared_between_two_sets_of_rows(rows, factorisations):
-    X, sets = rows
-    for part in (slice(0, 40), slice(35, 75)):
-        sharing(SURE(max_iter=2, tol=0)).fit(X[part], sets.take(np.arange(75)[part]))
-    assert len(factorisations) == 2
-
-
-def test_it_looks_like_the_method(rows):
-    model = sharing(PLCL(alpha=0.25))
-    assert isinstance(model, PLCL)
-    assert model.get_params() == PLCL(alpha=0.25).get_params()
-    assert type(model).__name__ == "PLCL"
-
-
-def test_the_matrices_go_with_the_estimator(rows):
-    X, sets = rows
-    model = sharing(SURE(max_iter=2, tol=0)).fit(X, sets)
-    regressor = next(v[0] for k, v in type(model)._shared.items() if k[0] == "factor")
-    alive = weakref.ref(regressor)
-    del model, regressor
-    gc.collect()
-    assert alive() is None
-
-
-def test_the_first_graph_and_the_kernel_are_made_once(rows, monkeypatch):
-    X, sets = rows
-    made = []
-    for name in ("AdaptiveGraph", "train_kernel"):
+    for name in ("AdaptiveGraph", "train_kernel", "KernelRidge", "LandmarkFeatures", "PrimalRidge"):
         real = getattr(kernel_classifier, name)
 
         def watched(*arguments, real=real, name=name, **options):
@@ -103,13 +43,131 @@ def test_the_first_graph_and_the_kernel_are_made_once(rows, monkeypatch):
             return real(*arguments, **options)
 
         monkeypatch.setattr(kernel_classifier, name, watched)
-    for method in (PLCL, PLAGGD):
-        made.clear()
-        model = sharing(method(max_iter=3, tol=0))
-        for mu in (0.1, 1.0, 4.0):
-            shared = clone(model).set_params(mu=mu).fit(X, sets)
-            assert sorted(made) == ["AdaptiveGraph", "train_kernel"]
-            alone = method(max_iter=3, tol=0, mu=mu).fit(X, sets)
-            assert np.array_equal(shared.label_distributions_, alone.label_distributions_)
-            assert np.array_equal(shared.graph_.toarray(), alone.graph_.toarray())
-            del made[2:]
+    return made
+
+
+def assert_same(found, expected, X):
+    assert np.array_equal(found.decision_function(X), expected.decision_function(X))
+    assert np.array_equal(found.label_distributions_, expected.label_distributions_)
+
+
+@pytest.mark.parametrize("method", [PLCL, SURE, LALO, PLAGGD, PLKNN])
+def test_results_are_the_same_to_the_last_bit(method, rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for _ in range(2):
+        assert_same(fits.fit(method()), method().fit(X, sets), X)
+
+
+@pytest.mark.parametrize("low_rank", [{}, {"n_landmarks": 20, "random_state": 0}])
+def test_fifty_points_of_the_papers_grid(rows, calls, low_rank):
+    """One graph, one kernel, one factorisation a ridge weight; answers equal to the last bit."""
+    X, sets = rows
+    points = draw_points(PAPER_GRID, 50, random_state=1)
+    base = {"max_iter": 3, "tol": 0, **low_rank}
+    fits = SharedFits(X, sets)
+    models = [fits.fit(PLCL(**base, **point)) for point in points]
+    weights = {0.03} | {0.03 / point["alpha"] for point in points}
+    assert calls.count("AdaptiveGraph") == fits.made["graph"] == 1
+    if low_rank:
+        assert calls.count("LandmarkFeatures") == fits.made["features"] == 1
+        assert calls.count("PrimalRidge") == fits.made["factorisation"] == len(weights)
+        assert "train_kernel" not in calls
+    else:
+        assert calls.count("train_kernel") == fits.made["kernel"] == 1
+        assert calls.count("KernelRidge") == fits.made["factorisation"] == len(weights)
+    for model, point in zip(models, points, strict=True):
+        alone = PLCL(**base, **point).fit(X, sets)
+        assert_same(model, alone, X)
+        assert np.array_equal(model.graph_.toarray(), alone.graph_.toarray())
+        assert np.array_equal(model.objective_, alone.objective_)
+
+
+@pytest.mark.parametrize("method", [PLCL, PLAGGD])
+def test_other_weights_take_the_first_graph_as_it_was(method, rows):
+    """A later fit must not start from the graph that an earlier one has changed."""
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for mu in (4.0, 0.1, 4.0):
+        model = fits.fit(method(mu=mu, max_iter=3, tol=0))
+        assert_same(model, method(mu=mu, max_iter=3, tol=0).fit(X, sets), X)
+
+
+def test_another_kernel_is_another_factorisation(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for params in ({}, {"sigma": 0.7}, {"sigma": 0.7}, {"reg": 0.5}):
+        found = fits.fit(SURE(max_iter=2, tol=0, **params))
+        alone = SURE(max_iter=2, tol=0, **params).fit(X, sets)
+        assert_same(found, alone, X)
+        assert found.sigma_ == alone.sigma_
+    assert fits.made == {"kernel": 2, "factorisation": 3}
+
+
+def test_other_landmarks_are_other_features(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    different = ({"n_landmarks": 10}, {"n_landmarks": 11}, {"n_landmarks": 10, "random_state": 1})
+    for params in (*different, *different):
+        params = {"random_state": 0, "max_iter": 2, "tol": 0, **params}
+        assert_same(fits.fit(SURE(**params)), SURE(**params).fit(X, sets), X)
+    assert fits.made == {"features": 3, "moments": 3, "factorisation": 3}
+
+
+def test_the_linear_kernel_shares_its_moments(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for reg in (0.1, 1.0, 0.1):
+        model = fits.fit(SURE(kernel="linear", reg=reg))
+        assert_same(model, SURE(kernel="linear", reg=reg).fit(X, sets), X)
+    assert fits.made == {"moments": 1, "factorisation": 2}
+
+
+def test_nothing_is_shared_between_two_objects(rows):
+    X, sets = rows
+    for part in (slice(0, 40), slice(35, 75)):
+        fits = SharedFits(X[part], sets.take(np.arange(75)[part]))
+        fits.fit(SURE(max_iter=2, tol=0))
+        assert fits.made == {"kernel": 1, "factorisation": 1}
+
+
+def test_the_estimator_given_is_not_fitted_and_the_fitted_one_is_an_ordinary_one(rows):
+    X, sets = rows
+    given = PLCL(alpha=0.25)
+    model = SharedFits(X, sets).fit(given)
+    assert not hasattr(given, "classes_")
+    assert type(model) is PLCL
+    assert model.get_params() == given.get_params()
+    assert_same(pickle.loads(pickle.dumps(model)), model, X)
+
+
+def test_what_is_shared_goes_with_the_object(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    model = fits.fit(SURE(max_iter=2, tol=0))
+    alive = weakref.ref(fits)
+    del fits
+    gc.collect()
+    assert alive() is None
+    assert model.predict(X).shape == (75,)
+
+
+def test_a_fit_that_fails_leaves_the_object_usable(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    with pytest.raises(ValueError, match="alpha"):
+        fits.fit(PLCL(alpha=-1))
+    assert_same(fits.fit(PLCL()), PLCL().fit(X, sets), X)
+
+
+def test_an_estimator_of_another_library_is_simply_fitted(rows):
+    X, sets = rows
+    labels = sets.classes[sets.labels[sets.indptr[:-1]]]
+    model = SharedFits(X, labels).fit(ClassifierOfSets())
+    assert model.fitted_with == (75, 75)
+
+
+class ClassifierOfSets(LogisticRegression):
+    def fit(self, X, sets):
+        self.fitted_with = len(X), sets.n_rows
+        return self

@@ -1,13 +1,14 @@
 """The fit/predict contract that all methods share."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
@@ -20,6 +21,7 @@ from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _LARGEST = 1e75
+_BLOCK = 2**24  # confidences of new rows held at once
 
 
 def check_magnitude(X: Any) -> None:
@@ -33,9 +35,10 @@ def check_magnitude(X: Any) -> None:
     values = X.data if issparse(X) else X
     largest = max(values.max(initial=0.0), -values.min(initial=0.0))
     if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        i, j = (int(place[0]) for place in (abs(X) == largest).nonzero())
         raise ValueError(
-            f"The largest entry of X is {largest:.0e}: the squares of such numbers leave the range "
-            "of floating point. Scale the features, for instance by "
+            f"The largest entry of X is {largest:.0e} (row {i}, column {j}): the squares of such "
+            "numbers leave the range of floating point. Scale the features, for instance by "
             "sklearn.preprocessing.StandardScaler."
         )
 
@@ -74,6 +77,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._fit(X, candidates)
         self.transduction_ = candidates.best(self.label_distributions_)
         return self
+
+    def _once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
+        """Work that fits on the same rows have in common; see :class:`ambilearn.SharedFits`."""
+        return self._shared.once(what, key, make) if self._is_shared else make()
+
+    @property
+    def _is_shared(self) -> bool:
+        return hasattr(self, "_shared")
 
     def _forget(self) -> None:
         """Drop the results of an earlier fit, which may have had attributes this one has not."""
@@ -130,9 +141,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         labels : ndarray of shape (n,)
         """
-        # From the confidences, so that both agree even where rounding makes two of them equal.
-        best = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[best]
+        # From the confidences, so that both agree even where rounding makes two of them equal;
+        # block by block, so that a million rows and thousands of labels need no matrix of both.
+        best = [np.argmax(block, axis=1) for block in self._confidence_blocks(X)]
+        return self.classes_[np.concatenate(best)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence of every label: the scores, brought onto the probability simplex.
@@ -151,7 +163,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences : ndarray of shape (n, l)
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
-        return self._confidences(self._checked_scores(X))
+        return np.concatenate(list(self._confidence_blocks(X)))
+
+    def _confidence_blocks(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        for rows in gen_batches(X.shape[0], max(1, _BLOCK // len(self.classes_))):
+            yield self._confidences(self._scores(X[rows]))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""

@@ -6,7 +6,7 @@ sees only :class:`CandidateSets`: the (row, label) pairs that exist, row by row.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from numbers import Real
@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+
+from ambilearn.joined_labels import warn_of_joined_labels
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples), a 0/1 or boolean mask of shape "
@@ -40,6 +42,9 @@ class CandidateSets:
         Row *i* owns the pairs ``indptr[i]:indptr[i + 1]``.
     labels : ndarray of shape (n_pairs,)
         Column of each pair, ascending within a row.
+    sparse_mask : bool, default=False
+        Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
+        sparse too: who has many labels gives and gets no dense matrix of that shape.
 
     See Also
     --------
@@ -49,6 +54,7 @@ class CandidateSets:
     classes: NDArray[Any]
     indptr: NDArray[np.intp]
     labels: NDArray[np.intp]
+    sparse_mask: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -70,9 +76,9 @@ class CandidateSets:
         """Row of each pair."""
         return np.repeat(np.arange(self.n_rows), self.sizes)
 
-    def gather(self, matrix: NDArray[Any]) -> NDArray[Any]:
-        """Entries of an (n_rows, n_labels) matrix on the support, one per pair."""
-        return matrix[self.rows, self.labels]
+    def gather(self, matrix: Any) -> NDArray[Any]:
+        """Entries of an (n_rows, n_labels) array or CSR matrix on the support, one per pair."""
+        return np.asarray(matrix[self.rows, self.labels]).ravel()
 
     def scatter(self, values: ArrayLike, fill: float = 0.0) -> NDArray[np.float64]:
         """Dense (n_rows, n_labels) matrix with ``values`` on the support and ``fill`` elsewhere."""
@@ -80,9 +86,27 @@ class CandidateSets:
         matrix[self.rows, self.labels] = values
         return matrix
 
-    def best(self, matrix: NDArray[Any]) -> NDArray[Any]:
+    def as_output(self, values: NDArray[np.float64], fill: float = 0.0) -> Any:
+        """A support vector in the form that a user gets: sparse where the mask came sparse.
+
+        The sparse form stores every pair, also the zeros, and nothing else: what it does not store
+        is ``fill``.
+        """
+        if not self.sparse_mask:
+            return self.scatter(values, fill)
+        return sparse.csr_array(
+            (values, self.labels, self.indptr), shape=(self.n_rows, self.n_labels)
+        )
+
+    def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""
+        largest = np.maximum.reduceat(values, self.indptr[:-1])
+        hits = np.flatnonzero(values == largest[self.rows])
+        return hits[np.searchsorted(hits, self.indptr[:-1])]
+
+    def best(self, matrix: Any) -> NDArray[Any]:
         """Label of the largest entry of each row of ``matrix`` among the row's candidates."""
-        return self.classes[np.argmax(np.where(self.to_mask(), matrix, -np.inf), axis=1)]
+        return self.classes[self.labels[self.best_pairs(self.gather(matrix))]]
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""
@@ -94,7 +118,10 @@ class CandidateSets:
         """The candidate sets of some rows, given by index or boolean mask; same classes."""
         picked = self.to_sparse()[np.asarray(rows)]
         return CandidateSets(
-            self.classes, picked.indptr.astype(np.intp), picked.indices.astype(np.intp)
+            self.classes,
+            picked.indptr.astype(np.intp),
+            picked.indices.astype(np.intp),
+            self.sparse_mask,
         )
 
     def uniform(self) -> NDArray[np.float64]:
@@ -169,15 +196,15 @@ def as_candidates(
             f"y must be {_ACCEPTED}."
         )
     elif sparse.issparse(y):
-        sets = _from_sparse_mask(y, classes)
+        sets = replace(_from_sparse_mask(y, classes), sparse_mask=True)
     elif hasattr(y, "columns") and hasattr(y, "to_numpy"):
         sets = _from_frame(y, classes)
     else:
         sets = _from_sequence(y, classes)
     if n_rows is not None and sets.n_rows != n_rows:
         raise ValueError(
-            f"X has {n_rows} rows but y has candidate sets for {sets.n_rows}: "
-            "they must be of equal length."
+            f"X has {n_rows} rows but y has candidate sets for {sets.n_rows}: they must be of "
+            "equal length, one set for each row of X in the same order."
         )
     return sets
 
@@ -193,7 +220,10 @@ def _from_frame(frame: Any, classes: ArrayLike | None) -> CandidateSets:
     position = {label: j for j, label in enumerate(_label_array(classes).tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
     if unknown:
-        raise ValueError(f"y has a column {unknown[0]!r} that is not among the classes.")
+        raise ValueError(
+            f"y has a column {unknown[0]!r} that is not among the {len(position)} given classes: "
+            "add it to the classes, or rename or drop the column."
+        )
     mask = np.zeros((len(values), len(position)), dtype=values.dtype)
     mask[:, [position[name] for name in columns.tolist()]] = values
     return _from_dense_mask(mask, classes)
@@ -238,12 +268,19 @@ def _from_labels(y: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:
     if y.dtype.kind not in "biuUS":
         for i, label in enumerate(y.tolist()):
             if _is_missing(label):
-                raise ValueError(f"Input y contains NaN: the label of row {i} is {label!r}.")
+                raise ValueError(
+                    f"Input y contains NaN: the label of row {i} is {label!r}. Drop the row, or "
+                    "pass a list of sets in which it has all the labels that are possible."
+                )
     check_classification_targets(y)
     if classes is None and y.dtype != object:
         classes, labels = np.unique(y, return_inverse=True)
-        return CandidateSets(classes, np.arange(len(y) + 1), labels)
-    return _from_collections([(label,) for label in y.tolist()], classes)
+        sets = CandidateSets(classes, np.arange(len(y) + 1), labels)
+    else:
+        sets = _from_collections([(label,) for label in y.tolist()], classes)
+    if sets.classes.dtype.kind in "UO":
+        warn_of_joined_labels(sets.classes.tolist())
+    return sets
 
 
 def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSets:
@@ -256,7 +293,10 @@ def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSe
             )
         for label in labels:
             if _is_missing(label):
-                raise ValueError(f"The candidate set of row {i} contains NaN ({label!r}).")
+                raise ValueError(
+                    f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
+                    "take it out of the set, or drop the row."
+                )
     try:
         if classes is None:
             classes = _label_array(sorted(set(chain.from_iterable(collections))))
@@ -275,7 +315,7 @@ def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSe
         except KeyError as error:
             raise ValueError(
                 f"Row {i} has the candidate label {error.args[0]!r}, which is not among the "
-                f"{len(classes)} given classes."
+                f"{len(classes)} given classes: add it to the classes, or correct the row."
             ) from error
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in columns], dtype=np.intp)])
     return CandidateSets(classes, indptr, np.fromiter(chain.from_iterable(columns), np.intp))
@@ -303,7 +343,8 @@ def _from_sparse_mask(mask: Any, classes: ArrayLike | None) -> CandidateSets:
     if len(wrong):
         i = int(np.searchsorted(mask.indptr, wrong[0], side="right")) - 1
         raise ValueError(
-            f"The sparse mask y is not 0/1: row {i} has the value {values[wrong[0]]!r}."
+            f"The sparse mask y is not 0/1: row {i} has the value {values[wrong[0]].item()!r}. "
+            "Mark each candidate once with 1 (entries that are stored twice add up)."
         )
     if not values.all():
         mask = mask.copy()
@@ -312,12 +353,16 @@ def _from_sparse_mask(mask: Any, classes: ArrayLike | None) -> CandidateSets:
     if len(empty):
         raise ValueError(
             f"The candidate set of row {empty[0]} is empty (row of zeros in the mask; "
-            f"{len(empty)} such rows): every row needs at least one candidate label."
+            f"{len(empty)} such rows): every row needs at least one candidate label. Drop such "
+            "rows, or mark all labels if nothing is known."
         )
     n_labels = mask.shape[1]
     names = np.arange(n_labels) if classes is None else _label_array(classes)
     if len(names) != n_labels:
-        raise ValueError(f"The mask y has {n_labels} columns but there are {len(names)} classes.")
+        raise ValueError(
+            f"The mask y has {n_labels} columns but there are {len(names)} classes: name each "
+            "column, in their order."
+        )
     _check_classes_distinct(names, set(names.tolist()))
     return CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
 
@@ -326,10 +371,13 @@ def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) ->
     if len(distinct) != len(classes):
         seen: set[Any] = set()
         twice = next(c for c in classes.tolist() if c in seen or seen.add(c))
-        raise ValueError(f"The class {twice!r} is listed more than once.")
+        raise ValueError(
+            f"The class {twice!r} is listed more than once: the classes, or the columns of a mask, "
+            "need different names."
+        )
     for label in classes.tolist():
         if _is_missing(label):
-            raise ValueError(f"The classes contain a missing value ({label!r}).")
+            raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
 
 
 def _label_array(labels: ArrayLike) -> NDArray[Any]:

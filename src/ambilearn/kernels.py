@@ -88,6 +88,13 @@ def cross_kernel(
     return _exponential(_squared_distances(X, Z), sigma)
 
 
+def mean_distance(X: Any) -> float:
+    """Mean distance over all pairs of different rows; 1 where they all coincide."""
+    squared = _squared_distances(X, X)
+    np.fill_diagonal(squared, 0.0)
+    return _mean_root(squared)
+
+
 def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     """Squared distances by one matrix product, finished block by block while in the cache."""
     if sparse.issparse(X) or sparse.issparse(Z):
@@ -100,7 +107,8 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     except MemoryError as error:
         raise MemoryError(
             f"The kernel matrix of {len(X)} × {len(Z)} rows needs {8e-9 * len(X) * len(Z):.0f} GB. "
-            "Use fewer rows, or a method without one: PLKNN, IPAL, PLDA."
+            "Set n_landmarks for a kernel of low rank, or use a method without one: PLKNN, IPAL, "
+            "PLDA."
         ) from error
     x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
     for block in _blocks(squared):

@@ -88,7 +88,10 @@ def tolerance_accuracy(
         for labels, code in zip((y_true, y_pred), codes, strict=True):
             if (code < 0).any():
                 unknown = labels[code < 0].tolist()[0]
-                raise ValueError(f"The label {unknown!r} is not among the classes.")
+                raise ValueError(
+                    f"The label {unknown!r} is not among the classes: pass all labels, in their "
+                    "order, as classes=."
+                )
         y_true, y_pred = codes
     elif not all(y.dtype.kind in "biuf" for y in (y_true, y_pred)):
         raise ValueError("The labels are not numbers: pass their order as classes=.")
@@ -151,6 +154,11 @@ def transductive_accuracy(
     P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
     if np.ndim(outputs) == 1 and sets.n_labels == 2:
         outputs = np.multiply.outer(outputs, [-1.0, 1.0])
+    if sparse.issparse(outputs):
+        raise ValueError(
+            "outputs is sparse, so it has no entry for labels that are no candidates, which the "
+            "third reading needs: pass model.decision_function(X)."
+        )
     H = _scores(outputs, sets.n_rows, sets.n_labels, "outputs")
     return TransductiveAccuracy(
         confidences=accuracy(y_true, sets.best(P)),
@@ -197,7 +205,8 @@ def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
     y_pred = _vector(y_pred)
     if len(y_pred) != sets.n_rows:
         raise ValueError(
-            f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels."
+            f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels: pass one "
+            "prediction for each set."
         )
     return float(np.mean(sets.covers(y_pred)))
 
@@ -248,9 +257,15 @@ def approximated_accuracy(y_candidates: Any, proba: Any, classes: ArrayLike | No
     """
     sets = as_candidates(y_candidates)
     columns = sets.classes if classes is None else _vector(classes)
+    if sparse.issparse(proba):
+        proba = proba.toarray()
     proba = _scores(proba, sets.n_rows, len(columns), "proba")
     if (proba < 0).any():
-        raise ValueError("proba has negative entries: pass probabilities, not decision values.")
+        i = int(np.flatnonzero((proba < 0).any(axis=1))[0])
+        raise ValueError(
+            f"proba has negative entries, the first in row {i}: pass the output of predict_proba, "
+            "not decision values."
+        )
     predicted = proba.argmax(axis=1)
     # Probability of each (row, candidate) pair; zero for a label the model does not know.
     column = _codes(sets.classes, columns)[sets.labels]
@@ -327,26 +342,36 @@ def _codes(labels: NDArray[Any], classes: ArrayLike) -> NDArray[np.intp]:
 def _vector(labels: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(labels)
     if labels.ndim != 1:
-        raise ValueError(f"Expected one label for each row, got an array of shape {labels.shape}.")
+        raise ValueError(
+            f"Expected one label for each row, got an array of shape {labels.shape}: pass labels "
+            "of shape (n_rows,)."
+        )
     return labels
 
 
 def _same_length(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     y_true, y_pred = _vector(y_true), _vector(y_pred)
     if len(y_true) != len(y_pred) or not len(y_true):
-        raise ValueError(f"There are {len(y_true)} true but {len(y_pred)} predicted labels.")
+        raise ValueError(
+            f"There are {len(y_true)} true but {len(y_pred)} predicted labels: pass one of each "
+            "for every row, and at least one row."
+        )
     return y_true, y_pred
 
 
-def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> NDArray[np.float64]:
+def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
+    """Checked scores: an array, or a CSR matrix where they came sparse."""
     if sparse.issparse(matrix):
-        matrix = matrix.toarray()
-    matrix = np.asarray(matrix, dtype=np.float64)
+        matrix = sparse.csr_array(matrix, dtype=np.float64)
+        values = matrix.data
+    else:
+        matrix = values = np.asarray(matrix, dtype=np.float64)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "
             f"column for each label. It has {matrix.shape}."
         )
-    if np.isnan(matrix).any():
-        raise ValueError(f"{name} contains NaN in row {int(np.argwhere(np.isnan(matrix))[0][0])}.")
+    if np.isnan(values).any():
+        i = int(np.min(np.isnan(matrix).nonzero()[0]))
+        raise ValueError(f"{name} contains NaN in row {i}: leave such rows out, or fill them in.")
     return matrix

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
-from ambilearn.sharing import sharing
+from ambilearn.sharing import SharedFits
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -112,6 +112,8 @@ def best_by_candidates(
     >>> best_by_candidates(PLCL(), points, data.X, sets).params["reg"]
     0.03
     """
+    if not points:
+        raise ValueError("There are no points to choose from: pass at least one, {} for defaults.")
     sets = as_candidates(y, n_rows=X.shape[0])
     scores: list[list[float]] = [[] for _ in points]
     alive = list(range(len(points)))
@@ -143,7 +145,7 @@ def score_points(
 ) -> list[float]:
     """Fit the estimator with each point's parameters on the same rows, and score it.
 
-    What does not depend on the point is done once; see :mod:`ambilearn.sharing`.
+    What does not depend on the point is done once; see :class:`ambilearn.sharing.SharedFits`.
 
     Parameters
     ----------
@@ -162,8 +164,8 @@ def score_points(
     -------
     list of float
     """
-    model = sharing(estimator)
-    return [float(score(clone(model).set_params(**point).fit(X, y))) for point in points]
+    fits = SharedFits(X, y)
+    return [float(score(fits.fit(clone(estimator).set_params(**point)))) for point in points]
 
 
 def best_point(scores: Sequence[float]) -> int:

@@ -6,66 +6,96 @@ factorisation on the ridge weight only: over its 6 561 points PL-CL needs one gr
 matrix and ten factorisations, not 13 122.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 from sklearn.base import clone
 
-from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import as_candidates
 
 
-def sharing(estimator: Any) -> Any:
-    """A copy of an estimator whose clones share their work; for fits on the *same* rows only.
+class SharedFits:
+    """Fits on the same rows, of which each makes only what no earlier one has made.
+
+    Results are those of separate fits, bit for bit. What is shared lives and dies with this
+    object; it holds one n×n matrix for the kernel and one for every ridge weight that occurred
+    (m×m ones with ``n_landmarks=m``).
 
     Parameters
     ----------
-    estimator : estimator
-        Any; only methods with a kernel classifier have something to share.
+    X : array or sparse matrix of shape (n, d)
+        Training rows. Must not change while the object is in use.
+    y : candidate sets of n rows, in any accepted form
+        Their candidate sets.
 
-    Returns
-    -------
-    estimator
-        Gives the same results, bit for bit. Drop it, and all clones, when done with the rows: it
-        holds one n×n matrix for every ridge weight that occurred.
+    Attributes
+    ----------
+    made : Counter
+        How often each kind of shared work was really done: "graph" (neighbours, their Gram
+        matrices, first weights and confidences), "kernel", "factorisation", and for explicit
+        features "features" and "moments".
+
+    Examples
+    --------
+    >>> from ambilearn import PLCL
+    >>> from ambilearn.datasets import load_dataset, make_candidates
+    >>> from ambilearn.sharing import SharedFits
+    >>> data = load_dataset("iris")
+    >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
+    >>> fits = SharedFits(data.X, sets)
+    >>> models = [fits.fit(PLCL(mu=mu, gamma=gamma)) for mu in (0.1, 1) for gamma in (0.1, 1)]
+    >>> sorted(fits.made.items())
+    [('factorisation', 2), ('graph', 1), ('kernel', 1)]
     """
-    method = type(estimator)
-    if not issubclass(method, KernelPartialLabelClassifier):
-        return clone(estimator)
-    # A class for each set of rows: clones have nothing but their class in common.
-    shared = type(method.__name__, (_SharedWork, method), {"_shared": {}})
-    return shared(**clone(estimator).get_params(deep=False))
 
+    def __init__(self, X: Any, y: Any) -> None:
+        self._X = X
+        self._y = as_candidates(y)
+        self._work: dict[Any, Any] = {}
+        self.made: Counter[str] = Counter()
 
-class _SharedWork:
-    """Takes the place of what a kernel method makes before its loop: each is made once."""
+    def fit(self, estimator: Any) -> Any:
+        """Fit a clone of the estimator to the rows.
 
-    _shared: dict[Any, Any]
+        Parameters
+        ----------
+        estimator : estimator
+            Any; only the methods of this library have something to share.
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._shared:
-            self._shared[key] = make()
-        return self._shared[key]
+        Returns
+        -------
+        fitted : estimator
+            Holds on to nothing that is shared.
+        """
+        model = clone(estimator)
+        if not isinstance(model, PartialLabelClassifier):
+            return model.fit(self._X, self._y)
+        model._shared = self
+        try:
+            return model.fit(self._X, self._y)
+        finally:
+            del model._shared
 
-    def _factor(self, X: Any, *ridges: float) -> list[Any]:
-        factor, regressors = super()._factor, []
-        for ridge in ridges:
+    def once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
+        """The work of this kind and key: made now, or by an earlier fit.
 
-            def make(ridge: float = ridge) -> Any:
-                return *factor(X, ridge), self.sigma_, self._primal
+        Parameters
+        ----------
+        what : str
+            Kind of work.
+        key : hashable
+            Everything it depends on, besides the rows.
+        make : callable
+            Does the work.
 
-            made = self._once(("factor", self.kernel, self.sigma, ridge), make)
-            regressor, self.sigma_, self._primal = made
-            regressors.append(regressor)
-        return regressors
-
-    def _train_kernel(self, X: Any) -> Any:
-        make = super()._train_kernel
-        K, sigma = self._once(("kernel", self.kernel, self.sigma), lambda: make(X))
-        return K.copy(), sigma  # the factorisation takes the place of the matrix it gets
-
-    def _start_graph(self, X: Any, candidates: Any) -> Any:
-        make = super()._start_graph
-        key = ("graph", self.n_neighbors, self._pairwise)
-        graph, p = self._once(key, lambda: make(X, candidates))
-        return copy(graph), p  # an update gives the copy new weights and leaves the original's
+        Returns
+        -------
+        result : Any
+            Must not be changed by the fit that asked.
+        """
+        if (what, key) not in self._work:
+            self._work[what, key] = make()
+            self.made[what] += 1
+        return self._work[what, key]

@@ -11,16 +11,21 @@ from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
 class Regression(KernelPartialLabelClassifier):
     """Ridge regression of the candidates' equal shares."""
 
-    def __init__(self, kernel="rbf", sigma="mean"):
+    def __init__(
+        self, kernel="rbf", sigma="mean", n_landmarks=None, landmarks="kmeans", random_state=0
+    ):
         self.kernel = kernel
         self.sigma = sigma
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
 
     def _fit(self, X, candidates):
-        self.label_distributions_ = candidates.scatter(candidates.uniform())
-        (regressor,) = self._factor(X, 0.1)
-        fit = regressor.solve(self.label_distributions_).value
+        self.label_distributions_ = candidates.as_output(candidates.uniform())
+        (regressor,) = self._factor(X, candidates, 0.1)
+        fit = regressor.solve(candidates.uniform())
         self._keep(X, fit)
-        self.outputs_ = fit.fitted
+        self.outputs_ = regressor.train_output(fit)
 
 
 @pytest.fixture
@@ -35,11 +40,16 @@ def gaussian(X, Z, sigma):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", lambda a, b: (1 + a @ b.T) ** 2])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_scores_on_training_rows_equal_the_fit(data, kernel, form):
+@pytest.mark.parametrize("n_landmarks", [None, 7])
+def test_scores_on_training_rows_equal_the_fit(data, kernel, form, n_landmarks):
     X, y, _ = data
     if callable(kernel) and form is sparse.csr_array:
-        kernel = lambda a, b: (a @ b.T).toarray()  # noqa: E731
-    model = Regression(kernel).fit(form(X), y)
+
+        def kernel(a, b):
+            product = a @ b.T
+            return product.toarray() if sparse.issparse(product) else product
+
+    model = Regression(kernel, n_landmarks=n_landmarks).fit(form(X), y)
     np.testing.assert_allclose(model.decision_function(form(X)), model.outputs_, atol=1e-9)
 
 

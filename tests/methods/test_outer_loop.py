@@ -33,6 +33,15 @@ def test_change_is_the_root_mean_square_over_rows():
     assert loop.goes_on()
 
 
+def test_change_may_be_known_already():
+    loop = OuterLoop(SimpleNamespace(max_iter=10, tol=0.5, verbose=0))
+    loop.note(0.6, objective=3.0)
+    assert loop.goes_on()
+    loop.note(0.5, objective=2.0)
+    assert not loop.goes_on()
+    assert (loop.n_iter, loop.objective) == (2, [3.0, 2.0])
+
+
 def test_warns_at_the_limit_and_says_what_to_try():
     with pytest.warns(
         ConvergenceWarning, match=r"max_iter=3.*changing by 1\.0e\+00.*Raise max_iter"

@@ -56,18 +56,17 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         penalty : callable
             ``penalty(p)`` is :math:`\Omega`.
         """
-        (regressor,) = self._factor(X, self.reg)
-        p, P = start, candidates.scatter(start)
-        f = regressor.solve(P).value
+        (regressor,) = self._factor(X, candidates, self.reg)
+        p = start
+        f = regressor.solve(p)
         loop = OuterLoop(self)
         while loop.goes_on():
-            previous, p = p, improve(p, candidates.gather(f.fitted))
-            P = candidates.scatter(p)
-            f = regressor.solve(P).value
-            fit = np.sum((f.fitted - P) ** 2) + self.reg * f.squared_norm
+            previous, p = p, improve(p, f.outputs)
+            f = regressor.solve(p)
+            fit = f.squared_error(p) + self.reg * f.squared_norm
             loop.record(p, previous, candidates.n_rows, float(fit + penalty(p)))
 
         self._keep(X, f)
-        self.label_distributions_ = P
-        self.train_output_ = f.fitted
+        self.label_distributions_ = candidates.as_output(p)
+        self.train_output_ = regressor.train_output(f)
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)

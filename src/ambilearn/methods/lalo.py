@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
 from ambilearn.similarity_graph import SimilarityGraph
 
 
@@ -42,6 +43,19 @@ class LALO(AlternatingClassifier):
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
+    n_landmarks : int, optional
+        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
+        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
+        needs none.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Landmarks are centres of k-means, or rows drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -54,13 +68,13 @@ class LALO(AlternatingClassifier):
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences P of the training rows: zero off the candidates, rows sum to one.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate of largest confidence.
     graph_ : csr_array of shape (n, n)
         The normalised similarities.
-    train_output_ : ndarray of shape (n, l)
+    train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the classifier on the training rows.
     objective_ : ndarray of shape (n_iter_,)
         The objective after each outer iteration.
@@ -86,6 +100,7 @@ class LALO(AlternatingClassifier):
     References
     ----------
     .. [1] Feng, An. Leveraging latent label distributions for partial label learning. IJCAI 2018.
+    .. [2] Williams, Seeger. Using the Nyström method to speed up kernel machines. NIPS 2000.
 
     Examples
     --------
@@ -103,6 +118,7 @@ class LALO(AlternatingClassifier):
         **AlternatingClassifier._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": NEIGHBORS_CONSTRAINT,
     }
 
     def __init__(
@@ -112,6 +128,10 @@ class LALO(AlternatingClassifier):
         n_neighbors: int = 10,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
+        random_state: Any = None,
+        neighbors: Any = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
@@ -121,12 +141,22 @@ class LALO(AlternatingClassifier):
         self.n_neighbors = n_neighbors
         self.kernel = kernel
         self.sigma = sigma
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
-        graph = SimilarityGraph(X, candidates, self.n_neighbors, precomputed=self._pairwise)
+        graph = SimilarityGraph(
+            X,
+            candidates,
+            self.n_neighbors,
+            precomputed=self._pairwise,
+            neighbors=self.neighbors,
+        )
         self.graph_ = graph.similarities
 
         def propagate(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -76,8 +76,12 @@ class OuterLoop:
 
         Methods that minimise nothing, such as label propagation, have no objective.
         """
+        self.note(float(np.linalg.norm(p - previous)) / n_rows**0.5, objective)
+
+    def note(self, change: float, objective: float | None = None) -> None:
+        """Note the end of an iteration whose change is known, wherever the confidences are."""
         self.n_iter += 1
-        self._change = float(np.linalg.norm(p - previous)) / n_rows**0.5
+        self._change = change
         reached = ""
         if objective is not None:
             self.objective.append(objective)

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
 
 
 class PLAGGD(AlternatingClassifier):
@@ -46,6 +47,19 @@ class PLAGGD(AlternatingClassifier):
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
+    n_landmarks : int, optional
+        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
+        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
+        needs none.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Landmarks are centres of k-means, or rows drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
     max_iter : int, default=20
         Limit *T* of outer iterations.
     tol : float, default=1e-3
@@ -58,13 +72,13 @@ class PLAGGD(AlternatingClassifier):
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences P of the training rows: zero off the candidates, rows sum to one.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate of largest confidence.
     graph_ : csr_array of shape (n, n)
         The graph W; row i rebuilds training row i.
-    train_output_ : ndarray of shape (n, l)
+    train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the classifier on the training rows.
     objective_ : ndarray of shape (n_iter_,)
         The objective after each outer iteration.
@@ -92,6 +106,7 @@ class PLAGGD(AlternatingClassifier):
     ----------
     .. [1] Wang, Zhang, Li. Adaptive graph guided disambiguation for partial label learning. IEEE
        Trans. Pattern Analysis and Machine Intelligence 44(12), 8796-8811, 2022.
+    .. [2] Williams, Seeger. Using the Nyström method to speed up kernel machines. NIPS 2000.
 
     Examples
     --------
@@ -110,6 +125,7 @@ class PLAGGD(AlternatingClassifier):
         "gamma": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 0, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": NEIGHBORS_CONSTRAINT,
     }
 
     def __init__(
@@ -120,6 +136,10 @@ class PLAGGD(AlternatingClassifier):
         n_neighbors: int = 10,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
+        random_state: Any = None,
+        neighbors: Any = "auto",
         max_iter: int = 20,
         tol: float = 1e-3,
         verbose: int = 0,
@@ -130,6 +150,10 @@ class PLAGGD(AlternatingClassifier):
         self.n_neighbors = n_neighbors
         self.kernel = kernel
         self.sigma = sigma
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
@@ -140,7 +164,7 @@ class PLAGGD(AlternatingClassifier):
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]
         ) -> NDArray[np.float64]:
-            graph.update(self.gamma, self.mu, candidates.scatter(p))
+            graph.update(self.gamma, self.mu, p)
             return graph.smooth(p, target=output, weight=self.mu)
 
         def penalty(p: NDArray[np.float64]) -> float:

@@ -4,14 +4,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.solvers import CandidateSimplex
+from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
+from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
 
 
 class PLCL(KernelPartialLabelClassifier):
@@ -54,6 +54,19 @@ class PLCL(KernelPartialLabelClassifier):
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel :math:`\exp(-\|x - z\|^2 / 2\sigma^2)`: a number, or the
         mean pairwise distance of the training rows. Other kernels ignore it.
+    n_landmarks : int, optional
+        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
+        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
+        needs none.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Landmarks are centres of k-means, or rows drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.neighbours.NeighbourSearch`.
     complementary : bool, default=True
         False drops the complementary classifier: :math:`\beta = 0` and no Q.
     graph : bool, default=True
@@ -70,17 +83,20 @@ class PLCL(KernelPartialLabelClassifier):
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one.
+    label_distributions_ : ndarray or csr_array of shape (n, l)
+        Confidences P of the training rows: zero off the candidates, rows sum to one. This and
+        the other (n, l) results below are sparse when y came as a sparse mask, and then store the
+        candidates only.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate of largest confidence.
-    complementary_distributions_ : ndarray of shape (n, l)
-        Confidences Q that a label is *not* the right one. Only with ``complementary``.
+    complementary_distributions_ : ndarray or csr_array of shape (n, l)
+        Confidences Q that a label is *not* the right one: one off the candidates (also where the
+        sparse form stores nothing). Only with ``complementary``.
     graph_ : csr_array of shape (n, n)
         The graph W; row i rebuilds training row i. Only with ``graph``.
-    train_output_ : ndarray of shape (n, l)
+    train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the ordinary classifier on the training rows.
-    complementary_train_output_ : ndarray of shape (n, l)
+    complementary_train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the complementary classifier there. Only with ``complementary``.
     objective_ : ndarray of shape (n_iter_,)
         The objective after each outer iteration.
@@ -90,12 +106,12 @@ class PLCL(KernelPartialLabelClassifier):
         Bandwidth of the Gaussian kernel; None for other kernels.
     coef_ : ndarray of shape (d, l)
         Weights of the ordinary classifier. Only with the linear kernel.
-    dual_coef_ : ndarray of shape (n, l)
-        Its coefficients on the training rows. With every other kernel.
+    dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
+        Its coefficients on the training rows or landmarks. With every other kernel.
     intercept_ : ndarray of shape (l,)
         Its bias.
-    X_fit_ : array or sparse matrix of shape (n, d)
-        Training rows, kept for the kernel; None with a precomputed one.
+    X_fit_ : array or sparse matrix of shape (n, d) or (n_landmarks, d)
+        Training rows or landmarks, kept for the kernel; None with a precomputed one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
@@ -107,9 +123,10 @@ class PLCL(KernelPartialLabelClassifier):
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Time grows with n³
-    and memory is 2·n²·8 bytes for the two factorisations (one of each for ``alpha=1`` or
-    ``complementary=False``).
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). With the exact kernel
+    time grows with n³ and memory is 2·n²·8 bytes for the two factorisations (one of each for
+    ``alpha=1`` or ``complementary=False``). With m landmarks time grows with n·m² and memory is
+    n·m·8 bytes; with them and a sparse mask nothing of shape (n, l) is ever made.
 
     Where the paper is silent the authors' choices are followed: the graph is built on rows scaled
     to unit length. In the linear version the bias is the joint optimum, which the printed formula
@@ -118,6 +135,7 @@ class PLCL(KernelPartialLabelClassifier):
     References
     ----------
     .. [1] Jia, Si, Zhang. Complementary classifier induced partial label learning. KDD 2023.
+    .. [2] Williams, Seeger. Using the Nyström method to speed up kernel machines. NIPS 2000.
 
     Examples
     --------
@@ -140,6 +158,7 @@ class PLCL(KernelPartialLabelClassifier):
         "mu": [Interval(Real, 0, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": NEIGHBORS_CONSTRAINT,
         "complementary": ["boolean"],
         "graph": ["boolean"],
     }
@@ -154,6 +173,10 @@ class PLCL(KernelPartialLabelClassifier):
         n_neighbors: int = 10,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
+        random_state: Any = None,
+        neighbors: Any = "auto",
         complementary: bool = True,
         graph: bool = True,
         max_iter: int = 100,
@@ -168,6 +191,10 @@ class PLCL(KernelPartialLabelClassifier):
         self.n_neighbors = n_neighbors
         self.kernel = kernel
         self.sigma = sigma
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.neighbors = neighbors
         self.complementary = complementary
         self.graph = graph
         self.max_iter = max_iter
@@ -175,67 +202,37 @@ class PLCL(KernelPartialLabelClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
-        # Algorithm 1 of the paper. Small letters are support vectors (one entry per candidate),
-        # capital letters the n×l matrices they fill: P with 0 elsewhere, Q with 1.
-        alpha, beta = self.alpha, self.beta if self.complementary else 0.0
-        ordinary, complementary = self._factor_classifiers(X)
-        simplex = CandidateSimplex(candidates.indptr)
-
-        p = candidates.uniform()
+        # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
+        # candidates P is 0, and Q is `elsewhere`, which is 1 once it has been updated.
+        weights = PLCLWeights.of(self)
+        ordinary, complementary = self._factor_classifiers(X, candidates)
+        graph, p = None, candidates.uniform()
         if self.graph:
             graph, p = self._start_graph(X, candidates)
-        P, Q = candidates.scatter(p), _initial_complement(candidates)
+        rows = PLCLConfidences(candidates, weights, graph, p)
 
         loop = OuterLoop(self)
         while loop.goes_on():
-            f = ordinary.solve(P).value
-            target = candidates.gather(f.fitted)
-            if self.complementary:
-                f_hat = complementary.solve(Q).value
-                output = candidates.gather(f_hat.fitted)
-                q = np.clip((alpha * output + beta * (1 - p)) / (alpha + beta), 0, 1)
-                Q = candidates.scatter(q, fill=1.0)
-                target = (target + beta * (1 - q)) / (1 + beta)
-
-            previous = p
-            if self.graph:
-                graph.update(self.gamma, self.mu, P)
-                p = graph.smooth(p, target, weight=self.mu / (1 + beta))
-            else:
-                p = simplex.project(target)
-            P = candidates.scatter(p)
-
-            objective = np.sum((f.fitted - P) ** 2) + self.reg * f.squared_norm
-            if self.complementary:
-                objective += alpha * np.sum((f_hat.fitted - Q) ** 2) + beta * np.sum(
-                    (1 - p - q) ** 2
-                )
-                objective += self.reg * f_hat.squared_norm
-            if self.graph:
-                objective += self.mu * graph.label_roughness(p)
-                objective += self.gamma * graph.feature_roughness()
-            loop.record(p, previous, candidates.n_rows, objective)
+            f = ordinary.solve(rows.p)
+            f_hat = complementary.solve(rows.q, rows.elsewhere) if self.complementary else None
+            previous = rows.p
+            rows.update(f, f_hat)
+            loop.record(rows.p, previous, candidates.n_rows, rows.objective(f, f_hat))
 
         self._keep(X, f)
-        self.label_distributions_ = P
-        self.train_output_ = f.fitted
+        self.label_distributions_ = candidates.as_output(rows.p)
+        self.train_output_ = ordinary.train_output(f)
         if self.complementary:
-            self.complementary_distributions_ = Q
-            self.complementary_train_output_ = f_hat.fitted
+            self.complementary_distributions_ = candidates.as_output(rows.q, fill=1.0)
+            self.complementary_train_output_ = complementary.train_output(f_hat)
         if self.graph:
             self.graph_ = graph.to_csr()
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
 
-    def _factor_classifiers(self, X: Any) -> tuple[Any, Any]:
+    def _factor_classifiers(self, X: Any, candidates: CandidateSets) -> tuple[Any, Any]:
         """Regressors of the ordinary and the complementary classifier (ridges λ and λ/α)."""
         if not self.complementary or self.alpha == 1:
-            (ordinary,) = self._factor(X, self.reg)
+            (ordinary,) = self._factor(X, candidates, self.reg)
             return ordinary, ordinary
-        ordinary, complementary = self._factor(X, self.reg, self.reg / self.alpha)
+        ordinary, complementary = self._factor(X, candidates, self.reg, self.reg / self.alpha)
         return ordinary, complementary
-
-
-def _initial_complement(candidates: CandidateSets) -> NDArray[np.float64]:
-    """Eq. (Q ini): 1 / (l − |S_i|) off the candidates, 0 on them."""
-    others = candidates.n_labels - candidates.sizes
-    return ~candidates.to_mask() / np.maximum(others, 1)[:, None]

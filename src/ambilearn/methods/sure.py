@@ -39,6 +39,14 @@ class SURE(AlternatingClassifier):
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
+    n_landmarks : int, optional
+        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
+        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
+        needs none.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Landmarks are centres of k-means, or rows drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
     max_iter : int, default=50
         Limit *T* of outer iterations.
     tol : float, default=1e-3
@@ -51,11 +59,11 @@ class SURE(AlternatingClassifier):
     ----------
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
-    label_distributions_ : ndarray of shape (n, l)
+    label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences P of the training rows: zero off the candidates, rows sum to one.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate of largest confidence.
-    train_output_ : ndarray of shape (n, l)
+    train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the classifier on the training rows.
     objective_ : ndarray of shape (n_iter_,)
         The objective after each outer iteration.
@@ -79,6 +87,7 @@ class SURE(AlternatingClassifier):
     References
     ----------
     .. [1] Feng, An. Partial label learning with self-guided retraining. AAAI 2019.
+    .. [2] Williams, Seeger. Using the Nyström method to speed up kernel machines. NIPS 2000.
 
     Examples
     --------
@@ -103,6 +112,9 @@ class SURE(AlternatingClassifier):
         reg: float = 0.05,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
+        random_state: Any = None,
         max_iter: int = 50,
         tol: float = 1e-3,
         verbose: int = 0,
@@ -111,6 +123,9 @@ class SURE(AlternatingClassifier):
         self.reg = reg
         self.kernel = kernel
         self.sigma = sigma
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
@@ -119,19 +134,11 @@ class SURE(AlternatingClassifier):
         simplex = CandidateSimplex(candidates.indptr)
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
-            return simplex.project(output + self.lam / 2 * _is_best(candidates, output))
+            sharper = output.copy()
+            sharper[candidates.best_pairs(output)] += self.lam / 2
+            return simplex.project(sharper)
 
         def penalty(p: NDArray[np.float64]) -> float:
             return -self.lam * np.maximum.reduceat(p, candidates.indptr[:-1]).sum()
 
         self._alternate(X, candidates, candidates.uniform(), sharpen, penalty)
-
-
-def _is_best(candidates: CandidateSets, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether a pair has the largest value of its row; one pair per row, the first of equals."""
-    largest = np.maximum.reduceat(values, candidates.indptr[:-1])
-    best = np.flatnonzero(values == largest[candidates.rows])
-    _, first = np.unique(candidates.rows[best], return_index=True)
-    chosen = np.zeros(len(values), dtype=bool)
-    chosen[best[first]] = True
-    return chosen

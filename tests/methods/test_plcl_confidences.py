@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from ambilearn import PLCL
+from ambilearn.adaptive_graph import AdaptiveGraph
+from ambilearn.candidates import as_candidates
+from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
+from ambilearn.regression import SupportFit
+
+SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
+X = np.random.default_rng(0).normal(size=(6, 3))
+WEIGHTS = PLCLWeights(alpha=0.4, beta=0.7, gamma=1.5, mu=0.3, reg=0.05)
+
+
+def classifier(seed):
+    """Outputs on all labels, and the fit that knows them on the support only."""
+    outputs = np.random.default_rng(seed).normal(size=(6, 4))
+    sums = np.sum(outputs**2), np.sum(outputs), outputs.size
+    return outputs, SupportFit(None, None, SETS.gather(outputs), 2.5, *sums)
+
+
+def graph():
+    made = AdaptiveGraph(X, SETS, 3)
+    made.update(feature_weight=1.0)
+    return made
+
+
+@pytest.mark.parametrize("complementary", [True, False])
+def test_no_tie_without_complementary_classifier(complementary):
+    weights = PLCLWeights.of(PLCL(beta=0.3, mu=2.0, complementary=complementary))
+    assert weights == (0.5, 0.3 if complementary else 0.0, 1.0, 2.0, 0.03)
+
+
+def test_q_starts_uniform_off_the_candidates():
+    rows = PLCLConfidences(SETS, WEIGHTS, None, SETS.uniform())
+    np.testing.assert_array_equal(rows.q, 0)
+    np.testing.assert_allclose(rows.elsewhere, [1 / 2, 1 / 3, 1 / 2, 1 / 2, 1 / 3, 1])
+    every = as_candidates([{0, 1}, {0}])
+    assert PLCLConfidences(every, WEIGHTS, None, every.uniform()).elsewhere[0] == 1
+
+
+def test_q_is_the_minimiser():
+    """No other Q between 0 and 1 has a smaller objective, entry by entry."""
+    _, f = classifier(1)
+    _, f_hat = classifier(2)
+    p = SETS.uniform()
+    rows = PLCLConfidences(SETS, WEIGHTS, None, p)
+    rows.update(f, f_hat)
+    grid = np.linspace(0, 1, 2001)[:, None]
+    cost = WEIGHTS.alpha * (f_hat.outputs - grid) ** 2 + WEIGHTS.beta * (1 - p - grid) ** 2
+    np.testing.assert_allclose(rows.q, grid[np.argmin(cost, axis=0), 0], atol=1e-3)
+    assert rows.elsewhere == 1.0
+
+
+@pytest.mark.parametrize("with_graph", [True, False])
+@pytest.mark.parametrize("complementary", [True, False])
+def test_objective_is_equation_7(with_graph, complementary):
+    weights = WEIGHTS if complementary else WEIGHTS._replace(beta=0.0)
+    F, f = classifier(1)
+    F_hat, f_hat = classifier(2)
+    W = graph() if with_graph else None
+    rows = PLCLConfidences(SETS, weights, W, SETS.uniform())
+    rows.update(f, f_hat if complementary else None)
+
+    P, Q = SETS.scatter(rows.p), SETS.scatter(rows.q, 1.0)
+    expected = np.sum((F - P) ** 2) + weights.reg * 2.5
+    if complementary:
+        expected += weights.alpha * np.sum((F_hat - Q) ** 2) + weights.reg * 2.5
+        expected += weights.beta * np.sum((1 - P - Q) ** 2)
+    if with_graph:
+        unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+        smoothed = W.to_csr()
+        expected += weights.mu * np.sum((P - smoothed @ P) ** 2)
+        expected += weights.gamma * np.sum((unit - smoothed @ unit) ** 2)
+    assert rows.objective(f, f_hat if complementary else None) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("with_graph", [True, False])
+def test_update_does_not_raise_the_objective(with_graph):
+    _, f = classifier(1)
+    _, f_hat = classifier(2)
+    rows = PLCLConfidences(SETS, WEIGHTS, graph() if with_graph else None, SETS.uniform())
+    values = []
+    for _ in range(6):
+        rows.update(f, f_hat)
+        values.append(rows.objective(f, f_hat))
+        np.testing.assert_allclose(np.add.reduceat(rows.p, SETS.indptr[:-1]), 1)
+        assert rows.p.min() >= 0
+    assert np.all(np.diff(values) <= 1e-9)
+
+
+def test_rows_that_are_no_neighbours_add_up():
+    """Without a graph the objective is the sum over any partition of the rows."""
+    F, _ = classifier(1)
+    F_hat, _ = classifier(2)
+    total = []
+    for members in (np.arange(6), np.arange(2), np.arange(2, 6)):
+        sets = SETS.take(members)
+        fits = [
+            SupportFit(None, None, sets.gather(each[members]), 0.0, 0.0, 0.0, 0)
+            for each in (F, F_hat)
+        ]
+        rows = PLCLConfidences(sets, WEIGHTS, None, sets.uniform())
+        rows.update(*fits)
+        total.append(rows.objective(*fits))
+    assert total[0] == pytest.approx(total[1] + total[2])
