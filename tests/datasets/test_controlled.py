@@ -185,7 +185,7 @@ def test_labels_too_rare_for_folds_are_no_problem():
     sets, _ = make_candidates(y, kind="instance", X=X, classes=range(5), random_state=0)
     assert sets.covers(y).all()
     assert not sets.to_mask()[:, 3:].any()  # the classifier never heard of them
-    with pytest.raises(ValueError, match="pass proba="):
+    with pytest.raises(ValueError, match="as proba="):
         make_candidates(np.arange(5), kind="instance", X=np.ones((5, 1)))
 
 
@@ -251,7 +251,9 @@ def test_two_labels():
 
 @pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
 def test_one_label_has_no_false_ones(options):
-    with pytest.raises(ValueError, match="r must be between 1 and 0"):
+    with pytest.raises(
+        ValueError, match="one label only, hence no false one to add: pass all labels"
+    ):
         make_candidates([3, 3], **options)
 
 
@@ -299,8 +301,11 @@ def test_more_rows_than_fit_into_a_block():
         ({"kind": "instance"}, "either X or proba"),
         ({"kind": "instance", "X": [[1]], "proba": [[1]]}, "either X or proba"),
         ({"kind": "instance", "proba": np.ones((3, 2))}, r"shape \(3, 3\)"),
-        ({"kind": "instance", "proba": -np.ones((3, 3))}, "non-negative"),
-        ({"kind": "instance", "proba": np.full((3, 3), np.nan)}, "non-negative"),
+        ({"kind": "instance", "proba": -np.ones((3, 3))}, "negative number in row 0: pass"),
+        (
+            {"kind": "instance", "proba": np.full((3, 3), np.nan)},
+            "NaN or a negative number in row 0",
+        ),
         ({"kind": "other"}, "kind must be"),
         ({"classes": ["a", "b"]}, "'c'"),
     ],

@@ -1,6 +1,11 @@
 """Joblib and Dask: the same results from both; the cluster is a real one."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -118,3 +123,43 @@ def test_without_dask_the_way_to_get_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'ambilearn\[dask\]'"):
         list(on_cluster(number, TASKS, "local", jobs=1))
+
+
+PARENT = """
+import os, time
+from ambilearn.experiments.backends import on_processes
+
+def tell_and_sleep(task):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+list(on_processes(tell_and_sleep, range(2), 2))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes keep a parent's number on Windows")
+def test_workers_end_with_a_parent_that_is_killed():
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    try:
+        assert all(map(is_running, workers))
+        parent.kill()
+        parent.wait()
+        for _ in range(120):  # a worker looks every second, and the machine may be busy
+            if not any(map(is_running, workers)):
+                break
+            time.sleep(0.5)
+        assert not any(map(is_running, workers))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+def is_running(process):
+    """Whether a process is there; one that ended may wait as a zombie for its new parent."""
+    shown = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True
+    )
+    return shown.stdout.strip()[:1] not in ("", "Z")

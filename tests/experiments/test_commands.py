@@ -1,7 +1,9 @@
 """The commands, run as a user runs them."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,33 @@ def test_only_some_methods_and_data():
     status, _, err = run("reproduce", "mine.toml", "--data", "wine")
     assert status == 2
     assert "Nothing is left to do" in err
+
+
+@pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn", "pl-knn"])
+def test_a_method_is_known_by_its_name_in_tables_and_in_python(name):
+    out = run("reproduce", "mine.toml", "--methods", f"{name}, plcl", "--data", "iris")[1]
+    assert "4 tasks" in out
+    assert "2 tasks" in run("reproduce", "mine.toml", "--methods", name, "--data", "iris")[1]
+
+
+def test_where_nothing_is_published_verify_says_so(measured, tmp_path):
+    status, out, _ = run("verify", "mine.toml", "--output", "v")
+    assert status == 0
+    assert "The paper prints no numbers for mine" in out
+    assert "`ambilearn tables`" in out
+    assert not (tmp_path / "v").exists()
+
+
+@pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
+def test_a_foreign_database_is_no_store(command, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as shop:
+        shop.execute("CREATE TABLE orders (price REAL)")
+    before = (tmp_path / "shop.sqlite").read_bytes()
+    status, _, err = run(command, "mine.toml", "--store", "shop.sqlite")
+    assert status == 1
+    assert err.startswith("Error: shop.sqlite is a database of something else")
+    assert err.count("\n") == 1
+    assert (tmp_path / "shop.sqlite").read_bytes() == before
 
 
 def test_selection_shows_up_as_a_line_of_its_own(measured):

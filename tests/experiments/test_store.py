@@ -2,11 +2,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 
 from ambilearn.experiments.execute import Result
-from ambilearn.experiments.store import Store
+from ambilearn.experiments.store import Store, StoreError
 from ambilearn.experiments.task import Task
 
 HERE = {"host": "a", "versions": {"numpy": "2"}}
@@ -172,3 +173,36 @@ def test_processes_that_create_and_write_one_store_at_once(tmp_path):
         assert all(r.scores["accuracy"] == r.task["run"] / 7 for r in results.values())
         check = store._connection.execute("PRAGMA integrity_check").fetchone()
     assert check == ("ok",)
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+@pytest.mark.parametrize(
+    "schema", ["CREATE TABLE customers (name TEXT)", "CREATE TABLE results (score REAL)"]
+)
+def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path, schema, journal):
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode = {journal}")
+        other.execute(schema)
+        other.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"other\.sqlite is a database .* give another --store"):
+        Store(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".sqlite"] == [path.name]
+
+
+def test_an_empty_file_and_an_existing_store_are_taken(tmp_path):
+    (tmp_path / "empty.sqlite").touch()
+    for _ in range(2):
+        with Store(tmp_path / "empty.sqlite") as store:
+            store.save(done(), HERE)
+            assert len(store.results()) == 1
+
+
+def test_a_name_that_needs_quoting(tmp_path):
+    path = tmp_path / "a b?mode=#%20.sqlite"
+    for _ in range(2):
+        with Store(path) as store:
+            store.save(done(), HERE)
+    assert path.is_file()

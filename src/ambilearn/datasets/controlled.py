@@ -165,7 +165,9 @@ def make_candidates(
     elif kind == "flip":
         _only(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
         if q is None:
-            raise ValueError("kind='flip' needs q, the probability of a false label.")
+            raise ValueError(
+                "kind='flip' needs q, the probability of a false label: pass for instance q=0.1."
+            )
         q = _probability("q", q)
         draw = flips(lambda rows: np.full((1, n_labels), q), n_labels, rng)
     elif kind == "instance":
@@ -191,12 +193,16 @@ def _collect(
     step = max(1, _BLOCK // n_labels)
     labels, sizes = [], []
     for start in range(0, n_rows, step):
-        rows = np.arange(start, min(start + step, n_rows))
+        rows = slice(start, min(start + step, n_rows))
         mask = draw(rows)
-        mask[~partial[rows]] = False
-        mask[np.arange(len(rows)), truth.labels[rows]] = True
-        labels.append(np.flatnonzero(mask) % n_labels)
-        sizes.append(mask.sum(axis=1))
+        mask &= partial[rows, None]
+        mask[np.arange(len(mask)), truth.labels[rows]] = True
+        pairs = np.flatnonzero(mask)
+        # From the sorted pairs, which is faster than remainders and sums over the mask.
+        firsts = np.arange(len(mask) + 1) * n_labels
+        sizes.append(np.diff(np.searchsorted(pairs, firsts)))
+        pairs -= np.repeat(firsts[:-1], sizes[-1])
+        labels.append(pairs)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     return CandidateSets(truth.classes, indptr, np.concatenate(labels))
 
@@ -205,7 +211,7 @@ def _statistics(
     sets: CandidateSets, codes: NDArray[np.intp], coupled: NDArray[np.intp] | None
 ) -> CandidateStatistics:
     n_partial = int((sets.sizes > 1).sum())
-    true_code = codes[sets.rows]
+    true_code = np.repeat(codes, sets.sizes)
     # How often each pair (true label, candidate) occurs; sorted only where the table is too large.
     keys = true_code * sets.n_labels + sets.labels
     if sets.n_labels**2 <= len(keys):
@@ -235,10 +241,17 @@ def _true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
     """The true labels as sets of one."""
     y = np.asarray(y)
     if y.ndim != 1:
-        raise ValueError(f"y must hold one true label for each row; its shape is {y.shape}.")
+        raise ValueError(
+            f"y must hold one true label for each row; its shape is {y.shape}. (A mask or a list "
+            "of sets has candidates already.)"
+        )
     truth = as_candidates(y)
     if (truth.sizes != 1).any():
-        raise ValueError("y must hold one true label for each row, not sets of labels.")
+        i = int(np.flatnonzero(truth.sizes != 1)[0])
+        raise ValueError(
+            f"y must hold one true label for each row, not sets of labels, but row {i} is a set of "
+            f"{truth.sizes[i]}: such rows have candidates already."
+        )
     if classes is None:
         return truth
     # Only the distinct labels are looked up among the classes, not every row.
@@ -249,7 +262,9 @@ def _true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
 def _only(kind: str, **unused: Any) -> None:
     for name, value in unused.items():
         if value is not None:
-            raise ValueError(f"{name} has no meaning for kind={kind!r}.")
+            raise ValueError(
+                f"{name} has no meaning for kind={kind!r}: leave it out, or choose another kind."
+            )
 
 
 def _probability(name: str, value: Any) -> float:
@@ -259,6 +274,10 @@ def _probability(name: str, value: Any) -> float:
 
 
 def _check_r(r: Any, n_labels: int) -> int:
+    if n_labels == 1:
+        raise ValueError(
+            "There is one label only, hence no false one to add: pass all labels as classes=."
+        )
     if not isinstance(r, Integral) or not 1 <= r <= n_labels - 1:
         raise ValueError(
             f"r must be between 1 and {n_labels - 1}, the number of false labels; got {r!r}."
@@ -268,7 +287,7 @@ def _check_r(r: Any, n_labels: int) -> int:
 
 def _check_epsilon(epsilon: Any, r: int, n_labels: int) -> float:
     if r != 1:
-        raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}.")
+        raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}: leave one of the two out.")
     _check_r(r, n_labels)
     epsilon = _probability("epsilon", epsilon)
     if n_labels == 2 and epsilon != 1:

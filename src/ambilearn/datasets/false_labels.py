@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
 
-Draw = Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+Draw = Callable[[slice], NDArray[np.bool_]]
 
 
 def distinct_labels(
@@ -22,13 +22,15 @@ def distinct_labels(
 ) -> Draw:
     """*r* of the false labels of each row without replacement, by Floyd's algorithm."""
 
-    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        y, at = codes[rows], np.arange(len(rows))
-        mask = np.zeros((len(rows), n_labels), dtype=bool)
+    def draw(rows: slice) -> NDArray[np.bool_]:
+        y = codes[rows]
+        mask = np.zeros((len(y), n_labels), dtype=bool)
+        # One flat index a row: much faster to look up than a pair of indices.
+        flat, first = mask.reshape(-1), np.arange(len(y)) * n_labels
         for last in range(n_labels - 1 - r, n_labels - 1):
-            picked = _skip(rng.integers(0, last + 1, len(rows)), y)
-            picked = np.where(mask[at, picked], _skip(last, y), picked)
-            mask[at, picked] = True
+            picked = first + _skip(rng.integers(0, last + 1, len(y)), y)
+            np.copyto(picked, first + _skip(last, y), where=flat[picked])
+            flat[picked] = True
         return mask
 
     return draw
@@ -43,48 +45,61 @@ def coupled_label(
 ) -> Draw:
     """The coupled label with probability epsilon, else any one of the others."""
 
-    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def draw(rows: slice) -> NDArray[np.bool_]:
         y, partner = codes[rows], coupled[codes[rows]]
-        other = rng.integers(0, max(n_labels - 2, 1), len(rows))
+        other = rng.integers(0, max(n_labels - 2, 1), len(y))
         other = _skip(_skip(other, np.minimum(y, partner)), np.maximum(y, partner))
-        picked = np.where(rng.random(len(rows)) < epsilon, partner, other)
-        mask = np.zeros((len(rows), n_labels), dtype=bool)
-        mask[np.arange(len(rows)), picked] = True
+        picked = np.where(rng.random(len(y)) < epsilon, partner, other)
+        mask = np.zeros((len(y), n_labels), dtype=bool)
+        mask[np.arange(len(y)), picked] = True
         return mask
 
     return draw
 
 
 def flips(
-    probabilities: Callable[[NDArray[np.intp]], NDArray[np.floating]],
+    probabilities: Callable[[slice], NDArray[np.floating]],
     n_labels: int,
     rng: np.random.Generator,
 ) -> Draw:
     """Every label on its own, with the probability that a function gives for some rows."""
 
-    def draw(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        return rng.random((len(rows), n_labels), dtype=np.float32) < probabilities(rows)
+    def draw(rows: slice) -> NDArray[np.bool_]:
+        shape = rows.stop - rows.start, n_labels
+        return rng.random(shape, dtype=np.float32) < probabilities(rows)
 
     return draw
 
 
 def confusion(
     truth: CandidateSets, X: Any, proba: ArrayLike | None, q: float, rng: np.random.Generator
-) -> Callable[[NDArray[np.intp]], NDArray[np.floating]]:
+) -> Callable[[slice], NDArray[np.floating]]:
     """Flip probabilities in proportion to what a classifier takes for possible."""
     if (X is None) == (proba is None):
-        raise ValueError("kind='instance' needs either X or proba.")
+        raise ValueError(
+            "kind='instance' needs either X or proba: pass the features, or the probabilities of a "
+            "classifier of your own."
+        )
     shape = truth.n_rows, truth.n_labels
     confidences = _plain_confidences(X, truth, rng) if proba is None else np.asarray(proba)
-    if confidences.shape != shape or not (confidences >= 0).all():  # NaN fails too
-        raise ValueError(f"proba must be an array of shape {shape} of non-negative numbers.")
+    if confidences.shape != shape:
+        raise ValueError(
+            f"proba must have the shape {shape}, a row for each of y and a column for each label; "
+            f"it has {confidences.shape}."
+        )
+    if not confidences.min() >= 0:  # NaN fails too
+        i = int(np.flatnonzero(~(confidences >= 0).all(axis=1))[0])
+        raise ValueError(
+            f"proba has NaN or a negative number in row {i}: pass the output of predict_proba."
+        )
 
-    def probabilities(rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def probabilities(rows: slice) -> NDArray[np.float32]:
         block = confidences[rows].astype(np.float32)  # as precise as the draw
-        block[np.arange(len(rows)), truth.labels[rows]] = 0.0
+        block[np.arange(len(block)), truth.labels[rows]] = 0.0
         largest = block.max(axis=1, keepdims=True)
         block /= np.where(largest > 0, largest, 1.0)  # exactly 1 for the largest
-        return q * block
+        block *= q
+        return block
 
     return probabilities
 
@@ -101,7 +116,10 @@ def _plain_confidences(
     codes = truth.labels
     n_splits = min(5, np.bincount(codes).max())
     if n_splits < 2 or len(np.unique(codes)) < 2:
-        raise ValueError("y has too few rows of each label to train a classifier: pass proba=.")
+        raise ValueError(
+            "y has too few rows of each label to train a classifier: pass the probabilities of "
+            "your own as proba=."
+        )
     model = make_pipeline(StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression())
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=int(rng.integers(2**31)))
     confidences = np.zeros((truth.n_rows, truth.n_labels))

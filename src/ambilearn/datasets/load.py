@@ -162,10 +162,15 @@ def _read_columns(info: DatasetInfo, path: Path) -> Dataset:
     try:
         table = np.loadtxt(path, delimiter=info.delimiter, ndmin=2)
     except ValueError as error:
-        raise InvalidFileError(f"{path}: {error}") from error
+        raise InvalidFileError(
+            f"{path}: {error} Get the file again by `ambilearn data fetch {info.name} --force`."
+        ) from error
     width = info.id_columns + info.features + (info.labels if info.one_hot else 1)
     if table.shape[1] != width:
-        raise InvalidFileError(f"{path} has {table.shape[1]} columns, expected {width}.")
+        raise InvalidFileError(
+            f"{path} has {table.shape[1]} columns, expected {width}. Get the file again by "
+            f"`ambilearn data fetch {info.name} --force`."
+        )
     X, labels = np.split(table[:, info.id_columns :], [info.features], axis=1)
     codes = labels.argmax(axis=1) if info.one_hot else labels[:, 0].astype(int)
     if info.class_names is not None:
@@ -187,5 +192,6 @@ def _check(info: DatasetInfo, data: Dataset) -> None:
     expected = (info.rows, info.features, info.labels)
     if found != expected:
         raise InvalidFileError(
-            f"{info.name} has {found} rows, features and labels, expected {expected}."
+            f"{info.name} has {found} rows, features and labels, expected {expected}. Get the file "
+            f"again by `ambilearn data fetch {info.name} --force`."
         )

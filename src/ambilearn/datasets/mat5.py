@@ -44,17 +44,28 @@ def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[s
         with open(path, "rb") as file:
             content = file.read(max_bytes + 1)  # no more, even of an endless device
         if len(content) > max_bytes:
-            raise _RefusedError(f"it is larger than max_bytes={max_bytes}.")
+            raise _RefusedError(
+                f"it is larger than max_bytes={max_bytes}. Raise it if you trust the file."
+            )
         order = _byte_order(content)
         return _read_variables(memoryview(content), order, wanted, max_bytes)
     except _RefusedError as problem:
         raise InvalidFileError(f"{path}: {problem}") from problem
+    except _DamagedError as problem:
+        raise InvalidFileError(f"{path}: it is damaged: {problem}. {_ADVICE}") from problem
     except (zlib.error, struct.error) as problem:
-        raise InvalidFileError(f"{path}: it is damaged ({problem}).") from problem
+        raise InvalidFileError(f"{path}: it is damaged ({problem}). {_ADVICE}") from problem
+
+
+_ADVICE = "Download it again, or save it again in MATLAB by `save -v7`."
 
 
 class _RefusedError(Exception):
     """What is wrong with the file, without its name."""
+
+
+class _DamagedError(Exception):
+    """What no program would have written."""
 
 
 def _byte_order(content: bytes) -> str:
@@ -77,14 +88,14 @@ def _read_variables(
         if packed is not None:  # the head suffices to know whether it is wanted
             kind, body = _unpacked_matrix(packed, order, _HEAD)
         if kind != _MATRIX:
-            raise _RefusedError("it is damaged: it holds something else than variables.")
+            raise _DamagedError("it holds something else than variables")
         variable = _describe(body, order)
         if variable.name in wanted:
             room -= 8 * math.prod(variable.shape)
             if room < 0:
                 raise _RefusedError(
                     f"`{variable.name}` announces {' × '.join(map(str, variable.shape))} numbers, "
-                    f"more than max_bytes={max_bytes} allows."
+                    f"more than max_bytes={max_bytes} allows. Raise it if you trust the file."
                 )
             if packed is not None:
                 body = _unpacked_matrix(packed, order, max_bytes)[1]
@@ -108,12 +119,12 @@ def _element(content: memoryview, at: int, order: str) -> tuple[int, memoryview,
     if kind >> 16:  # a short element: size, type and up to four bytes in eight
         kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
         if size > 4:
-            raise _RefusedError("it is damaged: a short element announces too many bytes.")
+            raise _DamagedError("a short element announces too many bytes")
     else:
         start = at + 8
         end = start + size + (0 if kind == _COMPRESSED else -size % 8)
     if start + size > len(content):
-        raise _RefusedError("it is damaged: it ends in the middle of an element.")
+        raise _DamagedError("it ends in the middle of an element")
     return kind, content[start : start + size], end
 
 
@@ -127,7 +138,7 @@ def _unpacked_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, m
 def _describe(body: memoryview, order: str) -> _Variable:
     kind, flags, at = _element(body, 0, order)
     if kind != _UINT32 or len(flags) != 8:
-        raise _RefusedError("it is damaged: a variable does not start with its class.")
+        raise _DamagedError("a variable does not start with its class")
     word = struct.unpack(order + "II", flags)[0]
     mat_class = _CLASSES.get(word & 0xFF, "numbers")
     if mat_class == "opaque":  # has no size
@@ -135,7 +146,7 @@ def _describe(body: memoryview, order: str) -> _Variable:
     kind, sizes, at = _element(body, at, order)
     shape = tuple(_numbers(kind, sizes, order).tolist())
     if kind != _INT32 or not shape or min(shape) < 0:
-        raise _RefusedError("it is damaged: a variable has no valid size.")
+        raise _DamagedError("a variable has no valid size")
     _, name, at = _element(body, at, order)
     if word & _COMPLEX_FLAG:
         mat_class = "complex"
@@ -145,11 +156,13 @@ def _describe(body: memoryview, order: str) -> _Variable:
 def _dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
     name, mat_class, shape, _ = variable
     if mat_class != "numbers" or len(shape) != 2:
-        raise _RefusedError(f"`{name}` must be a matrix of numbers; it is {mat_class}, {shape}.")
+        raise _RefusedError(
+            f"`{name}` must be a matrix of numbers; it is {mat_class}, {shape}. Save it as such."
+        )
     kind, payload, _ = _element(body, 0, order)
     values = _numbers(kind, payload, order)
     if values.size != math.prod(shape):
-        raise _RefusedError(f"`{name}` announces the size {shape} but holds {values.size} numbers.")
+        raise _DamagedError(f"`{name}` announces the size {shape} but holds {values.size} numbers")
     return values.reshape(shape, order="F")
 
 
@@ -169,12 +182,12 @@ def _sparse(variable: _Variable, body: memoryview, order: str) -> sparse.csc_arr
         valid = (np.diff(starts) >= 0).all() and len(rows) == len(values) == count
         valid = valid and ((rows >= 0) & (rows < n_rows)).all()
     if not valid:
-        raise _RefusedError(f"the sparse matrix `{variable.name}` is damaged: impossible indices.")
+        raise _DamagedError(f"the sparse matrix `{variable.name}` has impossible indices")
     return sparse.csc_array((values, rows, starts), shape=variable.shape)
 
 
 def _numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
     dtype = np.dtype(order + _DTYPES[kind]) if kind in _DTYPES else None
     if dtype is None or len(payload) % dtype.itemsize:
-        raise _RefusedError("it is damaged: where numbers should be there is something else.")
+        raise _DamagedError("where numbers should be there is something else")
     return np.frombuffer(payload, dtype).astype(dtype.newbyteorder("="))

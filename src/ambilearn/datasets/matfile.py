@@ -5,6 +5,7 @@ The files of the field hold ``data`` (rows × features), ``partial_target`` (can
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,10 @@ def read_mat(
     data = variables.pop("data")
     shapes = {key: matrix.shape for key, matrix in variables.items()}
     if len(set(shapes.values())) > 1:
-        raise InvalidFileError(f"{path}: partial_target and target differ in size: {shapes}.")
+        raise InvalidFileError(
+            f"{path}: partial_target and target differ in size: {shapes}. Both need a column for "
+            "each sample and a row for each label."
+        )
     shape = next(iter(shapes.values()))
     # The usual orientation first: it wins where several are possible.
     turns = [
@@ -81,7 +85,7 @@ def read_mat(
     if not turns:
         raise InvalidFileError(
             f"{path}: the sizes do not agree: data is {data.shape}, the labels are {shape}, so no "
-            "dimension can be the number of rows."
+            "dimension can be the number of samples. Each needs a row in data, a column in labels."
         )
     problems = []
     for turn_data, turn_labels in turns:
@@ -109,7 +113,8 @@ def _labels(
     sets = {}
     for key, matrix in matrices.items():
         try:
-            sets[key] = as_candidates(sparse.csr_array(matrix))
+            # However the file stores it, who loads a data set has given no sparse mask.
+            sets[key] = replace(as_candidates(sparse.csr_array(matrix)), sparse_mask=False)
         except ValueError as error:
             raise InvalidFileError(f"{path}: {key}: {error}") from error
     candidates, truth = sets.get("partial_target"), sets.get("target")
@@ -118,14 +123,15 @@ def _labels(
     several = np.flatnonzero(truth.sizes != 1)
     if len(several):
         raise InvalidFileError(
-            f"{path}: target marks more than one true label in row {several[0]}."
+            f"{path}: target marks more than one true label in row {several[0]}. Mark one, or call "
+            "the matrix partial_target if these are candidates."
         )
     if candidates is not None:
         outside = np.flatnonzero(~candidates.covers(truth.labels))
         if len(outside):
             raise InvalidFileError(
                 f"{path}: the true label {truth.labels[outside[0]]} of row {outside[0]} is not "
-                "among its candidates."
+                "among its candidates. Mark it in partial_target too, or drop the row."
             )
     return candidates, truth.labels
 
@@ -135,7 +141,10 @@ def _features(path: Path, data: Any) -> NDArray[np.float64]:
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
         i, j = wrong[0]
-        raise InvalidFileError(f"{path}: data has the value {X[i, j]} in row {i}, column {j}.")
+        raise InvalidFileError(
+            f"{path}: data has the value {X[i, j]} in row {i}, column {j}. Fill it in, or drop the "
+            "row."
+        )
     return X
 
 
@@ -144,9 +153,12 @@ def _load(path: Path, max_bytes: int) -> dict[str, Any]:
     if "data" not in found or len(found) == 1:
         raise InvalidFileError(
             f"{path} must hold `data` and `partial_target` or `target`; of these it has "
-            f"{sorted(found) or 'none'}."
+            f"{sorted(found) or 'none'}. Rename the variables."
         )
     for key, matrix in found.items():
         if 0 in matrix.shape:
-            raise InvalidFileError(f"{path}: `{key}` is empty, its size is {matrix.shape}.")
+            raise InvalidFileError(
+                f"{path}: `{key}` is empty, its size is {matrix.shape}. Each matrix needs at least "
+                "one row and one column."
+            )
     return found

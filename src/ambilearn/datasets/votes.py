@@ -1,6 +1,7 @@
 """Annotator votes to candidate sets."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,10 @@ def votes_to_candidates(
     if hasattr(votes, "to_numpy"):  # data frames of pandas and polars
         votes = votes.to_numpy()
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
-        raise ValueError(f"votes must have two dimensions, rows and annotators; got {votes.ndim}.")
+        raise ValueError(
+            f"votes must have two dimensions, a row for each example and a column for each "
+            f"annotator; its shape is {votes.shape}."
+        )
     return candidates_from_cells(
         votes, min_votes=min_votes, fallback=fallback, classes=classes, sep=None
     )
@@ -94,7 +98,7 @@ def candidates_from_cells(
         if len(pair_rows) == before:
             raise ValueError(f"Row {i} has no candidate label at all. Drop the row, or fill it in.")
     if not n_rows:
-        raise ValueError("There are no rows of votes.")
+        raise ValueError("There are no rows of votes: pass at least one row.")
     counts = sparse.csr_array(
         (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, pair_labels)),
         shape=(n_rows, len(index)),
@@ -111,7 +115,9 @@ def labels_in_cell(cell: Any, sep: str | None, row: int) -> set[Any]:
         if labels == {""}:
             return set()
         if "" in labels:
-            raise ValueError(f"Row {row} has an empty label in {cell!r}.")
+            raise ValueError(
+                f"Row {row} has an empty label in {cell!r}: take out the extra {sep!r}."
+            )
         return labels
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
@@ -119,7 +125,9 @@ def labels_in_cell(cell: Any, sep: str | None, row: int) -> set[Any]:
         for item in items:
             label = _plain_label(item, row)
             if label is None:
-                raise ValueError(f"Row {row} has a missing label among {list(items)!r}.")
+                raise ValueError(
+                    f"Row {row} has a missing label among {list(items)!r}: take it out."
+                )
             labels.add(label)
         return labels
     label = _plain_label(cell, row)
@@ -173,13 +181,18 @@ def _in_order(
         names = sorted(labels) if classes is None else list(classes)
     except TypeError as error:
         raise ValueError(
-            f"The labels are of different types and cannot be sorted ({error})."
+            f"The labels are of different types and cannot be sorted ({error}): write all as text "
+            "or all as numbers, or give their order as classes=."
         ) from error
     position = {label: j for j, label in enumerate(names)}
     unknown = [label for label in labels if label not in position]
     if unknown:
-        raise ValueError(f"The label {unknown[0]!r} is not among the {len(names)} given classes.")
+        raise ValueError(
+            f"The label {unknown[0]!r} is not among the {len(names)} given classes: add it to the "
+            "classes, or correct the votes."
+        )
     pairs = mask.tocoo()
     columns = np.array([position[label] for label in labels], dtype=np.intp)[pairs.col]
     ordered = sparse.csr_array((pairs.data, (pairs.row, columns)), (mask.shape[0], len(names)))
-    return as_candidates(ordered, classes=names)
+    # The user gave no sparse mask, so results need not be sparse either.
+    return replace(as_candidates(ordered, classes=names), sparse_mask=False)

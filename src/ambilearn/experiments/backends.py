@@ -4,9 +4,13 @@ Both take a function and a lazy stream of tasks and yield results as they come, 
 can store each at once. Both run the same function with one thread, hence give the same bits.
 """
 
+import os
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from ambilearn.experiments.execute import Result
 from ambilearn.experiments.task import Task
@@ -35,9 +39,25 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
 
     # No batches: a batch would hand over its first result when its last task is done.
     pool = Parallel(
-        n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=_end_with_parent,
     )
     yield from pool(delayed(function)(task) for task in tasks)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone, which else waits for work for minutes."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def on_cluster(
@@ -73,7 +93,7 @@ def on_cluster(
         cluster = None
     waiting = iter(tasks)
     try:
-        with Client(cluster or address) as client:
+        with _connected(Client, cluster, address) as client:
             slots = 2 * max(1, sum(client.nthreads().values()))
             at_work = {}
 
@@ -96,3 +116,13 @@ def on_cluster(
     finally:
         if cluster is not None:
             cluster.close()
+
+
+def _connected(client: Any, cluster: Any, address: str) -> Any:
+    try:
+        return client(cluster or address)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"There is no Dask scheduler at {address!r} ({error}): give its address, such as "
+            "tcp://host:8786, or `local` to start one here."
+        ) from error

@@ -139,8 +139,17 @@ def verify(
     console = console_of_user()
     with opened:
         table = verification_table(checks(experiments))
-    console.print(to_rich(table))
-    if output is not None:
+    if table.rows:
+        console.print(to_rich(table))
+    else:
+        asked = ", ".join(measured.spec.name for measured in experiments)
+        console.print(
+            f"The paper prints no numbers for {asked}: there is nothing to compare with. "
+            "`ambilearn tables` shows what was measured.",
+            markup=False,
+            soft_wrap=True,
+        )
+    if output is not None and table.rows:
         list_files(console, write_tables([table], output))
     failures = {result.key for measured in experiments for result in measured.failures}
     if failures:

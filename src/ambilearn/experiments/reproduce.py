@@ -8,6 +8,7 @@ from typing import Any
 from joblib import cpu_count
 
 from ambilearn.datasets import DataNotFoundError, list_datasets
+from ambilearn.datasets.registry import find_dataset
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.progress import ProgressBar, TimeLeft, duration
 from ambilearn.experiments.run import missing_tasks, run_tasks
@@ -33,7 +34,10 @@ def reproduce(
     if cluster in (None, "local"):
         tasks = _leave_out_missing_data(tasks, data_home, console)
         if not tasks:
-            raise DataNotFoundError("None of the data sets is on this machine: nothing was done.")
+            raise DataNotFoundError(
+                "None of the data sets is on this machine: nothing was done. Fetch them as said "
+                "above, or try what needs no download: `ambilearn reproduce demo --quick`."
+            )
     with Store(store_path) as store:
         _warn_of_other_code(store, again, console)
         missing = missing_tasks(tasks, store, again=again)
@@ -67,6 +71,7 @@ def _leave_out_missing_data(
 ) -> list[Task]:
     here = {entry.name for entry in list_datasets(data_home=data_home) if entry.available}
     for name in sorted({task.data for task in tasks} - here):
+        find_dataset(name)  # a name that is nowhere is an error, and no data set to be fetched
         _say(
             console,
             f"{name} is not on this machine and is left out. To have it: "

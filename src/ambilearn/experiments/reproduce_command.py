@@ -42,7 +42,7 @@ from ambilearn.experiments.options import chosen_specs, common_options, console_
     show_default=True,
     help="What a label-free choice looks at: the covering rate, or approximated accuracy.",
 )
-@click.option("--methods", metavar="A,B", help="Only these methods, by their name in tables.")
+@click.option("--methods", metavar="A,B", help="Only these methods, such as PL-CL or plcl.")
 @click.option("--data", "sets", metavar="A,B", help="Only these data sets.")
 @click.option(
     "--data-home",
@@ -126,9 +126,15 @@ def _datasets(text: str | None) -> set[str] | None:
 def _estimators(text: str | None) -> set[str] | None:
     from ambilearn.experiments.spec import known_methods
 
+    # PL-CL in tables and PLCL in Python are the same method, in capitals or not.
+    known = {_spelling(label): method.estimator for label, method in known_methods().items()}
     names = _split_names(text)
     for name in sorted(names or ()):
-        if name not in known_methods():
-            known = ", ".join(known_methods())
-            raise click.UsageError(f"There is no method {name!r}. Known are: {known}.")
-    return names and {known_methods()[name].estimator for name in names}
+        if _spelling(name) not in known:
+            listing = ", ".join(known_methods())
+            raise click.UsageError(f"There is no method {name!r}. Known are: {listing}.")
+    return names and {known[_spelling(name)] for name in names}
+
+
+def _spelling(name: str) -> str:
+    return name.replace("-", "").casefold()

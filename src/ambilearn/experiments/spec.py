@@ -138,8 +138,14 @@ def load_spec(name: str) -> Spec:
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
-            raise SpecError(f"There is no experiment file {name}.")
-        return parse_spec(path.stem, path.read_text("utf-8"))
+            raise SpecError(
+                f"There is no experiment file {name}: give its path, or the name of an experiment "
+                f"that comes with the library ({', '.join(spec_names())})."
+            )
+        try:
+            return parse_spec(path.stem, path.read_text("utf-8"))
+        except UnicodeDecodeError as error:
+            raise SpecError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
     if name not in spec_names():
         raise SpecError(f"There is no experiment {name!r}. Known are: {', '.join(spec_names())}.")
     return parse_spec(name, files(__package__).joinpath("specs", f"{name}.toml").read_text("utf-8"))
@@ -161,7 +167,10 @@ def parse_spec(name: str, text: str) -> Spec:
             quick=content.pop("quick", {}),
         )
         if content:
-            raise SpecError(f"{next(iter(content))!r} has no meaning there.")
+            raise SpecError(
+                f"{next(iter(content))!r} has no meaning there. An experiment has title, data, "
+                "methods, sweep, candidates, runs, protocol, show and quick."
+            )
         _ = next(spec.tasks()).key  # refuses unknown methods, parameters and protocol options
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else error
@@ -185,7 +194,8 @@ def _methods(content: dict[str, Any]) -> list[Method]:
         if isinstance(entry, str):  # a known method as it is
             entry = {"method": entry, "label": entry}
         if entry["method"] not in known_methods():
-            raise SpecError(f"there is no method {entry['method']!r}")
+            known = ", ".join(known_methods())
+            raise SpecError(f"there is no method {entry['method']!r}. Known are: {known}.")
         known = known_methods()[entry["method"]]
         params = entry.get("params", {})
         grid = {key: values for key, values in known.grid.items() if key not in params}

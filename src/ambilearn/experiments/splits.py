@@ -62,7 +62,10 @@ def _split(
             data.y[train], classes=data.classes, random_state=seed, **options
         )
     elif data.candidates is None:
-        raise ValueError(f"{name} has no candidate sets: the experiment must say how to make them.")
+        raise ValueError(
+            f"{name} has no candidate sets: the experiment must say how to make them, in a section "
+            "[[candidates]]."
+        )
     else:
         candidates = data.candidates.take(train)
     X_train, X_test = _scaled(data.X, scaling, order, train, test)
@@ -84,6 +87,8 @@ def _scaled(
     """Training and test rows, z-scored over the rows that ``scaling`` names."""
     if scaling == "none":
         return X[train], X[test]
+    if scaling not in ("all", "train"):
+        raise ValueError(f"scaling must be 'all', 'train' or 'none'; got {scaling!r}.")
     # In the file's order, so that the scale is the same to the last bit in every run.
     over = np.sort({"all": every, "train": train}[scaling])
     scaler = StandardScaler().fit(X[over])  # constant features become 0

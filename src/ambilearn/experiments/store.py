@@ -69,6 +69,7 @@ class Store:
         # joblib asks for the next task in a thread of its own: the lock keeps it out of a save.
         self._lock = threading.RLock()
         try:
+            self._refuse_foreign_tables()
             self._connection = sqlite3.connect(
                 self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
             )
@@ -78,6 +79,24 @@ class Store:
             raise StoreError(
                 f"{self.path} cannot be used as a result store ({error}): give another --store."
             ) from error
+
+    def _refuse_foreign_tables(self) -> None:
+        """A database of something else is left as it is: it is not even opened for writing."""
+        if not self.path.exists():
+            return
+        address = f"{self.path.absolute().as_uri()}?mode=ro"
+        with (
+            closing(sqlite3.connect(":memory:")) as blank,
+            closing(sqlite3.connect(address, uri=True, timeout=_WAIT)) as present,
+        ):
+            blank.executescript(_SCHEMA)
+            ours, found = _columns(blank), _columns(present)
+        foreign = sorted(name for name in found if found[name] != ours.get(name))
+        if foreign:
+            raise StoreError(
+                f"{self.path} is a database of something else (it has the table {foreign[0]!r}), "
+                "no result store, and was left as it is: give another --store."
+            )
 
     def _use_write_ahead_log(self) -> None:
         # Switching a new file is the one statement for which SQLite does not wait for others.
@@ -150,3 +169,13 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Columns of every table of a database."""
+    query = """SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c
+               WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"""
+    found: dict[str, set[str]] = {}
+    for table, column in connection.execute(query):
+        found.setdefault(table, set()).add(column)
+    return found

@@ -64,7 +64,10 @@ class Task:
         defaults = default_params(self.method)
         unknown = set(self.params) - set(defaults)
         if unknown:
-            raise ValueError(f"{self.method} has no parameter {sorted(unknown)[0]!r}.")
+            raise ValueError(
+                f"{self.method} has no parameter {sorted(unknown)[0]!r}. It has: "
+                f"{', '.join(sorted(defaults))}."
+            )
         return asdict(self) | {"params": defaults | dict(self.params)}
 
     @cached_property
@@ -87,7 +90,9 @@ def estimator_class(name: str) -> Any:
     try:
         return getattr(import_module(f"ambilearn.methods.{name.lower()}"), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"There is no method {name!r}.") from error
+        raise ValueError(
+            f"There is no method {name!r}: give the name of a class of ambilearn, such as PLCL."
+        ) from error
 
 
 @cache

@@ -1,0 +1,392 @@
+"""The errors and warnings read as a set: each says what is wrong, where, and what to do.
+
+Every case is a mistake that a user makes, and the words that the message must have: what (and
+where) first, the remedy last.
+"""
+
+import re
+import sys
+import warnings
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from scipy import sparse
+from sklearn.naive_bayes import GaussianNB
+
+from ambilearn import (
+    IPAL,
+    LALO,
+    PLAGGD,
+    PLCL,
+    PLDA,
+    PLKNN,
+    SURE,
+    as_candidates,
+    bridges,
+    metrics,
+    selection,
+)
+from ambilearn.cli import main
+from ambilearn.datasets import load_dataset, make_candidates, read_mat, read_table
+from ambilearn.experiments.search import parse_search
+from ambilearn.experiments.spec import parse_spec
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Task
+
+METHODS = [PLCL, SURE, PLAGGD, LALO, IPAL, PLDA, PLKNN]
+X = np.arange(12.0).reshape(6, 2)
+SETS = [{"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}, {"a"}]
+UNCLEAR = np.random.default_rng(0).normal(size=(30, 2))
+MASK = np.array([[1, 1], [1, 0], [0, 1], [1, 1], [0, 1], [1, 0]])
+CLASSES = ["a", "b"]
+
+
+def changed(array, place, value):
+    array = np.array(array, dtype=float)
+    array[place] = value
+    return array
+
+
+def table(text, **options):
+    return read_table(StringIO(text), format="csv", **{"candidates": "names"} | options)
+
+
+CANDIDATES = {
+    "nothing": (lambda: as_candidates(None), "y is None", "y must be a sequence"),
+    "one text": (lambda: as_candidates("abc"), "got str", "a mask|0/1 or boolean mask"),
+    "a cube": (lambda: as_candidates(np.ones((2, 2, 2))), "3 dimensions", "y must be"),
+    "empty set": (lambda: as_candidates([{"a"}, set()]), "row 1 is empty", "Drop the row"),
+    "missing member": (lambda: as_candidates([{"a"}, {None}]), "row 1 contains NaN", "take it out"),
+    "missing label": (
+        lambda: as_candidates([0.0, np.nan]),
+        "label of row 1 is nan",
+        "Drop the row",
+    ),
+    "empty row": (lambda: as_candidates(changed(MASK, 2, 0)), "row 2 is empty", "mark all labels"),
+    "no mask": (lambda: as_candidates(changed(MASK, 2, 7)), "row 2 has the value 7", "with 1 and"),
+    "NaN in mask": (
+        lambda: as_candidates(changed(MASK, (3, 1), np.nan)),
+        "contains NaN: row 3",
+        "list of sets",
+    ),
+    "no sparse mask": (
+        lambda: as_candidates(sparse.csr_array(changed(MASK, 2, 7))),
+        "row 2 has the value 7",
+        "Mark each candidate once with 1",
+    ),
+    "mask as lists": (lambda: as_candidates(MASK.tolist()), "looks like a mask", "numpy.asarray"),
+    "unknown label": (
+        lambda: as_candidates(SETS, classes=["a", "c"]),
+        "Row 0 has the candidate label 'b'",
+        "add it to the classes, or correct",
+    ),
+    "unknown column": (
+        lambda: as_candidates(pd.DataFrame(MASK, columns=CLASSES), classes=["a", "c"]),
+        "column 'b' that is not among the 2",
+        "rename or drop",
+    ),
+    "too few names": (lambda: as_candidates(MASK, classes=["a"]), "2 columns but", "name each col"),
+    "a name twice": (lambda: as_candidates(MASK, classes=["a", "a"]), "'a' is listed", "different"),
+    "no name": (lambda: as_candidates(MASK, classes=["a", None]), "missing value", "name every"),
+    "mixed types": (lambda: as_candidates([{1}, {"a"}]), "cannot be sorted", "labels of one"),
+    "wrong length": (lambda: as_candidates(SETS, n_rows=5), "X has 5 rows but", "one set for each"),
+}
+
+BRIDGES = {
+    "k": (
+        lambda: bridges.candidates_from_top_k(MASK, 3),
+        "number of labels, 2; got 3",
+        "from 1 to",
+    ),
+    "no rows": (
+        lambda: bridges.candidates_from_top_k(GaussianNB().fit(X, [0, 1] * 3), 1),
+        "GaussianNB",
+        "pass the rows",
+    ),
+    "logits": (
+        lambda: bridges.candidates_from_conformal([[3.0, -1.0]], [[0.5, 0.5]], [0]),
+        "Row 0 of probabilities",
+        "output of predict_proba",
+    ),
+    "alpha": (
+        lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0], alpha=90),
+        "alpha must lie between 0 and 1, got 90",
+        "0.1 for a coverage of 90 %",
+    ),
+    "empty prediction set": (
+        lambda: bridges.candidates_from_prediction_sets([[1, 0], [0, 0]]),
+        "row 1 is empty",
+        "Pass the probabilities",
+    ),
+    "negative confidence": (
+        lambda: bridges.soft_labels([[0.5, 0.5], [2.0, -1.0]]),
+        "Row 1 of the confidences has the value -1",
+        "predict_proba",
+    ),
+    "not fitted": (
+        lambda: bridges.to_sample_weights(PLKNN()),
+        "PLKNN has no label_distributions_",
+        "pass a fitted",
+    ),
+    "votes too few": (
+        lambda: bridges.votes_to_candidates([["a", "b"]], min_votes=2),
+        "In row 0 no label has 2 votes",
+        "Lower min_votes",
+    ),
+    "no vote": (
+        lambda: bridges.votes_to_candidates([["a"], [None]]),
+        "Row 1 has no candidate",
+        "Drop the row",
+    ),
+    "votes in a row": (
+        lambda: bridges.votes_to_candidates(np.array(["a", "b"])),
+        r"its shape is \(2,\)",
+        "column for each",
+    ),
+    "mixed votes": (
+        lambda: bridges.votes_to_candidates([["a", 1]]),
+        "different types",
+        "all as text or all as numbers",
+    ),
+}
+
+DATA = {
+    "no such data": (lambda: load_dataset("losst"), "no data set 'losst'", "Known are"),
+    "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
+    "no rows": (lambda: table("x,names\n"), "no rows", "only a heading"),
+    "no features": (lambda: table("names\na|b\n"), "no column is left", "Features are all columns"),
+    "no number": (lambda: table("x,names\nred,a\n"), "column 'x', row 0: 'red'", "exclude="),
+    "no candidates": (
+        lambda: table("x,names\n1,a\n2,\n"),
+        "Row 1 has no candidate",
+        "Drop the row",
+    ),
+    "extra separator": (lambda: table("x,names\n1,a||b\n"), "Row 0 has an empty", "take out"),
+    "too many cells": (lambda: table("x,names\n1,a,b\n"), "more cells", "into quotes"),
+    "no separator": (lambda: table("x,names\n1,a\n", sep=""), "sep must not be empty", "such as"),
+    "false truth": (
+        lambda: table("x,names,t\n1,a,b\n", label="t"),
+        "row 0: the label 'b' is not among",
+        "Add it",
+    ),
+    "two truths": (
+        lambda: table("x,names,t\n1,a,\n", label="t"),
+        "row 0: expected one label",
+        "exactly one",
+    ),
+    "other ending": (lambda: read_table("x.xlsx", candidates="c"), "x.xlsx", "give format="),
+    "flip without q": (lambda: make_candidates(CLASSES, kind="flip"), "needs q", "for instance"),
+    "q without flip": (lambda: make_candidates(CLASSES, q=0.1), "q has no meaning", "leave it out"),
+    "kind": (lambda: make_candidates(CLASSES, kind="x"), "got 'x'", "must be 'controlled'"),
+    "p": (lambda: make_candidates(CLASSES, p=80), "p must be .* got 80", "between 0 and 1"),
+    "r": (lambda: make_candidates(CLASSES, r=2), "got 2", "between 1 and 1"),
+    "one label": (lambda: make_candidates(["a", "a"]), "one label only", "classes="),
+    "sets": (lambda: make_candidates(MASK), r"shape is \(6, 2\)", "has candidates already"),
+    "wrong proba": (
+        lambda: make_candidates(CLASSES, kind="instance", proba=[[1.0, -1.0], [0.5, 0.5]]),
+        "row 0",
+        "output of predict_proba",
+    ),
+}
+
+SCORES = {
+    "lengths": (lambda: metrics.accuracy([1, 2], [1]), "2 true but 1", "one of each"),
+    "matrix": (lambda: metrics.accuracy(MASK, [1]), r"shape \(6, 2\)", r"\(n_rows,\)"),
+    "text": (lambda: metrics.tolerance_accuracy(["s"], ["m"], 1), "not numbers", "classes="),
+    "covering": (lambda: metrics.covering_rate(SETS, ["a"]), "6 candidate sets but 1", "pass one"),
+    "logits": (
+        lambda: metrics.approximated_accuracy(SETS, changed(MASK, (2, 0), -1)),
+        "first in row 2",
+        "output of predict_proba",
+    ),
+    "shape": (
+        lambda: metrics.approximated_accuracy(SETS, MASK[:, :1]),
+        r"It has \(6, 1\)",
+        r"shape \(6, 2\)",
+    ),
+    "no points": (
+        lambda: selection.best_by_candidates(PLKNN(), [], X, SETS),
+        "no points",
+        "at least one",
+    ),
+}
+
+SPEC = 'title = "t"\ndata = ["iris"]\nmethods = ["PL-CL"]\n'
+
+EXPERIMENTS = {
+    "search": (lambda: parse_search("best:3"), "got 'best:3'", "random:N, halving:N or grid"),
+    "no title": (lambda: parse_spec("mine", "data = []"), "mine: 'title'", "is missing"),
+    "method": (
+        lambda: parse_spec("mine", SPEC.replace("PL-CL", "PL-XX")),
+        "mine: there is no method 'PL-XX'",
+        "Known are: PL-CL",
+    ),
+    "section": (
+        lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
+        "mine: 'nonsense' has no meaning",
+        "An experiment has title",
+    ),
+    "parameter": (
+        lambda: Task("iris", "PLCL", 0, params={"alfa": 1}).key,
+        "PLCL has no parameter 'alfa'",
+        "It has: alpha",
+    ),
+    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "such as PLCL"),
+    "no store": (lambda: Store("no.sqlite", create=False), "no result store no.sqlite", "--store"),
+}
+
+CASES = [
+    pytest.param(*case, id=f"{topic}: {name}")
+    for topic, cases in {
+        "candidates": CANDIDATES,
+        "bridges": BRIDGES,
+        "data": DATA,
+        "scores": SCORES,
+        "experiments": EXPERIMENTS,
+    }.items()
+    for name, case in cases.items()
+]
+
+
+@pytest.mark.parametrize(("mistake", "what", "remedy"), CASES)
+def test_an_error_says_what_where_and_what_to_do(mistake, what, remedy):
+    with pytest.raises((ValueError, OSError), match=what) as caught:
+        mistake()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("rows", "y", "words"),
+    [
+        (X, None, ["requires y to be passed", "y must be a sequence"]),
+        (X[:5], SETS, ["X has 5 rows but y has candidate sets for 6", "in the same order"]),
+        (X, [set(), *SETS[1:]], ["row 0 is empty", "Drop the row"]),
+        (X * 1e80, SETS, ["largest entry of X is 1e+81 (row 5, column 1)", "Scale the features"]),
+        (sparse.csr_array(X * 1e80), SETS, ["(row 5, column 1)", "StandardScaler"]),
+        (changed(X, (1, 0), np.nan), SETS, ["Input X contains NaN", "imputer"]),
+    ],
+    ids=["no y", "length", "empty set", "large", "large sparse", "NaN"],
+)
+def test_every_method_says_the_same(method, rows, y, words):
+    with pytest.raises(ValueError, match=re.escape(words[0])) as caught:
+        method().fit(rows, y)
+    assert words[1] in str(caught.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_predicting_too_early_or_other_columns(method):
+    with pytest.raises(ValueError, match=r"not fitted yet\. Call 'fit'"):
+        method().predict(X)
+    fitted = quietly(lambda: method().fit(X, SETS))
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2"):
+        fitted.predict(X[:, :1])
+
+
+def quietly(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function()
+
+
+WARNINGS = {
+    "joined labels": (
+        lambda: PLKNN(n_neighbors=2).fit(X, ["a|b", "b", "a", "b|a", "a", "b"]),
+        r"'a\|b', which is taken as one label",
+        "split it",
+    ),
+    "few calibration rows": (
+        lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0]),
+        "1 calibration rows are too few for alpha=0.1",
+        "at least 9 rows",
+    ),
+    "not converged": (
+        lambda: PLCL(max_iter=1, n_neighbors=2).fit(UNCLEAR, SETS * 5),
+        "PLCL stopped after max_iter=1",
+        "Raise max_iter",
+    ),
+}
+
+
+@pytest.mark.parametrize(("mistake", "what", "remedy"), WARNINGS.values(), ids=WARNINGS)
+def test_a_warning_says_what_and_what_to_do_at_the_users_line(mistake, what, remedy):
+    with pytest.warns(UserWarning, match=what) as caught:
+        mistake()
+    ours = [w for w in caught if re.search(what, str(w.message))]
+    assert len(ours) == 1
+    assert remedy in str(ours[0].message)
+    assert ours[0].filename == __file__
+
+
+COMMANDS = {
+    "unknown experiment": (["reproduce", "nope"], "no experiment 'nope'", "Known are"),
+    "no file": (["reproduce", "no.toml"], "no experiment file no.toml", "comes with the library"),
+    "unknown method": (["reproduce", "demo", "--methods", "x"], "no method 'x'", "Known are"),
+    "unknown data": (["reproduce", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
+    "search": (["reproduce", "demo", "--search", "x"], "got 'x'", "random:N"),
+    "no results": (["tables", "demo"], "no result store out/results.sqlite", "reproduce` first"),
+    "no store": (["report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
+    "text as store": (["tables", "--store", "notes.txt"], "notes.txt cannot be used", "another"),
+    "data to fetch": (["data", "fetch"], "Name at least one data set", "data list"),
+    "data to check": (["data", "check", "irs"], "no data set 'irs'", "Known are"),
+    "no data": (
+        ["reproduce", "real-world", "--jobs", "1"],
+        "None of the data sets",
+        "reproduce demo",
+    ),
+    "no UTF-8": (["reproduce", "binary.toml"], "binary.toml is not UTF-8", "save it as UTF-8"),
+    "data of a file": (["reproduce", "other.toml"], "no data set 'nowhere'", "Known are"),
+    "cluster": (
+        ["reproduce", "demo", "--cluster", "nowhere"],
+        "no Dask scheduler at 'nowhere'",
+        "such as tcp://host:8786",
+    ),
+    "folder as file": (["report", "--output", "."], "'.' is a directory", "--help"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "what", "remedy"), COMMANDS.values(), ids=COMMANDS)
+def test_the_command_line_ends_in_one_line(arguments, what, remedy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("AMBILEARN_DATA", raising=False)
+    (tmp_path / "notes.txt").write_text("Not a database. " * 100)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "other.toml").write_text(SPEC.replace("iris", "nowhere"))
+    done = CliRunner().invoke(main, arguments)
+    assert isinstance(done.exception, SystemExit)  # anything else is a traceback
+    assert done.exit_code in (1, 2)
+    assert what in done.stderr
+    assert remedy in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert errors == done.stderr.splitlines()[-1:]
+
+
+def test_a_file_that_is_no_mat_file_says_how_to_make_one(tmp_path):
+    (tmp_path / "some.mat").write_bytes(b"nothing of the kind" * 20)
+    with pytest.raises(ValueError, match=r"some\.mat: not a MATLAB .*save -v7"):
+        read_mat(tmp_path / "some.mat")
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "remedy"),
+    [("distributed", ["reproduce", "demo", "--cluster", "local"], "ambilearn[dask]")],
+)
+def test_a_part_that_is_not_installed_is_named(missing, arguments, remedy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+    done = CliRunner().invoke(main, arguments)
+    assert isinstance(done.exception, SystemExit)
+    assert done.exit_code == 1
+    assert remedy in done.stderr
+
+
+def test_errors_of_the_system_name_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").write_text("a file where the folder should be")
+    done = CliRunner().invoke(main, ["reproduce", "demo", "--quick", "--jobs", "1"])
+    assert done.exit_code == 1
+    assert done.stderr == "Error: out: File exists.\n"
