@@ -2,28 +2,42 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+INSTALLED = $(VENV)/.installed
 READY = $(VENV)/.ready
+DOCS_READY = $(VENV)/.docs
 
-BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal
+BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbour_recall distributed_plcl
 
-.PHONY: help demo test lint bench clean
+.PHONY: help install demo test lint bench docs clean
 
 help:
+	@echo "make install set up $(VENV) with the library and the command $(BIN)/ambilearn"
 	@echo "make demo    learn from ambiguous labels on embedded data: all methods compared, report written"
 	@echo "make test    run all tests"
 	@echo "make lint    check style and formatting"
 	@echo "make bench   measure speed as ratios, one JSON line each (half an hour)"
+	@echo "make docs    build the documentation into out/docs/html"
 	@echo "make clean   remove what the others made"
 
 # One environment serves all targets; it is renewed when the dependencies change.
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "ambilearn needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $(INSTALLED)
+
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
 
-demo: $(READY)
+$(DOCS_READY): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $(DOCS_READY)
+
+install: $(INSTALLED)
+
+demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 	@echo && echo "All seven methods on iris, wine and digits:"
 	$(BIN)/ambilearn reproduce demo --quick --store out/demo.sqlite
@@ -41,5 +55,13 @@ lint: $(READY)
 bench: $(READY)
 	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+# Every warning is an error, broken links among them. Nothing is downloaded. The examples are small:
+# a second thread would cost more than it gives.
+docs: $(DOCS_READY)
+	@rm -rf docs/api/generated
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky \
+		--doctree-dir out/docs/doctrees docs out/docs/html
+	@echo "Open out/docs/html/index.html in a browser."
+
 clean:
-	rm -rf $(VENV) out .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out docs/gallery docs/api/generated .pytest_cache .ruff_cache .hypothesis

@@ -4,6 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ambilearn.bridges import (
+        candidates_from_conformal,
+        candidates_from_prediction_sets,
+        candidates_from_top_k,
+        soft_labels,
+        to_sample_weights,
+        votes_to_candidates,
+    )
     from ambilearn.candidates import CandidateSets, as_candidates
     from ambilearn.methods.ipal import IPAL
     from ambilearn.methods.lalo import LALO
@@ -26,6 +34,12 @@ _HOMES = {
     "SURE": "ambilearn.methods.sure",
     "CandidateSets": "ambilearn.candidates",
     "as_candidates": "ambilearn.candidates",
+    "candidates_from_conformal": "ambilearn.bridges",
+    "candidates_from_prediction_sets": "ambilearn.bridges",
+    "candidates_from_top_k": "ambilearn.bridges",
+    "soft_labels": "ambilearn.bridges",
+    "to_sample_weights": "ambilearn.bridges",
+    "votes_to_candidates": "ambilearn.bridges",
 }
 
 __all__ = [
@@ -39,6 +53,12 @@ __all__ = [
     "CandidateSets",
     "PLDATransformer",
     "as_candidates",
+    "candidates_from_conformal",
+    "candidates_from_prediction_sets",
+    "candidates_from_top_k",
+    "soft_labels",
+    "to_sample_weights",
+    "votes_to_candidates",
 ]
 __version__ = "0.1.0.dev0"
 

@@ -10,6 +10,8 @@ import click
 from ambilearn import __version__
 from ambilearn.datasets.errors import DatasetError
 from ambilearn.experiments.commands import COMMANDS
+from ambilearn.own_data.commands import COMMANDS as OWN_DATA_COMMANDS
+from ambilearn.review.command import COMMANDS as REVIEW_COMMANDS
 
 
 class _OneLineErrors(click.Group):
@@ -18,10 +20,17 @@ class _OneLineErrors(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (DatasetError, OSError) as error:
+        except (DatasetError, OSError, ImportError) as error:
             if getattr(error, "errno", None) == errno.EPIPE:  # the reader has gone: click's to end
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_one_line(error)) from error
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says; of the system's, which file and why, without its number."""
+    if getattr(error, "filename", None) and getattr(error, "strerror", None):
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
 
 
 @click.group(
@@ -32,11 +41,12 @@ class _OneLineErrors(click.Group):
 def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels, one is right.
 
-    Start with `ambilearn data list`, or with `ambilearn reproduce demo --quick`.
+    Start with a table of your own, `ambilearn clean TABLE --candidates COLUMN`; with
+    `ambilearn data list`; or with `ambilearn reproduce demo --quick`.
     """
 
 
-for _command in COMMANDS:
+for _command in (*OWN_DATA_COMMANDS, *REVIEW_COMMANDS, *COMMANDS):
     main.add_command(_command)
 
 

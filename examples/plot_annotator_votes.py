@@ -1,0 +1,79 @@
+"""
+From annotator votes to a classifier
+====================================
+
+Three people label each image, and often disagree. The usual way is a majority vote, which throws
+away what the minority said. The other way: keep every label that got a vote as a candidate, and
+let the features decide.
+"""
+
+# %%
+# Three annotators, none of them good
+# -----------------------------------
+#
+# They err in 30, 50 and 60 of 100 images. A table with a column for each is what one usually has.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+from sklearn.svm import SVC
+
+from ambilearn import PLCL
+from ambilearn.datasets import load_dataset, votes_to_candidates
+
+data = load_dataset("digits")
+X_train, X_test, y_train, y_test = train_test_split(
+    data.X / 16, data.y, train_size=600, test_size=800, random_state=0
+)
+
+rng = np.random.default_rng(0)
+votes = pd.DataFrame({"ann": y_train, "ben": y_train, "cat": y_train})
+for name, error in {"ann": 0.3, "ben": 0.5, "cat": 0.6}.items():
+    wrong = rng.random(len(votes)) < error
+    votes.loc[wrong, name] = (y_train[wrong] + rng.integers(1, 10, wrong.sum())) % 10
+print(votes.head())
+
+# %%
+# Candidate sets: the union of the votes
+# --------------------------------------
+
+candidates = votes_to_candidates(votes)
+print("first rows:", [sorted(labels) for labels in candidates.to_sets()[:5]])
+print(f"{candidates.sizes.mean():.2f} candidates a row")
+print(f"the true label is among them in {candidates.covers(y_train).mean():.1%} of the rows")
+
+# %%
+# Majority vote or candidate sets?
+# --------------------------------
+#
+# Partial-label learning assumes that the true label is in the set. That is nearly, not quite, true
+# here. (With ``min_votes=2`` labels would need two votes.)
+
+majority = votes.mode(axis=1)[0].astype(int).to_numpy()  # a tie goes to the smallest label
+plcl = PLCL().fit(X_train, candidates)
+
+accuracy = {
+    "majority vote,\nsupport vectors": SVC().fit(X_train, majority).score(X_test, y_test),
+    "majority vote,\nPL-CL": PLCL().fit(X_train, majority).score(X_test, y_test),
+    "union of votes,\nPL-CL": plcl.score(X_test, y_test),
+}
+cleaned = {
+    "the best annotator": (votes["ann"] == y_train).mean(),
+    "majority vote": (majority == y_train).mean(),
+    "union of votes,\nPL-CL": (plcl.transduction_ == y_train).mean(),
+}
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
+panels = [("right labels of the training rows", cleaned), ("accuracy on new rows", accuracy)]
+for ax, (title, scores) in zip(axes, panels, strict=True):
+    bars = ax.barh(list(scores), list(scores.values()), color=["#bbbbbb", "#bbbbbb", "#0072b2"])
+    ax.bar_label(bars, fmt="%.2f", padding=3)
+    ax.set(title=title, xlim=(0, 1.1), xticks=[0, 0.5, 1])
+    ax.invert_yaxis()
+    ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# Where nobody voted for the true label, no method can find it among the candidates. If that is
+# frequent in your data, read :ref:`when-not`.

@@ -1,0 +1,24 @@
+"""The API page lists what the library makes public, and nothing else."""
+
+import re
+
+import pytest
+from markdown_pages import ROOT
+
+import ambilearn
+from ambilearn import bridges, datasets, distributed, metrics, own_data, review
+
+TEXT = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
+LISTED = re.findall(r"^   ([\w.]+)$", TEXT, re.M)
+
+
+@pytest.mark.parametrize(
+    "module", [ambilearn, bridges, datasets, distributed, metrics, own_data, review]
+)
+def test_public_names_are_listed(module):
+    last = {name.rpartition(".")[2] for name in LISTED}
+    assert set(module.__all__) <= last
+
+
+def test_no_name_is_listed_twice():
+    assert len(LISTED) == len(set(LISTED))

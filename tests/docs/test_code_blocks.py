@@ -1,0 +1,52 @@
+"""The code in the pages runs as it stands, each page from top to bottom."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from markdown_pages import ROOT, blocks, commands, pages, shown_files
+
+from ambilearn.cli import main
+
+PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
+OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A folder that looks like a clone to the code on a page, as the current one."""
+    shutil.copytree(
+        ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.stem)
+def test_python_blocks_run_one_after_the_other(page, clone):
+    namespace = {"__name__": "page"}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_the_guide_has_code_on_every_page():
+    with_code = {page.stem for page in PYTHON_PAGES}
+    guide = {page.stem for page in pages() if page.parent.name == "guide"} - {"index"}
+    assert guide <= with_code
+
+
+def test_commands_for_ones_own_table_run(clone):
+    for name, text in shown_files(OWN_DATA).items():
+        (clone / name).write_text(text, encoding="utf-8")
+    lines = commands(OWN_DATA)
+    assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        done = CliRunner().invoke(main, arguments)
+        assert program == "ambilearn"
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        assert Path(arguments[-1]).stat().st_size > 100, line
