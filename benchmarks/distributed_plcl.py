@@ -93,9 +93,9 @@ def main():
         one, two = (fit(args.rows, workers, **given) for workers in (1, 2))
         both = {"fit_one_worker": one.pop("fit"), "fit_two_workers": two.pop("fit")}
         ratio = both["fit_one_worker"] / both["fit_two_workers"]
-        print_result("distributed", **two | both, ratio=ratio)
+        print_result("distributed_plcl", **two | both, ratio=ratio)
     elif len(args.sizes) == 1:
-        print_result("distributed_sizes", **fit(*args.sizes, 2, **given))
+        print_result("distributed_plcl", **fit(*args.sizes, 2, **given))
     else:
         for rows in args.sizes:
             options = (f"--{name}={value}" for name, value in given.items())

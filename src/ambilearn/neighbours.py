@@ -38,7 +38,7 @@ def usable_neighbours(n_neighbors: int, n_rows: int) -> int:
         return n_neighbors
     warn_user(
         f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
-        f"all {n_rows - 1} other rows are the neighbours of each."
+        f"all {n_rows - 1} other rows are the neighbours of each. Lower n_neighbors, or add rows."
     )
     return n_rows - 1
 
@@ -238,7 +238,8 @@ def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> spar
     graph = sparse.csr_array(graph, copy=True)
     if graph.nnz and not 0 <= graph.indices.min() <= graph.indices.max() < shape[1]:
         raise ValueError(
-            f"The neighbours transformer {name} gave row numbers outside 0 … {shape[1] - 1}."
+            f"The neighbours transformer {name} gave row numbers outside 0 … {shape[1] - 1}. It "
+            "must number the rows that it was fitted to from 0."
         )
     graph.sum_duplicates()
     return graph

@@ -189,5 +189,6 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
 def _check_symmetric(K: NDArray[np.float64]) -> None:
     if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
         raise ValueError(
-            "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ."
+            "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ. "
+            "Pass a symmetric one, for instance (K + K.T) / 2."
         )

@@ -136,7 +136,8 @@ def feature_frame(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -
                 values[i] = parse(cell)
             except (ValueError, TypeError):
                 raise InvalidFileError(
-                    f"{name}, column {column!r}, row {i}: {cell!r} is not a {kind}."
+                    f"{name}, column {column!r}, row {i}: {cell!r} is not a {kind}. Correct the "
+                    "cell, or leave it empty."
                 ) from None
         if values.dtype != object and np.isinf(values).any():
             i = int(np.flatnonzero(np.isinf(values))[0])

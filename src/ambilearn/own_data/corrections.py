@@ -79,7 +79,9 @@ def read_corrections(
             )
         text = label_text.strip()
         if not text:
-            raise InvalidFileError(f"{where}: the label of row {row} is empty.")
+            raise InvalidFileError(
+                f"{where}: the label of row {row} is empty. Write one, or remove the line."
+            )
         label = known[text] if text in known else _new_label(where, text, classes)
         if text not in known:
             known[text] = label
@@ -103,7 +105,9 @@ def correct(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
 
 def _row(where: str, text: str, n_rows: int) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise InvalidFileError(f"{where}: {text!r} is not the number of a row.")
+        raise InvalidFileError(
+            f"{where}: {text!r} is not the number of a row. Rows are counted from 0."
+        )
     row = int(text)
     if row >= n_rows:
         raise InvalidFileError(

@@ -199,7 +199,10 @@ def _select(
 ) -> tuple[dict[str, Any], float]:
     """Parameters that do best on candidate sets, and their score."""
     if not grid:
-        raise ValueError("There is nothing left to choose: every parameter of the grid is given.")
+        raise ValueError(
+            "There is nothing left to choose: every parameter of the grid is given. Leave --select "
+            "out, or give fewer parameters."
+        )
     own = {key: estimator.get_params()[key] for key in grid}
     points = [own, *(p for p in draw_points(grid, _POINTS, random_state) if p != own)][:_POINTS]
     folds = min(_FOLDS, X.shape[0])

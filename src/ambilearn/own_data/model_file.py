@@ -162,14 +162,15 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
         missing = {_ABOUT, _PIPELINE, _SUMS} - set(archive.namelist())
         if missing:
             raise InvalidModelError(
-                f"not a model of ambilearn, the archive has no {', '.join(sorted(missing))}."
+                f"not a model of ambilearn, the archive has no {', '.join(sorted(missing))}. Give "
+                "a file that `ambilearn fit` wrote."
             )
         members = {name: archive.read(name) for name in (_ABOUT, _PIPELINE)}
         sums = archive.read(_SUMS).decode()
     # The version first: a newer one may well have other checksums.
     about = json.loads(members[_ABOUT])
     if about["format"] != FORMAT:
-        raise InvalidModelError("not a model of ambilearn.")
+        raise InvalidModelError("not a model of ambilearn. Give a file that `ambilearn fit` wrote.")
     if about["format version"] > FORMAT_VERSION:
         raise InvalidModelError(
             f"saved by a newer version of ambilearn, {about['ambilearn']}. Update ambilearn to "
@@ -225,7 +226,10 @@ def _opened(file: Any, max_bytes: int | None) -> ZipFile:
     archive = ZipFile(file)
     size = sum(member.file_size for member in archive.infolist())
     if max_bytes is not None and size > max_bytes:
-        raise InvalidModelError(f"announces {size} bytes, more than max_bytes={max_bytes} allows.")
+        raise InvalidModelError(
+            f"announces {size} bytes, more than max_bytes={max_bytes} allows. Raise it, in Python, "
+            "if you trust the file."
+        )
     return archive
 
 

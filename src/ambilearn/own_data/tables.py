@@ -131,7 +131,7 @@ def read_candidate_table(
     ['07', '08', '09']
     """
     if not sep:
-        raise ValueError("sep must not be empty.")
+        raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
     if hasattr(source, "columns"):
         name, frame = "table", source
     else:

@@ -1,0 +1,20 @@
+"""PL-CL on Dask collections: a cluster, or more rows than fit in memory.
+
+Dask arrays, or a table in Parquet::
+
+    frame = dask.dataframe.read_parquet("people.parquet")
+    model = DistributedPLCL(n_landmarks=500, random_state=0)
+    model.fit(frame[["height", "width"]], frame["names"].str.split("|"))
+    model.to_local()  # a PLCL that needs no Dask
+
+The work runs on the cluster of the current :class:`distributed.Client`, if there is one.
+"""
+
+try:
+    from ambilearn.distributed.plcl import DistributedPLCL
+except ImportError as error:
+    if (error.name or "").partition(".")[0] not in ("dask", "distributed"):
+        raise
+    raise ImportError("ambilearn.distributed needs Dask: pip install 'ambilearn[dask]'") from error
+
+__all__ = ["DistributedPLCL"]

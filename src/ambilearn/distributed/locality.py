@@ -1,0 +1,92 @@
+"""Rows that are neighbours stay together: cells of k-means, neither too large nor too small."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from ambilearn.graphs import unit_rows
+
+_LARGEST = 1.5  # times the mean: a larger cell is split in two
+
+
+class LocalityCells:
+    """Cells of unit-length rows around centres, because the graph of PL-CL is built on those.
+
+    Parameters
+    ----------
+    sample : array or sparse matrix of shape (n, d)
+        Rows that stand for all rows.
+    n_cells : int
+        Number of cells that k-means makes. Those with more than 1.5 times their share of the rows
+        are split, so there may be more in the end; and never more than half of the rows.
+    random_state : int, RandomState or None
+        Seed of k-means.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (n_cells, d)
+    """
+
+    def __init__(self, sample: Any, n_cells: int, random_state: Any = None) -> None:
+        random = check_random_state(random_state)
+        Z = unit_rows(sample)
+        n_cells = max(1, min(n_cells, Z.shape[0] // 2))
+        # One thread: with several, the order of a sum, and so its last bit, is left to chance.
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than cells
+            self.centres = _centres(Z, n_cells, random)
+            for _ in range(n_cells):
+                cells = self._nearest(Z)
+                largest = np.argmax(np.bincount(cells))
+                members = np.flatnonzero(cells == largest)
+                if len(members) <= _LARGEST * len(cells) / n_cells:
+                    break
+                halves = _centres(Z[members], 2, random)
+                others = np.delete(self.centres, largest, axis=0)
+                self.centres = np.concatenate([others, halves])
+
+    def assign(self, X: Any) -> NDArray[np.intp]:
+        """Cell of every row of X, an array or sparse matrix of shape (n, d)."""
+        return self._nearest(unit_rows(X))
+
+    def _nearest(self, Z: Any) -> NDArray[np.intp]:
+        return pairwise_distances_argmin(Z, self.centres)
+
+    def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
+        """Partition of every cell: small cells are joined with the one nearest to them.
+
+        Parameters
+        ----------
+        sizes : ndarray of shape (n_cells,)
+            Rows in each cell.
+        smallest : int
+            Rows that a partition must have, if there are that many at all.
+
+        Returns
+        -------
+        partitions : ndarray of shape (n_cells,)
+            Numbered from 0, without gaps.
+        """
+        partitions = np.arange(len(sizes))
+        distances = pairwise_distances(self.centres)
+        while True:
+            present, cells = np.unique(partitions, return_inverse=True)
+            totals = np.bincount(cells, sizes)
+            small = np.argmin(totals)
+            if totals[small] >= smallest or len(present) == 1:
+                return cells
+            inside = cells == small
+            away = np.where(inside[:, None] & ~inside, distances, np.inf)
+            nearest = np.unravel_index(np.argmin(away), away.shape)[1]
+            partitions[inside] = partitions[nearest]
+
+
+def _centres(Z: Any, n_cells: int, random: np.random.RandomState) -> NDArray[np.float64]:
+    return KMeans(n_cells, n_init=1, random_state=random).fit(Z).cluster_centers_

@@ -1,0 +1,348 @@
+"""PL-CL on rows that no single machine holds."""
+
+from numbers import Integral
+from typing import Any, Self
+
+import dask
+import numpy as np
+from dask import delayed
+from dask.delayed import Delayed
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from ambilearn.distributed import rounds
+from ambilearn.distributed.blocks import RowBlocks, persist_now
+from ambilearn.distributed.partitions import partition_rows, restore_blocks
+from ambilearn.distributed.prediction import predict_blocks, score_blocks
+from ambilearn.distributed.row_results import RowResults
+from ambilearn.kernels import KernelFunction
+from ambilearn.low_rank import LandmarkFeatures, sample_limit
+from ambilearn.methods.outer_loop import OuterLoop
+from ambilearn.methods.plcl import PLCL
+from ambilearn.methods.plcl_confidences import PLCLWeights
+from ambilearn.neighbours import usable_neighbours
+from ambilearn.regression import SupportFit
+from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
+
+_ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transduction_")
+
+
+class DistributedPLCL(PLCL):
+    r"""PL-CL on Dask collections: rows on many workers, or more rows than fit in memory.
+
+    The rows are sent to partitions of neighbours (cells of k-means). Confidences P and Q and the
+    graph W are local to a partition: neighbours in other partitions are not seen. Both classifiers
+    are global: in every round each partition adds up :math:`\Phi^\top P` and
+    :math:`\Phi^\top Q`, one m×m system is solved for each, and the coefficients go back. With one
+    partition the result is that of :class:`~ambilearn.PLCL` with as many landmarks.
+
+    The work runs where Dask runs it: on the cluster of the current
+    :class:`distributed.Client`, or in threads where there is none. A worker that is lost during the
+    fit costs time only, for Dask makes again what it held.
+
+    Parameters
+    ----------
+    alpha, beta, gamma, mu, reg, n_neighbors, kernel, sigma
+        As in :class:`~ambilearn.PLCL`; the kernel cannot be "precomputed".
+    n_landmarks : int, default=500
+        Number m of landmarks of the low-rank kernel. A linear kernel needs none.
+    landmarks, random_state, neighbors, complementary, graph, max_iter, tol, verbose
+        As in :class:`~ambilearn.PLCL`. The seed is also that of the partitions.
+    n_partitions : int, optional
+        Number of partitions; by default as many as X has blocks. Roughly: very small ones are
+        joined, very large ones split.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels.
+    label_distributions_ : dask array of shape (n, l)
+        Confidences P of the training rows, in the order of X and in its blocks. Like all results
+        with n rows it stays on the cluster until it is computed or stored, and it is not pickled
+        with the model. Blocks are sparse if y was a sparse mask, and dense ones are made only when
+        asked for.
+    complementary_distributions_ : dask array of shape (n, l)
+        Confidences Q. Only with ``complementary``.
+    transduction_ : dask array of shape (n,)
+        Disambiguated label of every training row.
+    partition_sizes_ : ndarray of shape (n_partitions,)
+        Rows in each partition.
+    objective_, n_iter_, sigma_, coef_, dual_coef_, intercept_, X_fit_
+        As in :class:`~ambilearn.PLCL`, with ``X_fit_`` the landmarks.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    ambilearn.PLCL : The same in one process.
+
+    Notes
+    -----
+    The calling process holds the sums, factors and coefficients (m×m and m×l), samples of at most
+    max(5000, 50·m, 100·n_partitions) rows, and a count of rows for each block and partition; never
+    X, the features or P. The workers together hold 8·(m + k²) bytes for each row, features and
+    graph, and some hundred for its candidate pairs; Dask writes to disk what exceeds their memory.
+
+    X is read five times before the first round (checks, samples for bandwidth, landmarks and
+    partitions, the move): ``X.persist()`` first if it fits. The move makes at most one task for
+    each pair of a block and a partition, so a few hundred large blocks are better than many small
+    ones.
+
+    A sub-problem that was not solved to the end gives a warning in the log of the worker.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from ambilearn.datasets import load_dataset, make_candidates
+    >>> from ambilearn.distributed import DistributedPLCL
+    >>> data = load_dataset("iris")
+    >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
+    >>> X = da.from_array(data.X, chunks=(50, 4))
+    >>> y = da.from_array(sets.to_mask(), chunks=(50, 3))
+    >>> model = DistributedPLCL(n_landmarks=30, n_partitions=2, random_state=0).fit(X, y)
+    >>> model.label_distributions_.shape, model.label_distributions_.chunks[0]
+    ((150, 3), (50, 50, 50))
+    >>> model.predict(X)[:3].compute()
+    array([0, 0, 0])
+    """
+
+    _parameter_constraints = {
+        **PLCL._parameter_constraints,
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_partitions": [None, Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        gamma: float = 1.0,
+        mu: float = 1.0,
+        reg: float = 0.03,
+        n_neighbors: int = 10,
+        kernel: str | KernelFunction = "rbf",
+        sigma: str | float = "mean",
+        n_landmarks: int = 500,
+        landmarks: str = "kmeans",
+        random_state: Any = None,
+        neighbors: Any = "auto",
+        complementary: bool = True,
+        graph: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        n_partitions: int | None = None,
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            beta=beta,
+            gamma=gamma,
+            mu=mu,
+            reg=reg,
+            n_neighbors=n_neighbors,
+            kernel=kernel,
+            sigma=sigma,
+            n_landmarks=n_landmarks,
+            landmarks=landmarks,
+            random_state=random_state,
+            neighbors=neighbors,
+            complementary=complementary,
+            graph=graph,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
+        self.n_partitions = n_partitions
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn a classifier from candidate sets.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n, d), or list of delayed blocks
+            Training rows. Blocks may be sparse, their sizes unknown.
+        y : dask array, series, data frame or bag, or list of delayed blocks
+            Candidate sets in any form that :func:`ambilearn.candidates.as_candidates` knows: a mask
+            of shape (n, l), dense or sparse, or collections of labels. Text such as "anna|bob"
+            must be split: ``frame["names"].str.split("|")``.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._validate_params()
+        if self._pairwise:
+            raise ValueError(
+                "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
+                "callable, or the local PLCL."
+            )
+        data = RowBlocks(X, y)
+        self._forget()
+        self._note_features(X, data.shape[1])
+        self.classes_ = data.classes
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            self._fit_blocks(data)  # sends m×l coefficients in every round, and means to
+        return self
+
+    def _fit_blocks(self, data: RowBlocks) -> None:
+        # Algorithm 1 of the paper, with the rows elsewhere: a round sends out the coefficients of
+        # both classifiers, and gets back the sums that the next ones are solved from.
+        weights = PLCLWeights.of(self)
+        low_rank = self._choose_features(data)
+        partitions, counts = self._build_partitions(data, low_rank)
+        moments = Moments(*_total([delayed(rounds.moments)(part) for part in partitions]))
+        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
+        solvers = [PrimalRidge(moments, ridge) for ridge in ridges]
+
+        states = persist_now(delayed(rounds.start)(part, weights) for part in partitions)
+        _, _, *targets = self._sums(partitions, states)
+        loop = OuterLoop(self)
+        while loop.goes_on():
+            pairs = zip(targets[::2], targets[1::2], strict=True)
+            fits = [solver.solve(*pair).value for solver, pair in zip(solvers, pairs, strict=True)]
+            sent = delayed(fits, traverse=False)  # one task, not a copy for every partition
+            following = dask.persist(
+                *(
+                    delayed(rounds.advance)(part, state, sent, weights)
+                    for part, state in zip(partitions, states, strict=True)
+                )
+            )
+            objective, squared_change, *targets = self._sums(partitions, following)
+            states = following  # not earlier: the new ones are made from the old
+            objective += _off_the_support(weights, fits, data.shape[0] * len(data.classes))
+            loop.note((squared_change / data.shape[0]) ** 0.5, objective)
+
+        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
+        self.partition_sizes_ = counts.sum(axis=0)
+        self._keep_coefficients(fits[0], low_rank)
+        outcomes = [
+            delayed(rounds.outcome)(part, state)
+            for part, state in zip(partitions, states, strict=True)
+        ]
+        results = RowResults(restore_blocks(outcomes, counts, data.starts), data)
+        self.label_distributions_ = results.distributions(0)
+        self.transduction_ = results.transduction()
+        if self.complementary:
+            self.complementary_distributions_ = results.distributions(1, fill=1.0)
+
+    def _choose_features(self, data: RowBlocks) -> LandmarkFeatures | None:
+        """The map from rows to low-rank features, from the rows that a local fit would take."""
+        self.sigma_ = None
+        if self.kernel == "linear":
+            return None
+        n = data.shape[0]
+        low_rank = self._landmark_map(
+            data if n > sample_limit(self.n_landmarks) else data[np.arange(n)]
+        )
+        self.sigma_ = low_rank.sigma
+        return low_rank
+
+    def _build_partitions(
+        self, data: RowBlocks, low_rank: LandmarkFeatures | None
+    ) -> tuple[tuple[Delayed, ...], NDArray[np.intp]]:
+        n_neighbors = usable_neighbours(self.n_neighbors, data.shape[0]) if self.graph else None
+        wanted = self.n_partitions or sum(np.diff(data.starts) > 0)
+        made = partition_rows(data, wanted, n_neighbors or 1, self.random_state)
+        classes, features, neighbors = (
+            delayed(each, traverse=False) for each in (data.classes, low_rank, self.neighbors)
+        )
+        partitions = (
+            delayed(rounds.build)(part, classes, features, n_neighbors, neighbors)
+            for part in made.rows
+        )
+        return persist_now(partitions), made.counts
+
+    def _sums(self, partitions: Any, states: Any) -> tuple[Any, ...]:
+        return _total(
+            [
+                delayed(rounds.contribute)(part, state, self.complementary)
+                for part, state in zip(partitions, states, strict=True)
+            ]
+        )
+
+    def _keep_coefficients(self, fit: PrimalFit, low_rank: LandmarkFeatures | None) -> None:
+        self.intercept_ = fit.intercept
+        if low_rank is None:
+            self.coef_ = fit.coef
+        else:
+            self.dual_coef_, self.X_fit_ = low_rank.whitening @ fit.coef, low_rank.landmarks
+
+    def _note_features(self, X: Any, n_features: int) -> None:
+        self.n_features_in_ = n_features
+        vars(self).pop("feature_names_in_", None)
+        names = list(getattr(X, "columns", ()))
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def to_local(self) -> PLCL:
+        """The classifier as a :class:`~ambilearn.PLCL` that needs no Dask, for shipping.
+
+        Returns
+        -------
+        model : PLCL
+            Fitted. It has none of the results of the training rows.
+        """
+        check_is_fitted(self)
+        params = self.get_params(deep=False)
+        del params["n_partitions"]
+        local = PLCL(**params)
+        for name, value in vars(self).items():
+            if name.endswith("_") and name not in (*_ROW_RESULTS, "partition_sizes_"):
+                setattr(local, name, value)
+        return local
+
+    def decision_function(self, X: Any) -> Any:
+        """Score of every label, as :meth:`PLCL.decision_function`; lazy for Dask collections."""
+        two = len(getattr(self, "classes_", ())) == 2
+        return self._blockwise("decision_function", X, vector=two)
+
+    def predict(self, X: Any) -> Any:
+        """Most likely label of every row, as :meth:`PLCL.predict`; lazy for Dask collections."""
+        return self._blockwise("predict", X, vector=True)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Confidence of every label, as :meth:`PLCL.predict_proba`; lazy for Dask collections."""
+        return self._blockwise("predict_proba", X, vector=False)
+
+    def _blockwise(self, method: str, X: Any, vector: bool) -> Any:
+        model = self.to_local()
+        if not dask.is_dask_collection(X):
+            return getattr(model, method)(X)
+        empty = self.classes_[:0] if method == "predict" else np.empty(0)
+        return predict_blocks(model, method, X, empty if vector else empty[:, None])
+
+    def score(self, X: Any, y: Any, sample_weight: Any | None = None) -> float:
+        """Share of rows whose predicted label is right, as :meth:`PLCL.score`.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`; true labels or candidate sets. Collections must be cut into the same
+            blocks.
+        sample_weight : array-like or dask array of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        score : float
+        """
+        model = self.to_local()
+        if not dask.is_dask_collection(X):
+            return model.score(X, y, sample_weight)
+        return score_blocks(model, X, y, sample_weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k not in _ROW_RESULTS}
+
+
+def _total(parts: list[Delayed]) -> tuple[Any, ...]:
+    return rounds.tree_sum(parts).compute()
+
+
+def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: int) -> float:
+    """The part of the classifiers' terms that comes from the sums over all rows alone."""
+    nothing = np.empty(0)
+    f, f_hat = ([SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits] + [None])[:2]
+    return weights.of_classifiers(f, nothing, f_hat, nothing)

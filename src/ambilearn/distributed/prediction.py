@@ -1,0 +1,90 @@
+"""Predict and score block by block, with a local model on every worker."""
+
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from ambilearn.distributed.blocks import delayed_blocks
+
+
+def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Array:
+    """Apply a method of a fitted model to every block of rows, lazily.
+
+    Parameters
+    ----------
+    model : PartialLabelClassifier
+        Fitted, local.
+    method : str
+        Name of its method.
+    X : dask array or data frame of shape (n, d)
+        Rows.
+    meta : ndarray
+        An empty result, of the right type and number of dimensions.
+
+    Returns
+    -------
+    dask array of shape (n, l) or (n,)
+        In the blocks of X.
+    """
+    if isinstance(X, da.Array):
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+    else:
+        # The names are checked here, once; the blocks below have none.
+        validate_data(model, X._meta, reset=False, skip_check_array=True)
+        X = X.to_dask_array()
+    vars(model).pop("feature_names_in_", None)
+    if X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the model was fitted with {model.n_features_in_}."
+        )
+    shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], len(model.classes_))}
+    return X.map_blocks(_apply, model, method, meta=meta, **shape)
+
+
+def _apply(block: Any, model: Any, method: str) -> NDArray[Any]:
+    if block.shape[0]:
+        return getattr(model, method)(block)
+    return getattr(model, method)(np.zeros((1, block.shape[1])))[:0]
+
+
+def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -> float:
+    """Weighted mean of a local model's scores of the blocks.
+
+    Parameters
+    ----------
+    model : PartialLabelClassifier
+        Fitted.
+    X, y : dask collections
+        Rows, and true labels or candidate sets, in the same blocks.
+    sample_weight : dask array of shape (n,), optional
+        Weights, in the same blocks.
+
+    Returns
+    -------
+    score : float
+    """
+    collections = [X, y] if sample_weight is None else [X, y, sample_weight]
+    blocks = [delayed_blocks(collection) for collection in collections]
+    if len({len(each) for each in blocks}) > 1:
+        found = ", ".join(str(len(each)) for each in blocks)
+        raise ValueError(
+            f"X, y and weights must be cut into the same blocks to be scored; they have {found}: "
+            "rechunk or repartition y like X."
+        )
+    model = delayed(model, traverse=False)
+    parts = dask.compute(*(delayed(_score)(model, *each) for each in zip(*blocks, strict=True)))
+    right, weight = np.sum(parts, axis=0)
+    return float(right / weight)
+
+
+def _score(model: Any, X: Any, y: Any, weights: Any | None = None) -> tuple[float, float]:
+    if not X.shape[0]:
+        return 0.0, 0.0
+    weight = float(X.shape[0] if weights is None else np.sum(weights))
+    return model.score(X, y, weights) * weight, weight

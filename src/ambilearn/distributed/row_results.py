@@ -1,0 +1,70 @@
+"""Results with one row for each training row: dask arrays in the order in which the rows came."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.delayed import Delayed
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.distributed.blocks import RowBlocks, persist_now
+
+
+class RowResults:
+    """Confidences of the training rows, kept on the workers, one entry for each candidate.
+
+    Parameters
+    ----------
+    blocks : list of Delayed
+        For each block of rows the CSR matrices P and Q, which store the candidates only.
+    data : RowBlocks
+        The training rows.
+    """
+
+    def __init__(self, blocks: list[Delayed], data: RowBlocks) -> None:
+        self._classes, self._sparse = data.classes, data.sparse_mask
+        shapes = [(int(length), len(data.classes)) for length in np.diff(data.starts)]
+        matrices = []
+        for which in (0, 1):
+            parts = [
+                da.from_delayed(delayed(_pick)(block, which), shape, meta=_NOTHING)
+                for block, shape in zip(blocks, shapes, strict=True)
+            ]
+            matrices.append(da.concatenate(parts))
+        # Arrays, unlike delayed objects, hold on to what they were made from.
+        self._matrices = persist_now(matrices)
+
+    def distributions(self, which: int, fill: float = 0.0) -> da.Array:
+        """P (0) or Q (1), shape (n, l): sparse if the mask was, else dense with ``fill``."""
+        matrix = self._matrices[which]
+        if self._sparse:
+            return matrix
+        return matrix.map_blocks(_dense, fill, meta=np.empty((0, 0)))
+
+    def transduction(self) -> da.Array:
+        """The candidate of largest confidence of every row, shape (n,)."""
+        return self._matrices[0].map_blocks(
+            _best, self._classes, drop_axis=1, meta=self._classes[:0]
+        )
+
+
+_NOTHING = sparse.csr_array((0, 0))
+
+
+def _pick(block: tuple[Any, ...], which: int) -> sparse.csr_array:
+    return block[which]
+
+
+def _dense(matrix: sparse.csr_array, fill: float) -> NDArray[np.float64]:
+    sets = CandidateSets(np.arange(matrix.shape[1]), matrix.indptr, matrix.indices)
+    return sets.scatter(matrix.data, fill)
+
+
+def _best(P: sparse.csr_array, classes: NDArray[Any]) -> NDArray[Any]:
+    if not P.shape[0]:
+        return classes[:0]
+    sets = CandidateSets(classes, P.indptr, P.indices)
+    return classes[P.indices[sets.best_pairs(P.data)]]

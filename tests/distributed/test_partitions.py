@@ -1,0 +1,105 @@
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask import delayed
+from scipy import sparse
+
+from ambilearn.distributed.blocks import RowBlocks
+from ambilearn.distributed.partitions import partition_rows, restore_blocks
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def cut(groups, blocks, n_partitions, size=50, n_neighbors=10, make=None):
+    X, Y, _ = groups()
+    X = X if make is None else make(X)
+    data = RowBlocks(blocks(X, size), blocks(Y, 70))
+    return X, Y, data, partition_rows(data, n_partitions, n_neighbors, random_state=0)
+
+
+def test_every_row_is_in_one_partition_with_its_candidates(groups, blocks):
+    X, Y, _, made = cut(groups, blocks, 3)
+    partitions = dask.compute(*made.rows)
+    numbers = np.concatenate([rows.numbers for rows in partitions])
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(240))
+    for rows in partitions:
+        assert np.all(np.diff(rows.numbers) > 0)
+        np.testing.assert_array_equal(rows.X, X[rows.numbers])
+        np.testing.assert_array_equal(rows.mask.toarray(), Y[rows.numbers])
+
+
+def test_counts_say_where_rows_went(groups, blocks):
+    _, _, data, made = cut(groups, blocks, 3)
+    owner = np.searchsorted(data.starts, np.arange(240), side="right") - 1
+    for partition, rows in enumerate(dask.compute(*made.rows)):
+        expected = np.bincount(owner[rows.numbers], minlength=5)
+        np.testing.assert_array_equal(made.counts[:, partition], expected)
+
+
+def test_one_partition_keeps_the_order(groups, blocks):
+    X, Y, _, made = cut(groups, blocks, 1)
+    (rows,) = dask.compute(*made.rows)
+    np.testing.assert_array_equal(rows.X, X)
+    np.testing.assert_array_equal(rows.mask.toarray(), Y)
+
+
+def test_partitions_are_neighbourhoods(groups, blocks):
+    X, _, _, made = cut(groups, blocks, 4)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    within = sum(
+        np.sum((unit[r.numbers] - unit[r.numbers].mean(axis=0)) ** 2)
+        for r in dask.compute(*made.rows)
+    )
+    assert within < 0.6 * np.sum((unit - unit.mean(axis=0)) ** 2)
+
+
+@pytest.mark.parametrize("n_neighbors", [10, 60, 500])
+def test_every_partition_has_more_rows_than_neighbours(groups, blocks, n_neighbors):
+    *_, made = cut(groups, blocks, 12, n_neighbors=n_neighbors)
+    sizes = made.counts.sum(axis=0)
+    assert sizes.sum() == 240
+    assert sizes.min() > n_neighbors or len(sizes) == 1
+
+
+def test_ordered_blocks_do_not_move(groups, blocks):
+    X = np.repeat(np.eye(3), 40, axis=0) + 1e-3 * np.random.default_rng(0).normal(size=(120, 3))
+    data = RowBlocks(blocks(X, 40), np.repeat([0, 1, 2], 40))
+    made = partition_rows(data, 3, 10, random_state=0)
+    assert np.count_nonzero(made.counts) == 3
+
+
+def test_rows_that_are_all_the_same_are_one_partition(blocks):
+    data = RowBlocks(blocks(np.ones((60, 2)), 20), np.arange(60) % 3)
+    assert partition_rows(data, 4, 5, random_state=0).counts.sum(axis=0).tolist() == [60]
+
+
+def test_sparse_rows(groups, blocks):
+    *_, made = cut(groups, blocks, 3)
+    *_, of_sparse = cut(groups, lambda a, r: sparse_blocks(blocks(a, r)), 3)
+    for dense, rows in zip(dask.compute(*made.rows), dask.compute(*of_sparse.rows), strict=True):
+        np.testing.assert_array_equal(rows.numbers, dense.numbers)
+        np.testing.assert_allclose(rows.X.toarray(), dense.X)
+
+
+def sparse_blocks(array):
+    return array if array.dtype == bool else array.map_blocks(sparse.csr_matrix)
+
+
+def test_results_come_back_in_the_order_of_the_rows(groups, blocks):
+    X, _, data, made = cut(groups, blocks, 4)
+    results = [delayed(lambda rows: (rows.numbers, rows.X, -rows.X))(rows) for rows in made.rows]
+    restored = dask.compute(*restore_blocks(results, made.counts, data.starts))
+    assert [len(block[0]) for block in restored] == [50, 50, 50, 50, 40]
+    np.testing.assert_array_equal(np.concatenate([block[0] for block in restored]), X)
+    np.testing.assert_array_equal(np.concatenate([block[1] for block in restored]), -X)
+
+
+def test_empty_blocks_come_back_empty(groups):
+    X, Y, _ = groups()
+    data = RowBlocks(da.from_array(X, chunks=((0, 100, 0, 140), 5)), Y)
+    made = partition_rows(data, 2, 10, random_state=0)
+    results = [delayed(lambda rows: (rows.numbers, rows.X))(rows) for rows in made.rows]
+    restored = dask.compute(*restore_blocks(results, made.counts, data.starts))
+    assert [len(block[0]) for block in restored] == [0, 100, 0, 140]
+    np.testing.assert_array_equal(restored[3][0], X[100:])
