@@ -6,7 +6,8 @@ INSTALLED = $(VENV)/.installed
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs
 
-BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbour_recall distributed_plcl
+BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbour_recall \
+	grid low_rank_accuracy million_rows distributed_plcl
 
 .PHONY: help install demo test lint bench docs clean
 
@@ -15,7 +16,7 @@ help:
 	@echo "make demo    learn from ambiguous labels on embedded data: all methods compared, report written"
 	@echo "make test    run all tests"
 	@echo "make lint    check style and formatting"
-	@echo "make bench   measure speed as ratios, one JSON line each (half an hour)"
+	@echo "make bench   measure speed as ratios, one JSON line each (an hour)"
 	@echo "make docs    build the documentation into out/docs/html"
 	@echo "make clean   remove what the others made"
 

@@ -47,16 +47,17 @@ def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):
 
 
 def resampled_digits(n, seed=0):
-    """Rows of the digits drawn again, each moved by a pixel at most and with noise: X, labels."""
+    """Half of the digits drawn again n times, with noise, and the other half: X, y, X_test, y_test.
+
+    The noise, one of 16 grey levels, makes every row different from all others.
+    """
     rng = np.random.default_rng(seed)
     images, y = load_digits(return_X_y=True)
-    picked = rng.integers(len(y), size=n)
-    moved = [
-        np.roll(images[i].reshape(8, 8), shift, axis=(0, 1)).ravel()
-        for i, shift in zip(picked, rng.integers(-1, 2, size=(n, 2)), strict=True)
-    ]
-    X = np.array(moved) + rng.normal(size=(n, images.shape[1]))
-    return zscore(X), y[picked]
+    order = rng.permutation(len(y))
+    test, picked = order[len(y) // 2 :], rng.choice(order[: len(y) // 2], size=n)
+    X = images[picked] + rng.normal(size=(n, images.shape[1]))
+    centre, scale = X.mean(axis=0), X.std(axis=0)
+    return (X - centre) / scale, y[picked], (images[test] - centre) / scale, y[test]
 
 
 def time_parts(function, names):

@@ -61,7 +61,7 @@ def main():
         print_result("grid", data="msrcv2", skipped="file not found; set AMBILEARN_DATA")
     else:
         compare("msrcv2", *split[:2], points, every=1)
-    X, y = resampled_digits(5000)
+    X, y, _, _ = resampled_digits(5000)
     sets, _ = make_candidates(y, p=0.8, r=2, random_state=0)
     compare("digits, resampled", X, sets, points, every=1 if args.all else 5)
 

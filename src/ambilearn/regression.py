@@ -21,6 +21,7 @@ from sklearn.utils import gen_batches
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import KernelRidge, PrimalRidge
+from ambilearn.threads import threads_for
 
 _BLOCK = 2**20  # numbers held at once, besides the features
 # With more labels than this per candidate, products of single pairs beat one matrix product.
@@ -83,13 +84,14 @@ class DualRegressor:
     def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
         """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
         targets = self._candidates.scatter(values, np.reshape(fill, (-1, 1)))
-        fit = self._ridge.solve(targets).value
+        with threads_for(4.0 * len(targets) * targets.size):
+            fit = self._ridge.solve(targets).value
         return SupportFit(
             coef=fit.coef,
             intercept=fit.intercept,
             outputs=self._candidates.gather(fit.fitted),
             squared_norm=fit.squared_norm,
-            squared_outputs=float(np.vdot(fit.fitted, fit.fitted)),
+            squared_outputs=float(np.sum(fit.fitted * fit.fitted)),
             total_output=float(np.sum(fit.fitted)),
             size=fit.fitted.size,
             fitted=fit.fitted,
