@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 HERE = Path(__file__).parent
 STYLES = {
@@ -35,9 +36,9 @@ def curves() -> dict[str, np.ndarray]:
 
 
 def slope(rows: np.ndarray, values: np.ndarray) -> float:
-    """Of the least-squares line through the logarithms of the larger half of the sizes."""
-    half = len(rows) // 2
-    return float(np.polyfit(np.log(rows[half:]), np.log(values[half:]), 1)[0])
+    """Of the line from the middle of the sizes to the largest, both axes logarithmic."""
+    ends = [min(len(rows) // 2, len(rows) - 2), -1]
+    return float(np.diff(np.log(values[ends]))[0] / np.diff(np.log(rows[ends]))[0])
 
 
 def draw(path: Path) -> None:
@@ -53,6 +54,9 @@ def draw(path: Path) -> None:
             label = f"{name}: slope {slope(rows, values):.2f}"
             panel.loglog(rows, values, marker=marker, color=colour, label=label)
         panel.set(xlabel="rows", title=title)
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
         panel.grid(True, which="major", alpha=0.3)
         panel.legend(frameon=False)
     fig.savefig(path, dpi=120)
