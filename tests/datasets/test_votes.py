@@ -124,3 +124,8 @@ def test_counting_as_by_hand(votes, min_votes):
         given_labels = {label for label in row if label}
         enough = {label for label in given_labels if row.count(label) >= min_votes}
         assert found == (enough or given_labels)
+
+
+def test_a_flat_list_of_labels_is_not_split_into_letters():
+    with pytest.raises(ValueError, match="Row 0 of the votes is one text, 'ab': give a list"):
+        votes_to_candidates(["ab", "cd"])

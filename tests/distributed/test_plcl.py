@@ -9,6 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from problems import ambiguous
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -18,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ambilearn import PLCL
+from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import make_candidates
 from ambilearn.distributed import DistributedPLCL
 from ambilearn.low_rank import sample_limit
@@ -309,3 +310,12 @@ def test_says_what_to_install():
 def test_must_be_fitted_to_predict(blocks):
     with pytest.raises(NotFittedError):
         DistributedPLCL().predict(blocks(np.eye(4), 2))
+
+
+def test_checked_candidate_sets_are_taken_as_well():
+    X, mask, _ = ambiguous(n=60, seed=3)
+    sets = as_candidates([set(np.flatnonzero(row).tolist()) for row in mask])
+    params = {"n_landmarks": 20, "n_partitions": 1, "random_state": 0, "max_iter": 3, "tol": 0}
+    found = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), sets)
+    expected = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), mask)
+    np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)

@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -420,3 +421,66 @@ def test_the_command_line_starts_without_the_heavy_parts():
     code = f"import sys, ambilearn.cli; print([m for m in {heavy} if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["clean", "fit"])
+def test_the_table_is_never_overwritten(run, people_csv, command):
+    before = Path(people_csv).read_bytes()
+    status, _, err = run(command, people_csv, *CLEAN, "--out", people_csv)
+    assert status == 1
+    assert "would replace what is read from there" in err
+    assert Path(people_csv).read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["clean", "fit"])
+def test_the_corrections_are_never_overwritten(run, people_csv, people, command):
+    text = f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n"
+    Path("mine.csv").write_text(text)
+    status, _, err = run(
+        command, people_csv, *CLEAN, "--corrections", "mine.csv", "--out", "mine.csv"
+    )
+    assert status == 1
+    assert "would replace what is read from there" in err
+    assert Path("mine.csv").read_text() == text
+
+
+def test_a_model_does_not_go_to_stdout(run, people_csv):
+    status, _, err = run("fit", people_csv, *CLEAN, "--out", "-")
+    assert status == 1
+    assert "give --out a file" in err
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("candidates", ["names", "label"])
+def test_what_clean_wrote_is_no_feature(run, people_csv, candidates):
+    """Neither are the candidates themselves, when one learns from the cleaned labels."""
+    assert run("clean", people_csv, *CLEAN, "--out", "cleaned.csv")[0] == 0
+    options = ["--candidates", candidates, "--exclude", "truth", "--out", "model"]
+    status, _, err = run("fit", "cleaned.csv", *options)
+    assert status == 0
+    used = {column.name for column in load_model("model").columns}
+    assert not used & {"label", "confidence", "margin", "review_rank", "names", "truth"}
+    assert "'margin' was written by ambilearn clean" in err
+    if candidates == "label":
+        assert "'names' holds candidate labels" in err
+
+
+def test_another_separator_is_suggested(run, people_csv):
+    status, _, err = run("clean", people_csv, *CLEAN, "--sep", ";")
+    assert status == 0
+    assert "taken as one label" in err
+    assert "sep='|'" in err
+
+
+def test_another_delimiter_is_suggested(run, people_csv):
+    Path("semi.csv").write_text("a;names\n1,5;x|y\n2;x\n")
+    status, _, err = run("clean", "semi.csv", "--candidates", "names")
+    assert status == 1
+    assert "give the delimiter" in err
+
+
+def test_too_few_rows_for_select(run):
+    Path("few.csv").write_text("a,names\n1,x|y\n2,x\n3,y\n")
+    status, _, err = run("fit", "few.csv", "--candidates", "names", "--select", "--out", "model")
+    assert status == 1
+    assert "leave --select out" in err

@@ -138,7 +138,10 @@ def _read_csv(
             f"{delimiter!r} into quotes, or give another delimiter."
         ) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
-        raise InvalidFileError(f"{name} is not a proper CSV file: {error}") from error
+        raise InvalidFileError(
+            f"{name} is not a proper CSV file: {' '.join(str(error).split())}. If its cells are "
+            f"not separated by {delimiter!r}, give the delimiter."
+        ) from error
     if raw:
         heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
         frame.columns = pd.Index(heading, dtype=object)

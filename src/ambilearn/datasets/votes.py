@@ -91,6 +91,10 @@ def candidates_from_cells(
     for i, row in enumerate(rows):
         n_rows = i + 1
         before = len(pair_rows)
+        if isinstance(row, str):
+            raise ValueError(
+                f"Row {i} of the votes is one text, {row!r}: give a list of votes for each row."
+            )
         for cell in row:
             for label in labels_in_cell(cell, sep, i):
                 pair_rows.append(i)

@@ -23,7 +23,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from ambilearn.base import check_magnitude
-from ambilearn.candidates import as_candidates
+from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.joined_labels import warn_of_joined_labels
 
 
@@ -57,6 +57,8 @@ class RowBlocks:
     def __init__(self, X: Any, y: Any) -> None:
         if y is None:
             as_candidates(y)  # says what y may be
+        if isinstance(y, CandidateSets):
+            y = y.to_sets()
         rows, sets = delayed_blocks(X), delayed_blocks(y)
         row_facts, set_facts = dask.compute(
             [delayed(_row_facts)(block) for block in rows],

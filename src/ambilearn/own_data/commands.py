@@ -110,7 +110,9 @@ def fit(
             describe_table,
         )
 
-        check_output(out)
+        if str(out) == "-":
+            raise click.ClickException("A model cannot go to standard output: give --out a file.")
+        check_output(out, table, reading.get("corrections"))
         console.progress("reading the table")
         read = read_for_command(table, **reading)
         describe_table(console, read)
@@ -149,7 +151,8 @@ def predict(
         from ambilearn.datasets.frames import read_frame, source_name
         from ambilearn.own_data.model_file import load_model
 
-        write = _writer(console, table, out, {"format": format, "delimiter": delimiter})
+        reading = {"format": format, "delimiter": delimiter}
+        write = _writer(console, table, out, reading, model)
         console.progress("loading the model")
         loaded = load_model(model)
         console.progress("reading the table")
@@ -163,14 +166,16 @@ def predict(
         write(labelled, [f"{prefix}label"])
 
 
-def _writer(console: UserConsole, table: str, out: Path, reading: dict[str, Any]) -> Any:
+def _writer(
+    console: UserConsole, table: str, out: Path, reading: dict[str, Any], *inputs: Path
+) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
     from ambilearn.own_data.writing import table_format, write_table
 
     if str(out) == "-":
         target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
     else:
-        check_output(out)
+        check_output(out, table, reading.get("corrections"), *inputs)
         target, format = out, table_format(str(out))
 
     def write(frame: Any, text_columns: list[str]) -> None:

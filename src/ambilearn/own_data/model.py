@@ -203,10 +203,14 @@ def _select(
             "There is nothing left to choose: every parameter of the grid is given. Leave --select "
             "out, or give fewer parameters."
         )
+    if X.shape[0] < 2 * _FOLDS:
+        raise ValueError(
+            f"{X.shape[0]} rows are too few to choose parameters by cross-validation, which needs "
+            f"{2 * _FOLDS}: leave --select out."
+        )
     own = {key: estimator.get_params()[key] for key in grid}
     points = [own, *(p for p in draw_points(grid, _POINTS, random_state) if p != own)][:_POINTS]
-    folds = min(_FOLDS, X.shape[0])
-    total = sum(-(-len(points) // 2**fold) for fold in range(folds))
+    total = sum(-(-len(points) // 2**fold) for fold in range(_FOLDS))
     fits = count(1)
 
     def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
@@ -219,7 +223,7 @@ def _select(
         X,
         table.candidates,
         scoring=scoring,
-        folds=folds,
+        folds=_FOLDS,
         halving=True,
         random_state=random_state,
     )

@@ -5,17 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.table import candidate_sets
 from ambilearn.datasets.votes import labels_in_cell
+from ambilearn.joined_labels import warn_of_joined_labels
 from ambilearn.own_data.columns import Features, find_features
 from ambilearn.own_data.corrections import Corrections, correct, read_corrections
 from ambilearn.own_data.writing import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # beside the label
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,6 +150,8 @@ def read_candidate_table(
     sets = candidate_sets(
         name, frame, candidate_columns, sep=sep, min_votes=min_votes, fallback="union"
     )
+    if np.all(sets.sizes == 1):
+        warn_of_joined_labels(sets.classes.tolist())  # perhaps another sign separates them
     texts = candidate_texts(frame, candidate_columns, sep)
     found = Corrections()
     if corrections is not None:
@@ -157,10 +164,40 @@ def read_candidate_table(
         texts=texts,
         candidates=correct(sets, found),
         corrections=found,
-        features=find_features(
-            name, frame, wanted, categorical=categorical, keep_all=features is not None
-        ),
+        features=_find_features(name, frame, wanted, sets, sep, features is not None, categorical),
         truth=None if label is None else _truth(name, frame, label),
+    )
+
+
+def _find_features(
+    name: str,
+    frame: "pd.DataFrame",
+    wanted: Sequence[str],
+    sets: CandidateSets,
+    sep: str,
+    named: bool,
+    categorical: Sequence[str],
+) -> Features:
+    """The features; unless the user named them, none that tell of the labels."""
+    telling: dict[str, str] = {}
+    if not named:
+        if set(_WRITTEN_BY_CLEAN) <= set(frame.columns):
+            telling = dict.fromkeys(("label", *_WRITTEN_BY_CLEAN), "was written by ambilearn clean")
+        labels = set(map(str, sets.classes.tolist()))
+        for column in wanted:
+            if _holds_candidates(frame[column].to_list(), labels, sep):
+                telling[column] = "holds candidate labels"
+    telling = {column: reason for column, reason in telling.items() if column in wanted}
+    others = [column for column in wanted if column not in telling]
+    found = find_features(name, frame, others, categorical=categorical, keep_all=named)
+    return Features(found.columns, telling | found.left_out)
+
+
+def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
+    """Whether cells are sets of labels, several in some cell: the candidates of an earlier step."""
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    return any(sep in text for text in texts) and all(
+        labels.issuperset(part.strip() for part in text.split(sep)) for text in texts
     )
 
 

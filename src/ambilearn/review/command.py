@@ -75,7 +75,7 @@ def review(
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
 
-        check_output(out)
+        check_output(out, table, reading.get("corrections"))
         console.progress("reading the table")
         read = read_for_command(table, **reading)
         if image is not None:
