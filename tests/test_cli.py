@@ -254,3 +254,55 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     status, _, errors = run("reproduce", "demo", "--quick")
     assert status == 1
     assert "the same command goes on from there" in errors
+
+
+def test_commands_stand_in_the_order_of_use():
+    out = run("--help")[1]
+    lines = out.partition("Your own table:\n")[2].splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert names == [
+        "clean", "review", "fit", "predict", "data",
+        "reproduce", "tables", "figures", "report", "verify",
+    ]  # fmt: skip
+    assert "..." not in out.partition("Your own table:\n")[2]  # no sentence is cut
+    out = run("data", "--help")[1].partition("Commands:\n")[2]
+    assert [line.split()[0] for line in out.splitlines()] == ["list", "fetch", "check"]
+
+
+@pytest.mark.parametrize(
+    ("command", "titles"),
+    [
+        ("clean", ["Candidate labels", "Features", "Reading the table", "Learning", "Output"]),
+        ("fit", ["Candidate labels", "Features", "Reading the table", "Learning", "Output"]),
+        (
+            "review",
+            ["Candidate labels", "Features", "Reading the table", "Learning", "Images", "Output"],
+        ),
+        ("predict", ["Reading the table", "Output"]),
+        ("reproduce", ["Experiments", "Files", "Choice of parameters", "Work"]),
+        ("tables", ["Experiments", "Files"]),
+        ("figures", ["Experiments", "Files"]),
+        ("report", ["Experiments", "Files"]),
+        ("verify", ["Experiments", "Files"]),
+    ],
+)
+def test_options_stand_in_sections(command, titles):
+    out = run(command, "--help")[1]
+    assert re.findall(r"^(\S.*):$", out, re.MULTILINE) == [*titles, "Other"]
+    assert re.findall(r"^ +(-\S+)", out.partition("Other:")[2], re.MULTILINE) == ["-h,"]
+
+
+def test_help_needs_no_library_of_numbers():
+    """scikit-learn alone would take a second, NumPy most of the rest."""
+    code = """
+import sys
+from ambilearn.cli import main
+try:
+    main(["clean", "--help"])
+finally:
+    heavy = {"sklearn", "scipy", "numpy", "pandas", "matplotlib"} & set(sys.modules)
+    assert not heavy, heavy
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "--candidates COLUMN" in ran.stdout

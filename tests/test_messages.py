@@ -113,7 +113,7 @@ BRIDGES = {
     ),
     "alpha": (
         lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0], alpha=90),
-        "alpha must lie between 0 and 1, got 90",
+        "alpha must be a number between 0 and 1, got 90",
         "0.1 for a coverage of 90 %",
     ),
     "empty prediction set": (
@@ -300,8 +300,8 @@ WARNINGS = {
     ),
     "few calibration rows": (
         lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0]),
-        "1 calibration rows are too few for alpha=0.1",
-        "at least 9 rows",
+        "alpha=0.1 needs at least 9 calibration rows, not 1",
+        "Use more rows",
     ),
     "not converged": (
         lambda: PLCL(max_iter=1, n_neighbors=2).fit(UNCLEAR, SETS * 5),

@@ -10,11 +10,12 @@ import click
 from ambilearn import __version__
 from ambilearn.datasets.errors import DatasetError
 from ambilearn.experiments.commands import COMMANDS
-from ambilearn.own_data.commands import COMMANDS as OWN_DATA_COMMANDS
-from ambilearn.review.command import COMMANDS as REVIEW_COMMANDS
+from ambilearn.help_sections import SectionedGroup
+from ambilearn.own_data.commands import clean, fit, predict
+from ambilearn.review.command import review
 
 
-class _OneLineErrors(click.Group):
+class _OneLineErrors(SectionedGroup):
     """A group whose commands end in one line, not a traceback, where the user can help it."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -46,13 +47,14 @@ def main() -> None:
     """
 
 
-for _command in (*OWN_DATA_COMMANDS, *REVIEW_COMMANDS, *COMMANDS):
-    main.add_command(_command)
-
-
-@main.group()
+@click.group(cls=SectionedGroup)
 def data() -> None:
-    """Data sets: see which there are, fetch them, check them."""
+    """See which data sets there are, fetch them, check them."""
+
+
+main.add_section("Your own table", clean, review, fit, predict)
+main.add_section("Data sets", data)
+main.add_section("The paper's experiments", *COMMANDS)
 
 
 def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -125,6 +125,39 @@ def test_a_smaller_alpha_gives_larger_sets(conformity_score):
     assert masks[0].sum() > masks[2].sum()
 
 
+def test_aps_leaves_out_the_label_that_passes_the_quantile():
+    """The calibration rows score 0.75, the labels of the new rows 0.5, 0.75, 1 and 0.5, 1, 1."""
+    known = np.tile([0.75, 0.125, 0.125], (20, 1))
+    sets = candidates_from_conformal(
+        [[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], known, [0] * 20, alpha=0.1, conformity_score="aps"
+    )
+    assert sets.to_sets() == [{0, 1}, {0}]
+
+
+def test_aps_is_not_that_of_mapie():
+    """MAPIE takes a random part of the probability off, and adds the label that passes."""
+    rng = np.random.default_rng(5)
+    known, labels = miscalibrated(400, 6, rng)
+    new, _ = miscalibrated(200, 6, rng)
+
+    def cumulated(p):
+        order = np.argsort(-p, axis=1)
+        scores = np.empty_like(p)
+        np.put_along_axis(scores, order, np.take_along_axis(p, order, axis=1).cumsum(axis=1), 1)
+        return scores
+
+    def theirs(part):
+        """Sets of MAPIE's formula, with the part (random there) as given."""
+        own = known[np.arange(400), labels]
+        scores = np.sort(cumulated(known)[np.arange(400), labels] - part * own)
+        return cumulated(new) - new < scores[ceil(401 * 0.9) - 1]
+
+    ours = candidates_from_conformal(new, known, labels, conformity_score="aps").to_mask()
+    assert (theirs(0.0) >= ours).all()  # nothing taken off: ours, and the label that passes
+    assert (theirs(0.0).sum(axis=1) - ours.sum(axis=1)).max() == 1
+    assert not (theirs(rng.random(400)) == ours).all()
+
+
 def test_an_empty_set_gets_the_most_likely_label():
     known = np.tile([1.0, 0.0, 0.0], (50, 1))
     sets = candidates_from_conformal([[0.4, 0.5, 0.1]], known, np.zeros(50, int))
@@ -133,7 +166,7 @@ def test_an_empty_set_gets_the_most_likely_label():
 
 def test_too_few_calibration_rows_make_every_label_a_candidate():
     known = np.full((8, 2), 0.5)
-    with pytest.warns(UserWarning, match=r"8 calibration rows .* alpha=0.1: .*at least 9 rows"):
+    with pytest.warns(UserWarning, match=r"alpha=0.1 needs at least 9 calibration rows, not 8"):
         sets = candidates_from_conformal([[0.9, 0.1]], known, [0] * 8)
     assert sets.to_sets() == [{0, 1}]
     with warnings.catch_warnings():
@@ -162,8 +195,10 @@ KNOWN = [[0.6, 0.4], [0.3, 0.7]]
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((KNOWN, KNOWN, [0, 1]), {"alpha": 0}, "alpha must lie between 0 and 1, got 0"),
-        ((KNOWN, KNOWN, [0, 1]), {"alpha": 5}, "alpha must lie .*0.1 for a coverage of 90 %"),
+        ((KNOWN, KNOWN, [0, 1]), {"alpha": 0}, "alpha must be a number between 0 and 1, got 0"),
+        ((KNOWN, KNOWN, [0, 1]), {"alpha": "x"}, "a number between 0 and 1, got 'x'"),
+        ((KNOWN, KNOWN, [0, 1]), {"alpha": None}, "a number between 0 and 1, got None"),
+        ((KNOWN, KNOWN, [0, 1]), {"alpha": 5}, "alpha must be .*0.1 for a coverage of 90 %"),
         ((KNOWN, KNOWN, [0, 1]), {"conformity_score": "raps"}, "'lac' or 'aps', got 'raps'"),
         (([[2.0, -1]], KNOWN, [0, 1]), {}, "Row 0 of probabilities .*not decision scores"),
         ((KNOWN, [[0.5, 0.5], [3, 2]], [0, 1]), {}, "Row 1 of calibration_probabilities"),
@@ -196,7 +231,7 @@ def test_ready_made_sets_in_a_frame():
 def test_ready_made_empty_sets():
     sets = SETS.copy()
     sets[1] = False
-    with pytest.raises(ValueError, match=r"set of row 1 is empty \(1 such rows\)\. Pass the prob"):
+    with pytest.raises(ValueError, match=r"set of row 1 is empty \(1 such row\)\. Pass the prob"):
         candidates_from_prediction_sets(sets)
     probabilities = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
     filled = candidates_from_prediction_sets(sets[:, :, None], probabilities)
@@ -211,5 +246,8 @@ def test_ready_made_sets_that_are_refused():
         candidates_from_prediction_sets(np.dstack([SETS, SETS]))
     with pytest.raises(ValueError, match="pass the array of the sets, the second of the two"):
         candidates_from_prediction_sets((np.array([0, 2]), SETS))
-    with pytest.raises(ValueError, match=r"not 0/1: row 0 has the value .*0\.5"):
+    with pytest.raises(
+        ValueError,
+        match=r"^prediction_sets is not 0/1: row 0, column 0 has the value 0\.5\. Pass True or 1",
+    ):
         candidates_from_prediction_sets([[0.5, 0.5]])

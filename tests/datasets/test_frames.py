@@ -255,3 +255,27 @@ def test_columns_that_are_missing():
         check_columns("t.csv", frame, ["weight,heigth"])
     with pytest.raises(InvalidFileError, match=r"separated by another sign: give the delimiter"):
         check_columns("t.csv", pd.DataFrame({"a;b": [1]}), ["b"])
+
+
+def test_all_columns_that_are_missing_are_named():
+    frame = pd.DataFrame({"Weight": [1], "height_cm": [2], "hair": ["red"]})
+    with pytest.raises(InvalidFileError) as caught:
+        check_columns("t.csv", frame, ["height_c", "hair", "shoes", "weight", "shoes"])
+    assert str(caught.value) == (
+        "t.csv has no columns 'height_c', 'shoes', 'weight'. Did you mean 'height_cm' for "
+        "'height_c', 'Weight' for 'weight'? It has: Weight, height_cm, hair."
+    )
+    with pytest.raises(InvalidFileError, match=r"no columns 'x', 'y'\. It has: Weight"):
+        check_columns("t.csv", frame, ["x", "y"])
+
+
+def test_capital_letters_do_not_hide_what_is_meant():
+    frame = pd.DataFrame({"NAMES": ["a"]})
+    with pytest.raises(InvalidFileError, match=r"no column 'names'\. Did you mean 'NAMES'\?"):
+        check_columns("t.csv", frame, ["names"])
+
+
+def test_many_columns_are_not_all_listed():
+    frame = pd.DataFrame({f"x{i}": [i] for i in range(30)})
+    with pytest.raises(InvalidFileError, match=r"x18, x19, …\.$"):
+        check_columns("t.csv", frame, ["truth"])

@@ -72,8 +72,50 @@ def test_labels_of_a_csv_file_are_text():
 
 
 def test_labels_that_look_missing():
-    data = csv("x,c\n1,NA|None\n2,null\n")
+    data = csv("x,c\n1,NA|None\n2,null\n", na_is_label=True)
     assert data.classes.tolist() == ["NA", "None", "null"]
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "NaN", "nan", "null", "None", "<NA>", " NA "])
+def test_a_cell_that_is_nothing_but_a_word_for_missing(word):
+    with pytest.raises(
+        InvalidFileError,
+        match=r"table, candidates in 'c': Row 1 has no candidate label at all\. Drop the row.*"
+        rf"A cell '{word.strip()}' is read as missing; if that is a label.*\(--na-is-label\)",
+    ):
+        csv(f"x,c\n1,a\n2,{word}\n")
+    sets = csv(f"x,c\n1,a\n2,{word}\n", na_is_label=True).candidates.to_sets()
+    assert sets == [{"a"}, {word.strip()}]
+
+
+def test_all_rows_without_candidates_are_named():
+    with pytest.raises(InvalidFileError) as caught:
+        csv("x,c\n1,NA\n2,b\n3,\n4,null\n")
+    assert str(caught.value) == (
+        "table, candidates in 'c': Rows 0, 2, 3 have no candidate label at all. Drop the 3 rows, "
+        "or fill them in. A cell 'NA' or 'null' is read as missing; if that is a label, say so by "
+        "na_is_label=True (--na-is-label)."
+    )
+    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have .*fill them in\.$"):
+        csv("x,c\n1,\n2,NA\n3,  \n", na_is_label=True)
+
+
+def test_a_word_among_other_labels_or_in_a_list_is_a_label(tmp_path):
+    assert csv("x,c\n1,NA|ZA\n2,ZA\n").candidates.to_sets() == [{"NA", "ZA"}, {"ZA"}]
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"x": 1, "c": ["NA"]}\n{"x": 2, "c": ["ZA"]}\n')
+    assert read_table(path, candidates="c").candidates.to_sets() == [{"NA"}, {"ZA"}]
+
+
+def test_an_annotator_who_writes_a_word_for_missing_has_no_vote():
+    text = "x,a1,a2\n1,cat,NA\n2,NA,dog\n3,fox,dog\n"
+    with pytest.warns(
+        UserWarning, match=r"'a1', 'a2': A cell 'NA' is read as missing.* no vote .*2 rows: 0, 1\."
+    ):
+        sets = csv(text, candidates=["a1", "a2"]).candidates.to_sets()
+    assert sets == [{"cat"}, {"dog"}, {"fox", "dog"}]
+    sets = csv(text, candidates=["a1", "a2"], na_is_label=True).candidates.to_sets()
+    assert sets == [{"cat", "NA"}, {"NA", "dog"}, {"fox", "dog"}]
 
 
 def test_numbers_in_json_stay_numbers(tmp_path):
@@ -102,7 +144,7 @@ def test_annotators_who_never_agree():
     assert sets.to_sets() == [{"cat", "dog"}, {"dog"}]
 
 
-@pytest.mark.parametrize("missing", ["", "NA", "NaN", "?", "null"])
+@pytest.mark.parametrize("missing", ["", "NA", "NaN", "?", "null", "NULL", "n/a"])
 def test_missing_features_are_nan(missing):
     X = csv(f"x,z,c\n1,{missing},a\n2,5.5,b\n").X
     np.testing.assert_array_equal(X, [[1, np.nan], [2, 5.5]])

@@ -1,4 +1,6 @@
 import datetime
+import re
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -34,7 +36,6 @@ def values_of(kind, *cells):
         (["red", "blue"], "category"),
         (["1", "red"], "category"),
         (["1_000", "2"], "category"),
-        (["1,5", "2,5"], "category"),
         (["2020-13-41", "2021-01-01"], "category"),
         ([1, "red", True], "category"),
         (["true", "2"], "category"),
@@ -183,6 +184,52 @@ def test_a_cell_of_another_kind_is_named(kind, cell):
 def test_infinity_is_refused(cell):
     with pytest.raises(InvalidFileError, match=r"column 'x', row 1: .* is not a finite number"):
         values_of("number", "1", cell)
+
+
+@pytest.mark.parametrize("cell", ["1e200", -1e76, "-1E+99"])
+def test_a_number_whose_square_overflows_is_refused(cell):
+    with pytest.raises(InvalidFileError, match=r"t.csv, column 'x', row 1: .* is too large.*unit"):
+        values_of("number", "1", cell, "2")
+
+
+def test_other_large_and_small_numbers_stay():
+    assert values_of("number", "1e74", "-1e74", "1e-300", "")[:3] == [1e74, -1e74, 1e-300]
+    assert values_of("category", "1e200") == ["1e200"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["3,14", "2,7"],
+        ["", "-3,14", "2", "NA"],
+        ["1,234", "1,234,567", "12"],
+        ["1,234.5", "7.5"],
+        ["1.234,5", "7,5"],
+        [" +3,5 ", None],
+    ],
+)
+def test_numbers_with_commas_are_text_with_a_warning(cells):
+    example = next(i for i, cell in enumerate(cells) if cell and "," in cell)
+    what = f"t.csv, column 'x': numbers with commas, such as {cells[example]!r} in row {example}, "
+    with pytest.warns(UserWarning, match="^" + re.escape(what)) as caught:
+        assert kind_of(*cells) == "category"
+    assert len(caught) == 1
+    assert re.search(r"are read as text.*decimal point.*--categorical", str(caught[0].message))
+
+
+@pytest.mark.parametrize("cells", [["3,14", "red"], ["a,b"], ["1,", "2,"], ["1, 2"], ["1,23,4"]])
+def test_other_text_with_commas_is_just_text(cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kind_of(*cells, "other") == "category"
+        assert kind_of(*cells, *cells, "") == "category"
+
+
+def test_codes_with_commas_are_no_numbers():
+    frame = pd.DataFrame({"x": ["1,5", "2,5"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        find_features("t.csv", frame, ["x"], categorical=["x"])
 
 
 def test_a_missing_column_is_named_with_what_is_meant():

@@ -103,17 +103,27 @@ def test_the_rows_to_look_at_first(said, table):
     text = said(describe_cleaned, cleaned)
     ambiguous = (table.candidates.sizes > 1).sum()
     close = (cleaned.choices.margins < 0.1).sum()
-    assert text.startswith(f"{ambiguous} rows with several candidates, {close} of them close calls")
+    assert text.startswith(
+        f"{ambiguous} rows with several candidates, among them {close} close calls"
+    )
     rows = text.partition("counted from 0):\n")[2].splitlines()[1:]
     assert [int(row.split()[0]) for row in rows] == cleaned.order[:10].tolist()
     label, confidence = cleaned.candidates(cleaned.order[0])[0]
     assert f" {label} {confidence:.2f}, " in rows[0]
 
 
+def test_one_close_call_is_singular(said):
+    text = "x,names\n1,a\n2,a\n5,a|b\n8,b\n9,b\n"
+    cleaned = clean_table(csv(text), "plknn", {"n_neighbors": 4})
+    assert said(describe_cleaned, cleaned).startswith(
+        "1 row with several candidates, among them 1 close call (margin below 0.1)\n"
+    )
+
+
 def test_nothing_to_look_at(said):
     cleaned = clean_table(csv("x,names\n1,a\n2,b\n3,a\n4,b\n"), "plknn", {"n_neighbors": 2})
     assert said(describe_cleaned, cleaned) == (
-        "0 rows with several candidates, 0 of them close calls (margin below 0.1)\n"
+        "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
     )
 
 

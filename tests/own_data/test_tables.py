@@ -31,6 +31,11 @@ def test_roles_of_columns(people_csv, people):
     assert repr(table) == f"<CandidateTable {people_csv}: 60 rows, 4 features, 3 labels>"
 
 
+def test_one_of_each_in_the_repr():
+    table = csv("x,names\n1,a\n2,a\n")
+    assert repr(table) == "<CandidateTable table: 2 rows, 1 feature, 1 label>"
+
+
 def test_every_cell_stays_as_it_is(people_csv, people):
     table = read_candidate_table(people_csv, candidates="names")
     pd.testing.assert_frame_equal(table.frame, people, check_dtype=False, check_column_type=False)
@@ -71,13 +76,32 @@ def test_lists_and_several_annotators():
 
 def test_texts_of_all_kinds_of_cells():
     cells = ["a | b", ["a", "b"], np.array([1, 2]), 7, None, np.nan, pd.NA, ("x",), ""]
-    frame = pd.DataFrame({"c": pd.Series(cells, dtype=object)})
     expected = ["a | b", "a|b", "1|2", "7", "", "", "", "x", ""]
-    assert candidate_texts(frame, ["c"], "|") == expected
+    assert candidate_texts([(cell,) for cell in cells], "|") == expected
 
 
 def test_truth_may_be_known_in_part():
     assert csv("x,names,t\n1,a|b,a\n2,b,\n3,a,zoe\n", label="t").truth == ["a", None, "zoe"]
+
+
+def test_truth_that_is_a_word_for_missing_is_not_known():
+    text = "x,names,t\n1,a|b,NA\n2,b,null\n3,a,a\n"
+    assert csv(text, label="t").truth == [None, None, "a"]
+    text = "x,names,t\n1,NA|b,NA\n2,b,null\n3,b,b\n"
+    assert csv(text, label="t").truth == ["NA", None, "b"]  # a label of this table
+
+
+def test_words_for_missing_cells():
+    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have no candidate.*--na-is-label"):
+        csv("x,names\n1,NA\n2,b\n3,\n")
+    table = csv("x,names\n1,NA\n2,b\n3,b\n", na_is_label=True)
+    assert table.candidates.classes.tolist() == ["NA", "b"]
+    assert table.texts == ["NA", "b", "b"]
+    text = "x,a1,a2\n1,p,NA\n2,p,q\n3,None,q\n"
+    with pytest.warns(UserWarning, match="'NA' or 'None' is read as missing"):
+        table = csv(text, candidates=["a1", "a2"])
+    assert table.texts == ["p", "p|q", "q"]
+    assert table.frame["a2"].to_list() == ["NA", "q", "q"]  # written back as it was
 
 
 def test_numbers_as_labels_of_json():

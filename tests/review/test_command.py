@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import pytest
 from click.testing import CliRunner
@@ -138,3 +139,29 @@ def test_corrections_of_another_table_are_refused(table, tmp_path):
     corrections.write_text("row,candidates,label\n1,x|y,x\n")
     output = run(table, "--candidates", "names", "--corrections", corrections, ok=False)
     assert "made for another table" in " ".join(output.split())
+
+
+def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
+    text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
+    path = tmp_path / "people.txt"
+    path.write_text(text)
+    options = ["--candidates", "names", "--sep", "/", "--min-votes", "2", "--na-is-label"]
+    options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
+    options += ["--format", "csv", "--delimiter", "\\t"]
+    output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")
+    command = next(line for line in output.splitlines() if line.startswith("  ambilearn clean"))
+    words = shlex.split(command)
+    assert words == ["ambilearn", "clean", str(path), *options, "--corrections", words[-1]]
+    (tmp_path / "c.csv").write_text("row,candidates,label\n")
+    again = CliRunner().invoke(main, [*words[1:-1], str(tmp_path / "c.csv")])
+    assert again.exit_code == 0, again.output
+
+
+def test_one_image_is_singular(table, tmp_path):
+    (tmp_path / "pics" / "2.png").unlink()
+    table.write_text(table.read_text().replace("pics/3.png", "pics/1.png"))
+    lines = [line.replace("pics/2.png", "pics/1.png") for line in table.read_text().splitlines()]
+    lines[1] = lines[1].replace("pics/0.png", "pics/2.png")
+    table.write_text("\n".join(lines) + "\n")
+    output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
+    assert "1 image cannot be shown, the first is 'pics/2.png'" in output

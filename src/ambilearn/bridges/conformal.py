@@ -1,6 +1,7 @@
 """Conformal prediction sets as candidate sets."""
 
 from math import ceil
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ambilearn.bridges.score_table import check_probabilities, score_table, sets_of_mask
 from ambilearn.candidates import CandidateSets
 from ambilearn.user_warning import warn_user
+from ambilearn.wording import counted
 
 
 def candidates_from_conformal(
@@ -36,7 +38,9 @@ def candidates_from_conformal(
     - ``"aps"`` [3]_: :math:`s(x, j) = \sum_{k : p_k \ge p_j} p_k(x)`, sets that adapt to how hard
       a row is. The score is not randomised, which keeps the result the same in every run and the
       coverage at or above the wanted one; of equal probabilities, the label that comes first in
-      ``classes`` counts as the larger.
+      ``classes`` counts as the larger. MAPIE's sets are others: it takes a random part of
+      :math:`p_j` off the scores of the calibration rows, and adds the label with which a set
+      passes :math:`\hat q`.
 
     A row whose set is empty gets its most likely label, which can only raise the coverage.
 
@@ -96,10 +100,10 @@ def candidates_from_conformal(
     """
     if conformity_score not in _SCORES:
         raise ValueError(f"conformity_score must be 'lac' or 'aps', got {conformity_score!r}.")
-    if not 0 < alpha < 1:
+    if not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise ValueError(
-            f"alpha must lie between 0 and 1, got {alpha!r}: the share of rows whose set may miss "
-            "the true label, 0.1 for a coverage of 90 %."
+            f"alpha must be a number between 0 and 1, got {alpha!r}: the share of rows whose set "
+            "may miss the true label, 0.1 for a coverage of 90 %."
         )
     new, classes = _probabilities(probabilities, classes, "probabilities")
     known, classes = _probabilities(calibration_probabilities, classes, "calibration_probabilities")
@@ -148,12 +152,14 @@ def candidates_from_prediction_sets(
     if getattr(prediction_sets, "ndim", 2) == 3:
         prediction_sets = _one_level(np.asarray(prediction_sets))
     table, classes = score_table(prediction_sets, classes, "prediction_sets")
+    _check_membership(table)
     empty = np.flatnonzero(~table.any(axis=1))
     if len(empty):
         if probabilities is None:
             raise ValueError(
-                f"The prediction set of row {empty[0]} is empty ({len(empty)} such rows). Pass the "
-                "probabilities as well, so that such rows get their most likely label."
+                f"The prediction set of row {empty[0]} is empty "
+                f"({counted(len(empty), 'such row')}). Pass the probabilities as well, so that "
+                "such rows get their most likely label."
             )
         likely, _ = score_table(probabilities, classes, "probabilities")
         if likely.shape != table.shape:
@@ -164,6 +170,17 @@ def candidates_from_prediction_sets(
         table = table.copy()
         table[empty, likely[empty].argmax(axis=1)] = 1
     return sets_of_mask(table, classes)
+
+
+def _check_membership(table: NDArray[np.float64]) -> None:
+    wrong = np.argwhere((table != 0) & (table != 1))
+    if len(wrong):
+        i, j = wrong[0].tolist()
+        raise ValueError(
+            f"prediction_sets is not 0/1: row {i}, column {j} has the value {table[i, j]:g}. Pass "
+            "True or 1 where a label is in the row's set, False or 0 elsewhere; candidates from "
+            "probabilities are made by candidates_from_conformal."
+        )
 
 
 def _one_level(sets: NDArray[Any]) -> NDArray[Any]:
@@ -207,8 +224,8 @@ def _conformal_quantile(scores: NDArray[np.float64], alpha: float) -> float:
     rank = ceil((m + 1) * (1 - alpha) - 1e-9)  # 10 · (1 - 0.7) is 3, not 3.0000000000000004
     if rank > m:
         warn_user(
-            f"{m} calibration rows are too few for alpha={alpha:g}: every label becomes a "
-            f"candidate. Use at least {ceil(1 / alpha - 1e-9) - 1} rows, or a larger alpha."
+            f"alpha={alpha:g} needs at least {ceil(1 / alpha - 1e-9) - 1} calibration rows, not "
+            f"{m}: every label becomes a candidate. Use more rows, or a larger alpha."
         )
         return np.inf
     return float(np.partition(scores, rank - 1)[rank - 1])

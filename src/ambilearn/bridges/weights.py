@@ -1,5 +1,6 @@
 """Confidences of labels as sample weights and tables, for training any other model."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ambilearn.bridges.score_table import score_table
+from ambilearn.wording import counted
 
 
 def to_sample_weights(
@@ -143,8 +145,8 @@ def _weights(
     confidences: Any, classes: ArrayLike | None, min_weight: float
 ) -> tuple[sparse.csr_array, list[Any]]:
     """Positive confidences after the cut, and the labels of the columns."""
-    if not 0 <= min_weight <= 1:
-        raise ValueError(f"min_weight must lie between 0 and 1, got {min_weight!r}.")
+    if not isinstance(min_weight, Real) or not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight must be a number between 0 and 1, got {min_weight!r}.")
     table, classes = _confidence_table(confidences, classes)
     _check_confidences(table)
     starts, sizes = table.indptr[:-1], np.diff(table.indptr)
@@ -192,8 +194,8 @@ def _check_confidences(table: sparse.csr_array) -> None:
     empty = np.flatnonzero(np.diff(table.indptr) == 0)
     if len(empty):
         raise ValueError(
-            f"Row {empty[0]} has no positive confidence ({len(empty)} such rows). Drop such rows, "
-            "or give every label the same confidence."
+            f"Row {empty[0]} has no positive confidence ({counted(len(empty), 'such row')}). Drop "
+            "such rows, or give every label the same confidence."
         )
 
 

@@ -95,19 +95,34 @@ def source_name(source: Any) -> str:
 
 
 def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
-    """Refuse a table that lacks one of the wanted columns; suggest what may be meant."""
+    """Refuse a table that lacks some of the wanted columns; name them, and what may be meant."""
+    unknown = list(dict.fromkeys(column for column in wanted if column not in frame.columns))
+    if not unknown:
+        return
     present = [str(column) for column in frame.columns]
-    for column in wanted:
-        if column not in frame.columns:
-            others = [other for other in present if other not in wanted]
-            close = get_close_matches(str(column), others, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
-                hint = " Its cells seem to be separated by another sign: give the delimiter."
-            if set(str(column).split(",")) <= set(present):
-                hint = " Name each column on its own."
-            listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
-            raise InvalidFileError(f"{name} has no column {column!r}.{hint} It has: {listing}.")
+    hint = _hint(unknown, present, [column for column in present if column not in wanted])
+    listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+    noun = "column" if len(unknown) == 1 else "columns"
+    missing = ", ".join(map(repr, unknown))
+    raise InvalidFileError(f"{name} has no {noun} {missing}.{hint} It has: {listing}.")
+
+
+def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
+    """What the user may have meant by columns that are not there."""
+    if any(set(str(column).split(",")) <= set(present) for column in unknown):
+        return " Name each column on its own."
+    if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
+        return " Its cells seem to be separated by another sign: give the delimiter."
+    lower = {column.casefold(): column for column in reversed(free)}
+    meant = {
+        column: lower[close[0]]
+        for column in unknown
+        if (close := get_close_matches(str(column).casefold(), lower, n=1))
+    }
+    if len(unknown) == 1:
+        return "".join(f" Did you mean {column!r}?" for column in meant.values())
+    pairs = ", ".join(f"{column!r} for {wrong!r}" for wrong, column in meant.items())
+    return f" Did you mean {pairs}?" if pairs else ""
 
 
 def _read_csv(

@@ -1,7 +1,7 @@
 """The user's own table: features, candidate sets and perhaps a known label, from one file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,11 +14,14 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.record import Dataset
 from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+from ambilearn.user_warning import warn_user
+from ambilearn.wording import counted, few
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MISSING_NUMBERS = {"", "NA", "N/A", "NaN", "nan", "null", "None", "?"}
+# A cell with nothing but one of these is missing.
+MISSING_WORDS = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"})
 
 
 def read_table(
@@ -31,6 +34,7 @@ def read_table(
     exclude: Sequence[str] = (),
     min_votes: int = 1,
     fallback: str = "error",
+    na_is_label: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
 ) -> Dataset:
@@ -53,6 +57,10 @@ def read_table(
         Columns that are not features: an id, a comment.
     min_votes, fallback
         With several annotators: see :func:`votes_to_candidates`.
+    na_is_label : bool, default=False
+        Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
+        like is a label of that name (Namibia), not a missing cell. Among other labels, as in
+        ``"NA|ZA"``, and in a list such a word is always a label.
     format, delimiter
         Format of a file whose name does not tell; separator of CSV cells.
 
@@ -93,8 +101,9 @@ def read_table(
             f"{name}: no column is left as a feature. Features are all columns but those of "
             "candidates, label and exclude."
         )
+    cells = candidate_cells(name, frame, candidate_columns, na_is_label=na_is_label)
     sets = candidate_sets(
-        name, frame, candidate_columns, sep=sep, min_votes=min_votes, fallback=fallback
+        name, candidate_columns, cells, sep=sep, min_votes=min_votes, fallback=fallback
     )
     return Dataset(
         X=np.column_stack([_numbers(name, frame[column]) for column in features]),
@@ -107,15 +116,75 @@ def read_table(
     )
 
 
+def candidate_cells(
+    name: str, frame: "pd.DataFrame", columns: Sequence[str], *, na_is_label: bool = False
+) -> list[tuple[Any, ...]]:
+    """Cells with candidates, row by row; a word that means a missing cell becomes None.
+
+    Raises
+    ------
+    InvalidFileError
+        If there is one column, and cells are missing. Names the rows.
+
+    Warns
+    -----
+    UserWarning
+        If there are several columns, and words are read as missing: an annotator without a vote.
+    """
+    rows = list(zip(*(frame[column].to_list() for column in columns), strict=True))
+    words = frozenset() if na_is_label else MISSING_WORDS
+    where = f"{name}, candidates in {', '.join(map(repr, columns))}"
+    if len(columns) == 1 and (missing := _rows_with(rows, words | {""})):
+        raise InvalidFileError(f"{where}: {_without_candidates(missing)}")
+    if unvoted := _rows_with(rows, words):
+        warn_user(
+            f"{where}: {_read_as_missing(unvoted)} There is no vote in such cells, in "
+            f"{counted(len(unvoted), 'row')}: {few(list(unvoted))}."
+        )
+        rows = [tuple(None if _is_one_of(cell, words) else cell for cell in row) for row in rows]
+    return rows
+
+
+def _is_one_of(cell: Any, words: Set[str]) -> bool:
+    return isinstance(cell, str) and cell.strip() in words
+
+
+def _rows_with(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
+    """Rows in which a cell is nothing but one of the words, and the word."""
+    return {
+        i: cell.strip() for i, row in enumerate(rows) for cell in row if _is_one_of(cell, words)
+    }
+
+
+def _without_candidates(missing: dict[int, str]) -> str:
+    if len(missing) == 1:
+        text = (
+            f"Row {next(iter(missing))} has no candidate label at all. Drop the row, or fill it in."
+        )
+    else:
+        text = (
+            f"Rows {few(list(missing))} have no candidate label at all. Drop the {len(missing)} "
+            "rows, or fill them in."
+        )
+    return f"{text} {_read_as_missing(missing)}" if any(missing.values()) else text
+
+
+def _read_as_missing(missing: dict[int, str]) -> str:
+    words = " or ".join(repr(word) for word in sorted(set(missing.values())) if word)
+    return (
+        f"A cell {words} is read as missing; if that is a label, say so by na_is_label=True "
+        "(--na-is-label)."
+    )
+
+
 def candidate_sets(
-    name: str, frame: "pd.DataFrame", columns: Sequence[str], **options: Any
+    name: str, columns: Sequence[str], cells: list[tuple[Any, ...]], **options: Any
 ) -> CandidateSets:
     """Candidate sets from columns of a table; see :func:`candidates_from_cells` for options."""
     try:
-        cells = zip(*(frame[column].to_list() for column in columns), strict=True)
         return candidates_from_cells(cells, **options)
     except ValueError as error:
-        where = ", ".join(repr(column) for column in columns)
+        where = ", ".join(map(repr, columns))
         raise InvalidFileError(f"{name}, candidates in {where}: {error}") from error
 
 
@@ -138,7 +207,7 @@ def number_in_cell(value: Any) -> float:
     """Number in one cell of a table, NaN if it is missing; anything else is an error."""
     if isinstance(value, str):
         value = value.strip()
-        if value in _MISSING_NUMBERS:
+        if not value or value in MISSING_WORDS:
             return np.nan
         if "_" in value:  # Python would read 1_000 as a number
             raise ValueError

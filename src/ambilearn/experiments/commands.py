@@ -10,10 +10,13 @@ from ambilearn.experiments.options import (
     chosen_specs,
     common_options,
     console_of_user,
+    file_option,
     list_files,
     path_type,
 )
 from ambilearn.experiments.reproduce_command import reproduce
+from ambilearn.help_sections import SectionedCommand
+from ambilearn.wording import counted
 
 
 def _measured(
@@ -31,9 +34,9 @@ def _measured(
     return [Measured(spec, opened) for spec in specs], opened
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @common_options
-@click.option(
+@file_option(
     "--output",
     type=path_type(file_okay=False),
     metavar="FOLDER",
@@ -60,9 +63,9 @@ def tables(
                 list_files(console, write_tables([table], output))
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @common_options
-@click.option(
+@file_option(
     "--output",
     type=path_type(file_okay=False),
     default=OUTPUT / "figures",
@@ -87,9 +90,9 @@ def figures(
             list_files(console_of_user(), write_figures(build_figures(measured), output))
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @common_options
-@click.option(
+@file_option(
     "--output",
     type=path_type(dir_okay=False),
     default=OUTPUT / "report.html",
@@ -105,7 +108,10 @@ def report(
     store: Path,
     output: Path,
 ) -> None:
-    """Write one HTML page with all tables and figures, and the published numbers beside."""
+    """Write one HTML page with all tables and figures.
+
+    The published numbers stand beside the measured ones.
+    """
     from ambilearn.experiments.report import render_report
 
     experiments, opened = _measured(names, quick, runs, scaling, store)
@@ -116,9 +122,9 @@ def report(
     list_files(console_of_user(), [output])
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @common_options
-@click.option("--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write it, too.")
+@file_option("--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write it, too.")
 def verify(
     names: tuple[str, ...],
     quick: bool,
@@ -153,7 +159,9 @@ def verify(
         list_files(console, write_tables([table], output))
     failures = {result.key for measured in experiments for result in measured.failures}
     if failures:
-        raise click.ClickException(f"{len(failures)} tasks failed: see `ambilearn report`.")
+        raise click.ClickException(
+            f"{counted(len(failures), 'task')} failed: see `ambilearn report`."
+        )
 
 
 COMMANDS = (reproduce, tables, figures, report, verify)

@@ -6,6 +6,14 @@ from typing import Any
 
 import click
 
+from ambilearn.help_sections import section
+
+# Sections of the help, in which every command shows the options that it has.
+experiment_option = section("Experiments")
+choice_option = section("Choice of parameters")
+file_option = section("Files")
+work_option = section("Work")
+
 STORE = Path("out/results.sqlite")
 OUTPUT = Path("out")
 
@@ -19,14 +27,14 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what all commands share: which experiments, how many runs, which store."""
     for add in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
-        click.option("--quick", is_flag=True, help="The smaller version of each experiment."),
-        click.option("--runs", type=click.IntRange(1), metavar="N", help="Random splits."),
-        click.option(
+        experiment_option("--quick", is_flag=True, help="The smaller version of each experiment."),
+        experiment_option("--runs", type=click.IntRange(1), metavar="N", help="Random splits."),
+        experiment_option(
             "--scaling",
             type=click.Choice(["all", "train", "none"]),
             help="Rows over which features are z-scored, if not as the experiment says.",
         ),
-        click.option(
+        file_option(
             "--store",
             type=path_type(dir_okay=False),
             default=STORE,

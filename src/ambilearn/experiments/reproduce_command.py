@@ -4,23 +4,24 @@ from pathlib import Path
 
 import click
 
-from ambilearn.experiments.options import chosen_specs, common_options, console_of_user, path_type
+from ambilearn.experiments.options import (
+    choice_option,
+    chosen_specs,
+    common_options,
+    console_of_user,
+    experiment_option,
+    file_option,
+    path_type,
+    work_option,
+)
+from ambilearn.help_sections import SectionedCommand
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @common_options
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Processes; without it, one per core.",
-)
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Use the Dask scheduler there, or start a cluster here: local.",
-)
-@click.option(
+@experiment_option("--methods", metavar="A,B", help="Only these methods, such as PL-CL or plcl.")
+@experiment_option("--data", "sets", metavar="A,B", help="Only these data sets.")
+@choice_option(
     "--select",
     type=click.Choice(["fixed", "label-free", "oracle"]),
     default="fixed",
@@ -28,29 +29,38 @@ from ambilearn.experiments.options import chosen_specs, common_options, console_
     help="How hyper-parameters are chosen, for methods that the paper tunes. The oracle sees the "
     "test labels: an upper bound.",
 )
-@click.option(
+@choice_option(
     "--search",
     default="halving:16",
     show_default=True,
     metavar="HOW",
     help="Points of the paper's grid that are tried: random:N, halving:N, or grid for all.",
 )
-@click.option(
+@choice_option(
     "--scoring",
     type=click.Choice(["covering", "approximated"]),
     default="covering",
     show_default=True,
     help="What a label-free choice looks at: the covering rate, or approximated accuracy.",
 )
-@click.option("--methods", metavar="A,B", help="Only these methods, such as PL-CL or plcl.")
-@click.option("--data", "sets", metavar="A,B", help="Only these data sets.")
-@click.option(
+@work_option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes; without it, one per core.",
+)
+@work_option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Use the Dask scheduler there, or start a cluster here: local.",
+)
+@work_option("--again", is_flag=True, help="Measure again what is in the store.")
+@file_option(
     "--data-home",
     type=path_type(file_okay=False),
     metavar="FOLDER",
     help="Folder with the data files; without it AMBILEARN_DATA, then your user cache.",
 )
-@click.option("--again", is_flag=True, help="Measure again what is in the store.")
 def reproduce(
     names: tuple[str, ...],
     quick: bool,
@@ -67,11 +77,12 @@ def reproduce(
     data_home: Path | None,
     again: bool,
 ) -> None:
-    """Run the paper's experiments; what is in the store already is not run again.
+    """Run the paper's experiments, and keep the results.
 
-    NAME is an experiment (real-world, transductive, controlled, ablation, sensitivity,
-    convergence, demo) or a TOML file of your own; without a name, all of the paper's. Stop it at
-    any time and start it again. The exit status is 1 if a task failed.
+    What is in the store already is not run again. NAME is an experiment (real-world,
+    transductive, controlled, ablation, sensitivity, convergence, demo) or a TOML file of your own;
+    without a name, all of the paper's. Stop it at any time and start it again. The exit status is
+    1 if a task failed.
     """
     from ambilearn.experiments.reproduce import reproduce as run
     from ambilearn.experiments.search import parse_search

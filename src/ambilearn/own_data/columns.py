@@ -12,10 +12,12 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.table import number_in_cell
+from ambilearn.user_warning import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 _TRUTH = {"true": 1.0, "false": 0.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# 3,14 or 1.003,14 or 1,003.14: a comma where other people write a point, or between thousands.
+_COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
+# The methods take squares and products of features, which must not overflow.
+_LARGEST = 1e75
 # Columns of text with more different values than this are looked at twice.
 _MANY = 20
 
@@ -83,11 +89,18 @@ def find_features(
     ------
     InvalidFileError
         If a column holds something else than numbers, text and dates, or none is left.
+
+    Warns
+    -----
+    UserWarning
+        If a column that is read as text looks like numbers with commas.
     """
     columns, left_out = [], {}
     for column in names:
         cells = frame[column].to_list()
         kind = _kind(name, column, cells, column in categorical)
+        if kind == "category" and column not in categorical:
+            _warn_of_comma_numbers(name, column, cells)
         reason = _reason_to_leave_out(cells, kind, keep_all or column in categorical)
         if reason:
             left_out[column] = reason
@@ -139,14 +152,41 @@ def feature_frame(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -
                     f"{name}, column {column!r}, row {i}: {cell!r} is not a {kind}. Correct the "
                     "cell, or leave it empty."
                 ) from None
-        if values.dtype != object and np.isinf(values).any():
-            i = int(np.flatnonzero(np.isinf(values))[0])
-            raise InvalidFileError(
-                f"{name}, column {column!r}, row {i}: {cells[i]!r} is not a finite number. Leave "
-                "the cell empty if the value is not known."
-            )
+        if kind != "category":
+            _check_size(f"{name}, column {column!r}", cells, values)
         content[column] = values
     return pd.DataFrame(content, columns=pd.Index([c.name for c in columns], dtype=object))
+
+
+def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> None:
+    large = np.flatnonzero(np.abs(values) > _LARGEST)
+    if not len(large):
+        return
+    i = int(large[0])
+    if np.isinf(values[i]):
+        raise InvalidFileError(
+            f"{where}, row {i}: {cells[i]!r} is not a finite number. Leave the cell empty if the "
+            "value is not known."
+        )
+    raise InvalidFileError(
+        f"{where}, row {i}: {cells[i]!r} is too large, its square leaves the range of floating "
+        "point. Correct the cell, leave it empty, or write the column in a larger unit."
+    )
+
+
+def _warn_of_comma_numbers(name: str, column: str, cells: list[Any]) -> None:
+    commas = [i for i, cell in enumerate(cells) if _is_comma_number(cell)]
+    others = (cell for cell in cells if not _is_comma_number(cell))
+    if commas and _all_parse(_number, others):
+        warn_user(
+            f"{name}, column {column!r}: numbers with commas, such as {cells[commas[0]]!r} in row "
+            f"{commas[0]}, are read as text, not as numbers. Write them with a decimal point and "
+            "nothing between thousands; if they are codes, say so by categorical (--categorical)."
+        )
+
+
+def _is_comma_number(cell: Any) -> bool:
+    return isinstance(cell, str) and _COMMA_NUMBER.fullmatch(cell.strip()) is not None
 
 
 def _kind(name: str, column: str, cells: list[Any], categorical: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ambilearn.help_sections import SectionedCommand
 from ambilearn.own_data.options import (
     UserConsole,
     candidate_options,
@@ -14,16 +15,21 @@ from ambilearn.own_data.options import (
     format_options,
     method_options,
     method_parameters,
+    output_option,
     output_options,
     read_for_command,
     source_and_format,
     user_console,
 )
+from ambilearn.wording import counted
 
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 
-@click.command(epilog="ambilearn clean people.csv --candidates names --out cleaned.csv")
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn clean people.csv --candidates names --out cleaned.csv",
+)
 @click.argument("table")
 @candidate_options
 @method_options
@@ -39,7 +45,7 @@ def clean(
     prefix: str,
     **reading: Any,
 ) -> None:
-    """Choose one label for each row of a table with candidate labels.
+    """Choose one of the candidate labels of each row of a table.
 
     Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with four more columns: label,
     its confidence, its margin over the second-best candidate, and review_rank, which is 1 for the
@@ -74,11 +80,14 @@ def clean(
         describe_cleaned(console, cleaned)
 
 
-@click.command(epilog="ambilearn fit people.csv --candidates names --out people.model")
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn fit people.csv --candidates names --out people.model",
+)
 @click.argument("table")
 @candidate_options
 @method_options
-@click.option(
+@output_option(
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
@@ -95,11 +104,11 @@ def fit(
     out: Path,
     **reading: Any,
 ) -> None:
-    """Learn from a table with candidate labels, and save a model that labels new rows.
+    """Learn from a table, and save a model that labels new rows.
 
-    TABLE is a CSV, Parquet or JSON lines file; - is standard input. The model takes numbers,
-    categories, truth values and dates as features, and missing cells; loading it executes
-    nothing.
+    TABLE is a CSV, Parquet or JSON lines file with candidate labels; - is standard input. The
+    model takes numbers, categories, truth values and dates as features, and missing cells;
+    loading it executes nothing.
     """
     with user_console() as console:
         from ambilearn.own_data.model import fit_table
@@ -128,7 +137,10 @@ def fit(
         console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
 
 
-@click.command(epilog="ambilearn predict people.model new.csv --out labelled.csv")
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn predict people.model new.csv --out labelled.csv",
+)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
 @format_options
@@ -141,7 +153,7 @@ def predict(
     out: Path,
     prefix: str,
 ) -> None:
-    """Label the rows of a table by a model that `ambilearn fit` saved.
+    """Label the rows of a table by a model that `fit` saved.
 
     Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with three more columns: label,
     its confidence, and its margin over the second-best label. TABLE must have the feature columns
@@ -158,10 +170,11 @@ def predict(
         console.progress("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter, raw=True)
-        console.progress(f"labelling {len(frame)} rows")
+        console.progress(f"labelling {counted(len(frame), 'row')}")
         labelled = loaded.predict(frame, source_name(source), prefix=prefix)
         console.say(
-            f"{source_name(source)}: {len(frame)} rows labelled by {loaded.about['method']}"
+            f"{source_name(source)}: {counted(len(frame), 'row')} labelled by "
+            f"{loaded.about['method']}"
         )
         write(labelled, [f"{prefix}label"])
 
@@ -191,7 +204,10 @@ def _writer(
         if target is not out:
             target.flush()
         else:
-            console.say(f"wrote {out}: {len(frame)} rows, {len(frame.columns)} columns")
+            console.say(
+                f"wrote {out}: {counted(len(frame), 'row')}, "
+                f"{counted(len(frame.columns), 'column')}"
+            )
 
     return write
 
@@ -202,6 +218,3 @@ def _size(path: Path) -> str:
         if size >= unit:
             return f"{size / unit:.1f} {name}"
     return f"{size} bytes"
-
-
-COMMANDS = (clean, fit, predict)

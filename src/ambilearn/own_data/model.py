@@ -22,6 +22,7 @@ from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
 from ambilearn.own_data.tables import CandidateTable, with_columns
 from ambilearn.selection import best_by_candidates, draw_points
+from ambilearn.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,9 @@ class TableModel:
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
-        return f"<TableModel {self.about['method']}: {names} → {len(self.classes)} labels>"
+        return (
+            f"<TableModel {self.about['method']}: {names} → {counted(len(self.classes), 'label')}>"
+        )
 
 
 def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
@@ -167,7 +170,10 @@ def fit_table(
         grid = {k: v for k, v in METHODS[method][1].items() if k not in (params or {})}
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         estimator.set_params(**chosen)
-    progress(f"fitting {METHODS[method][0]} to {X.shape[0]} rows and {X.shape[1]} features")
+    progress(
+        f"fitting {METHODS[method][0]} to {counted(X.shape[0], 'row')} and "
+        f"{counted(X.shape[1], 'feature')}"
+    )
     estimator.fit(X, table.candidates)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
@@ -205,8 +211,8 @@ def _select(
         )
     if X.shape[0] < 2 * _FOLDS:
         raise ValueError(
-            f"{X.shape[0]} rows are too few to choose parameters by cross-validation, which needs "
-            f"{2 * _FOLDS}: leave --select out."
+            f"Choosing parameters by cross-validation needs {2 * _FOLDS} rows, the table has "
+            f"{X.shape[0]}: leave --select out."
         )
     own = {key: estimator.get_params()[key] for key in grid}
     points = [own, *(p for p in draw_points(grid, _POINTS, random_state) if p != own)][:_POINTS]

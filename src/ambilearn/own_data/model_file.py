@@ -30,6 +30,7 @@ from ambilearn.user_warning import warn_user
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
 _ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
+_ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
 _SKOPS_PROTOCOL = 2  # older ones have other loaders, which were never written by this library
 
 _OBJECTS = (
@@ -133,10 +134,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
     name = os.fspath(source)
     with open(source, "rb") as file:
         if not is_zipfile(file):
-            raise InvalidModelError(
-                f"{name} is not a model: models are the files that `ambilearn fit` writes. (Pickle "
-                "and joblib files are never read: they can run code.)"
-            )
+            raise InvalidModelError(f"{name} {_why_no_archive(file)}")
         try:
             about, content = _read_members(file, max_bytes)
             pipeline = _rebuild(content, max_bytes)
@@ -146,7 +144,10 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
         except MemoryError:
             raise
         except Exception as error:  # a foreign file may break any reader, in any way
-            raise InvalidModelError(f"{name} is damaged, or no model: {error!r}") from error
+            raise InvalidModelError(
+                f"{name} is damaged, or no model ({error!r}). Copy or download it again, or fit "
+                "the model again."
+            ) from error
     if about["scikit-learn"] != sklearn.__version__:
         warn_user(
             f"{name} was saved with scikit-learn {about['scikit-learn']}, this is "
@@ -154,6 +155,21 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
             "version."
         )
     return model
+
+
+def _why_no_archive(file: Any) -> str:
+    """What is wrong with a file that does not end as an archive does."""
+    file.seek(0)
+    beginning = file.read(len(_ARCHIVE))
+    if not beginning or beginning == _ARCHIVE:
+        return (
+            f"is {'damaged: its end is missing' if beginning else 'empty'}. Was it copied or "
+            "downloaded in part? Do that again, or fit the model again."
+        )
+    return (
+        "is not a model: models are the files that `ambilearn fit` writes. (Pickle and joblib "
+        "files are never read: they can run code.)"
+    )
 
 
 def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:

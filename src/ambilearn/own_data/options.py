@@ -9,9 +9,17 @@ from typing import Any
 
 import click
 
+from ambilearn.help_sections import section
 from ambilearn.own_data.methods import METHODS
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
+
+# Sections of the help, in which every command shows the options that it has.
+candidate_option = section("Candidate labels")
+feature_option = section("Features")
+table_option = section("Reading the table")
+method_option = section("Learning")
+output_option = section("Output")
 
 
 def _add(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -31,12 +39,12 @@ def _one_sign(context: click.Context, parameter: click.Parameter, text: str | No
 
 
 format_options = _add(
-    click.option(
+    table_option(
         "--format",
         type=_FORMATS,
         help="Format of a table whose name does not tell; standard input is CSV.",
     ),
-    click.option(
+    table_option(
         "--delimiter",
         callback=_one_sign,
         metavar="SIGN",
@@ -45,7 +53,7 @@ format_options = _add(
 )
 
 candidate_options = _add(
-    click.option(
+    candidate_option(
         "--candidates",
         multiple=True,
         required=True,
@@ -53,38 +61,14 @@ candidate_options = _add(
         help="Column with the candidate labels of each row. Give it again for each annotator's "
         "column.",
     ),
-    click.option(
+    candidate_option(
         "--sep",
         default="|",
         show_default=True,
         metavar="SIGN",
         help="What separates the labels in a cell.",
     ),
-    click.option(
-        "--exclude",
-        multiple=True,
-        metavar="COLUMN",
-        help="Keep a column out of the features: an id, a known truth. Repeat it for more.",
-    ),
-    click.option(
-        "--features",
-        multiple=True,
-        metavar="COLUMN",
-        help="Use this column as a feature, and only those named so. Repeat it for more.",
-    ),
-    click.option(
-        "--categorical",
-        multiple=True,
-        metavar="COLUMN",
-        help="A feature that is a category although its cells are numbers, a code. Repeat it for "
-        "more.",
-    ),
-    click.option(
-        "--label",
-        metavar="COLUMN",
-        help="Column with the true label where it is known: to report the accuracy, not to learn.",
-    ),
-    click.option(
+    candidate_option(
         "--min-votes",
         type=click.IntRange(1),
         default=1,
@@ -92,53 +76,83 @@ candidate_options = _add(
         metavar="N",
         help="With several annotators: votes that make a label a candidate.",
     ),
-    click.option(
+    candidate_option(
+        "--na-is-label",
+        is_flag=True,
+        help="A cell NA, NaN, null, None, … is a label of that name, not a missing cell.",
+    ),
+    candidate_option(
         "--corrections",
         type=click.Path(dir_okay=False, exists=True, path_type=Path),
         metavar="FILE",
         help="CSV file of labels that a person chose, from the page of `ambilearn review`.",
     ),
+    candidate_option(
+        "--label",
+        metavar="COLUMN",
+        help="Column with the true label where it is known: to report the accuracy, not to learn.",
+    ),
+    feature_option(
+        "--exclude",
+        multiple=True,
+        metavar="COLUMN",
+        help="Keep a column out of the features: an id, a known truth. Repeat it for more.",
+    ),
+    feature_option(
+        "--features",
+        multiple=True,
+        metavar="COLUMN",
+        help="Use this column as a feature, and only those named so. Repeat it for more.",
+    ),
+    feature_option(
+        "--categorical",
+        multiple=True,
+        metavar="COLUMN",
+        help="A feature that is a category although its cells are numbers, a code. Repeat it for "
+        "more.",
+    ),
     format_options,
 )
 
 method_options = _add(
-    click.option(
+    method_option(
         "--method",
         type=click.Choice(list(METHODS)),
         default="plcl",
         show_default=True,
         help="How to learn.",
     ),
-    click.option(
+    method_option(
         "--select",
         is_flag=True,
         help="Choose the parameters of the method by cross-validation on the candidates.",
     ),
-    click.option(
+    method_option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
         help="A parameter of the method, for instance n_neighbors=5. Repeat it for more.",
     ),
-    click.option(
+    method_option(
         "--n-landmarks",
         type=click.IntRange(1),
         metavar="N",
         help="Landmarks of a kernel method, which stand for the rows. By default all rows are "
         "used, and 2000 landmarks from 20 000 rows on.",
     ),
-    click.option(
+    method_option(
         "--seed",
         type=click.IntRange(0, 2**32 - 1),
         default=0,
+        show_default=True,
         metavar="N",
-        help="Seed of what is drawn at random.  [default: 0]",
+        help="Seed of what is drawn at random.",
     ),
 )
 
 output_options = _add(
-    click.option(
+    output_option(
         "--out",
         type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
         default="-",
@@ -146,7 +160,7 @@ output_options = _add(
         help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
         "standard output, in the format of the input.",
     ),
-    click.option(
+    output_option(
         "--prefix",
         default="",
         metavar="TEXT",

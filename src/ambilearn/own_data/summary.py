@@ -10,6 +10,7 @@ from ambilearn.own_data.columns import feature_frame
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.options import UserConsole, printable
 from ambilearn.own_data.tables import CandidateTable
+from ambilearn.wording import counted, few
 
 CLOSE_CALL = 0.1
 _SHOWN = 10
@@ -19,14 +20,14 @@ def describe_table(console: UserConsole, table: CandidateTable) -> None:
     """Rows, labels and features, and which columns are left out."""
     sets = table.candidates
     console.say(
-        f"{table.name}: {_count(sets.n_rows, 'row')}, {_count(sets.n_labels, 'label')}, "
+        f"{table.name}: {counted(sets.n_rows, 'row')}, {counted(sets.n_labels, 'label')}, "
         f"{sets.sizes.mean():.2f} candidates a row"
     )
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
         by_kind.setdefault(column.kind, []).append(column.name)
-    kinds = "; ".join(f"{kind}: {_few(names)}" for kind, names in by_kind.items())
-    console.say(f"{_count(len(table.features.columns), 'feature')}: {kinds}")
+    kinds = "; ".join(f"{kind}: {few(names)}" for kind, names in by_kind.items())
+    console.say(f"{counted(len(table.features.columns), 'feature')}: {kinds}")
     for column, reason in table.features.left_out.items():
         console.say(f"left out: {column!r} {reason}", style="yellow")
     for column in _label_columns(table):
@@ -37,11 +38,11 @@ def describe_table(console: UserConsole, table: CandidateTable) -> None:
         )
     corrections = table.corrections
     if corrections.labels:
-        console.say(f"{_count(len(corrections.labels), 'row')} corrected by a person")
+        console.say(f"{counted(len(corrections.labels), 'row')} corrected by a person")
     if corrections.new_labels:
         console.say(
             f"new from the corrections, a candidate nowhere in the table: "
-            f"{_few(corrections.new_labels)}",
+            f"{few(corrections.new_labels)}",
             style="yellow",
         )
 
@@ -82,7 +83,9 @@ def describe_accuracy(console: UserConsole, table: CandidateTable, labels: NDArr
         if truth is not None
     ]
     if right:
-        console.say(f"{np.mean(right):.1%} of the {_count(len(right), 'row')} of known label right")
+        console.say(
+            f"{np.mean(right):.1%} of the {counted(len(right), 'row')} of known label right"
+        )
 
 
 def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
@@ -93,8 +96,8 @@ def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
     ambiguous = int((cleaned.table.candidates.sizes > 1).sum())
     close = int((cleaned.choices.margins < CLOSE_CALL).sum())
     console.say(
-        f"{_count(ambiguous, 'row')} with several candidates, {close} of them close calls "
-        f"(margin below {CLOSE_CALL})"
+        f"{counted(ambiguous, 'row')} with several candidates, among them "
+        f"{counted(close, 'close call')} (margin below {CLOSE_CALL})"
     )
     first = [row for row in cleaned.order[:_SHOWN].tolist() if cleaned.choices.margins[row] < 1]
     if not first:
@@ -111,15 +114,6 @@ def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nLook at these rows first (rows are counted from 0):")
     console.rich.print(shown)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _few(names: list[Any], limit: int = 8) -> str:
-    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(map(str, names[:limit])) + rest
 
 
 def _short(label: Any, limit: int = 30) -> str:

@@ -10,12 +10,13 @@ import numpy as np
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
-from ambilearn.datasets.table import candidate_sets
+from ambilearn.datasets.table import MISSING_WORDS, candidate_cells, candidate_sets
 from ambilearn.datasets.votes import labels_in_cell
 from ambilearn.joined_labels import warn_of_joined_labels
 from ambilearn.own_data.columns import Features, find_features
 from ambilearn.own_data.corrections import Corrections, correct, read_corrections
 from ambilearn.own_data.writing import replaced
+from ambilearn.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ class CandidateTable:
         What separates the labels in text.
     texts : list of str
         The candidates of each row as the table writes them: the cell itself, list items and the
-        cells of several columns joined by ``sep``.
+        cells of several columns joined by ``sep``, without missing ones.
     candidates : CandidateSets
         The candidate sets, after corrections.
     corrections : Corrections
@@ -63,8 +64,9 @@ class CandidateTable:
 
     def __repr__(self) -> str:
         return (
-            f"<CandidateTable {self.name}: {len(self.frame)} rows, {len(self.features.columns)} "
-            f"features, {self.candidates.n_labels} labels>"
+            f"<CandidateTable {self.name}: {counted(len(self.frame), 'row')}, "
+            f"{counted(len(self.features.columns), 'feature')}, "
+            f"{counted(self.candidates.n_labels, 'label')}>"
         )
 
 
@@ -78,6 +80,7 @@ def read_candidate_table(
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
     min_votes: int = 1,
+    na_is_label: bool = False,
     corrections: str | os.PathLike[str] | IO[Any] | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -107,6 +110,9 @@ def read_candidate_table(
         Features that are categories even if all their cells are numbers: a code.
     min_votes : int, default=1
         With several annotators: votes that a label needs. Where none has as many, all count.
+    na_is_label : bool, default=False
+        Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
+        like is a label of that name, not a missing cell.
     corrections : path-like or file object, optional
         CSV file of labels that a person chose, as the review page saves it; see
         :func:`ambilearn.own_data.corrections.read_corrections`.
@@ -147,12 +153,13 @@ def read_candidate_table(
     check_columns(name, frame, [*known, *(features or ()), *exclude, *categorical])
     roles = {*known, *exclude}
     wanted = [column for column in features or frame.columns if column not in roles]
+    cells = candidate_cells(name, frame, candidate_columns, na_is_label=na_is_label)
     sets = candidate_sets(
-        name, frame, candidate_columns, sep=sep, min_votes=min_votes, fallback="union"
+        name, candidate_columns, cells, sep=sep, min_votes=min_votes, fallback="union"
     )
     if np.all(sets.sizes == 1):
         warn_of_joined_labels(sets.classes.tolist())  # perhaps another sign separates them
-    texts = candidate_texts(frame, candidate_columns, sep)
+    texts = candidate_texts(cells, sep)
     found = Corrections()
     if corrections is not None:
         found = read_corrections(corrections, texts, sets.classes)
@@ -165,7 +172,7 @@ def read_candidate_table(
         candidates=correct(sets, found),
         corrections=found,
         features=_find_features(name, frame, wanted, sets, sep, features is not None, categorical),
-        truth=None if label is None else _truth(name, frame, label),
+        truth=None if label is None else _truth(name, frame, label, sets),
     )
 
 
@@ -201,9 +208,8 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     )
 
 
-def candidate_texts(frame: "pd.DataFrame", columns: Sequence[str], sep: str) -> list[str]:
+def candidate_texts(rows: Sequence[tuple[Any, ...]], sep: str) -> list[str]:
     """The candidates of each row as the table writes them, in one text."""
-    rows = zip(*(frame[column].to_list() for column in columns), strict=True)
     return [sep.join(text for cell in row if (text := _cell_text(cell, sep))) for row in rows]
 
 
@@ -215,7 +221,8 @@ def _cell_text(cell: Any, sep: str) -> str:
     return "" if cell is None or not labels_in_cell(cell, None, 0) else str(cell)
 
 
-def _truth(name: str, frame: "pd.DataFrame", column: str) -> list[Any]:
+def _truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
+    unknown = MISSING_WORDS - set(map(str, sets.classes.tolist()))
     truths = []
     for i, cell in enumerate(frame[column].to_list()):
         try:
@@ -226,7 +233,8 @@ def _truth(name: str, frame: "pd.DataFrame", column: str) -> list[Any]:
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected one label, found {cell!r}."
             )
-        truths.append(labels.pop() if labels else None)
+        truth = labels.pop() if labels else None
+        truths.append(None if truth in unknown else truth)
     return truths
 
 

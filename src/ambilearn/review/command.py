@@ -6,35 +6,43 @@ from typing import Any
 
 import click
 
+from ambilearn.help_sections import SectionedCommand, section
 from ambilearn.own_data.options import (
     UserConsole,
     candidate_options,
     check_output,
     method_options,
     method_parameters,
+    output_option,
     read_for_command,
     user_console,
 )
+from ambilearn.wording import counted
+
+image_option = section("Images")
 
 
-@click.command(epilog="ambilearn review people.csv --candidates names --out review.html")
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn review people.csv --candidates names --out review.html",
+)
 @click.argument("table")
 @candidate_options
 @method_options
-@click.option(
+@image_option(
     "--image",
     metavar="COLUMN",
     help="Column with paths or addresses of images. By default the first column whose cells end "
     "like images (.jpg, .png, …).",
 )
-@click.option("--no-images", is_flag=True, help="Show no images.")
-@click.option(
+@image_option("--no-images", is_flag=True, help="Show no images.")
+@image_option(
     "--embed-images",
     is_flag=True,
     help="Put local images into the page, so that it can be moved or sent; large ones are made "
     "smaller. By default the page refers to them.",
 )
-@click.option(
+@output_option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default="review.html",
@@ -55,12 +63,12 @@ def review(
     out: Path,
     **reading: Any,
 ) -> None:
-    """Write a page on which a person settles the labels of a table, the most ambiguous row first.
+    """Write a page on which a person settles the labels of a table.
 
     The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, images, keys
-    to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
-    `review` take by --corrections.
+    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the most
+    ambiguous row first, images, keys to accept or correct. It keeps your work, and saves it as a
+    CSV file that `clean`, `fit` and `review` take by --corrections.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images exclude each other.")
@@ -99,7 +107,7 @@ def review(
         )
         write_review(made, out)
         _describe_images(console, image, images)
-        console.say(f"wrote {out}: {len(made.rows)} rows; open it in a browser")
+        console.say(f"wrote {out}: {counted(len(made.rows), 'row')}; open it in a browser")
         console.say("then use the labels that you downloaded:")
         console.say(f"  {_next_command(table, made.download, reading)}")
 
@@ -107,10 +115,15 @@ def review(
 def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
     """The command that uses the corrections, with what was said about the table."""
     words = ["ambilearn", "clean", table]
-    for option in ("candidates", "exclude", "features"):
-        words += [word for column in reading[option] for word in (f"--{option}", column)]
-    if reading["sep"] != "|":
-        words += ["--sep", reading["sep"]]
+    for option in review.params:
+        value = reading.get(option.name)
+        if not value or value == option.default or option.name == "corrections":
+            continue
+        if value is True:
+            words.append(option.opts[0])
+            continue
+        for each in value if isinstance(value, tuple) else [value]:
+            words += [option.opts[0], str(each).replace("\t", "\\t")]
     return join([*words, "--corrections", corrections])
 
 
@@ -120,10 +133,7 @@ def _describe_images(console: UserConsole, image: str | None, images: Any) -> No
     console.say(f"images: column {image!r}")
     if images.missing:
         console.say(
-            f"{len(images.missing)} images cannot be shown, the first is {images.missing[0]!r}. "
-            "Paths begin in the folder of the table.",
+            f"{counted(len(images.missing), 'image')} cannot be shown, the first is "
+            f"{images.missing[0]!r}. Paths begin in the folder of the table.",
             style="yellow",
         )
-
-
-COMMANDS = (review,)

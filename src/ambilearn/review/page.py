@@ -9,6 +9,7 @@ from typing import Any
 
 from ambilearn.datasets.folders import written_whole
 from ambilearn.review.record import Review, ReviewRow
+from ambilearn.wording import counted
 
 # One scope, joined in this order: an inline script cannot import from another.
 SCRIPTS = (
@@ -94,7 +95,7 @@ def _page_file(name: str) -> str:
 
 
 def _subtitle(review: Review) -> str:
-    counts = f"{len(review.rows):,} rows, {len(review.classes):,} labels"
+    counts = f"{counted(len(review.rows), 'row')}, {counted(len(review.classes), 'label')}"
     return f"{counts}, confidences by {review.method}" if review.method else counts
 
 
