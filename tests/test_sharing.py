@@ -1,12 +1,15 @@
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from ambilearn import PLCL
+from ambilearn import PLCL, sharing
 from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.methods import kernel_classifier
 from ambilearn.methods.lalo import LALO
@@ -15,6 +18,7 @@ from ambilearn.methods.plknn import PLKNN
 from ambilearn.methods.sure import SURE
 from ambilearn.selection import draw_points
 from ambilearn.sharing import SharedFits
+from ambilearn.solvers import ridge
 
 PAPER_GRID = {
     "alpha": [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0],
@@ -60,13 +64,17 @@ def test_results_are_the_same_to_the_last_bit(method, rows):
 
 
 @pytest.mark.parametrize("low_rank", [{}, {"n_landmarks": 20, "random_state": 0}])
-def test_fifty_points_of_the_papers_grid(rows, calls, low_rank):
+@pytest.mark.parametrize("together", [True, False])
+def test_fifty_points_of_the_papers_grid(rows, calls, low_rank, together):
     """One graph, one kernel, one factorisation a ridge weight; answers equal to the last bit."""
     X, sets = rows
     points = draw_points(PAPER_GRID, 50, random_state=1)
     base = {"max_iter": 3, "tol": 0, **low_rank}
     fits = SharedFits(X, sets)
-    models = [fits.fit(PLCL(**base, **point)) for point in points]
+    if together:
+        models = list(fits.fit_all(PLCL(**base, **point) for point in points))
+    else:
+        models = [fits.fit(PLCL(**base, **point)) for point in points]
     weights = {0.03} | {0.03 / point["alpha"] for point in points}
     assert calls.count("AdaptiveGraph") == fits.made["graph"] == 1
     if low_rank:
@@ -81,6 +89,96 @@ def test_fifty_points_of_the_papers_grid(rows, calls, low_rank):
         assert_same(model, alone, X)
         assert np.array_equal(model.graph_.toarray(), alone.graph_.toarray())
         assert np.array_equal(model.objective_, alone.objective_)
+
+
+@pytest.fixture
+def substitutions(monkeypatch):
+    """How many columns each substitution had."""
+    real, widths = ridge.KernelRidge.inverse_times, []
+
+    def watched(self, columns):
+        widths.append(columns.shape[1])
+        return real(self, columns)
+
+    monkeypatch.setattr(ridge.KernelRidge, "inverse_times", watched)
+    return widths
+
+
+def test_many_fits_need_as_few_substitutions_as_one(rows, substitutions):
+    X, sets = rows
+    points = draw_points({"mu": [0.1, 1.0, 4.0], "gamma": [0.1, 1.0, 4.0]})
+    models = list(SharedFits(X, sets).fit_all(PLCL(max_iter=4, tol=0, **point) for point in points))
+    assert len(models) == 9
+    # For each of two factors: one for the bias, one to see whether columns are alike, one a round.
+    assert sorted(substitutions) == [1, 1, 3, 3] + [9 * 3] * 8
+
+
+@pytest.mark.parametrize("columns", [1, 7, 512])
+def test_fits_to_convergence_end_in_their_own_time_and_come_in_order(rows, monkeypatch, columns):
+    """However many run at once; all of them are what each is alone."""
+    X, sets = rows
+    monkeypatch.setattr(sharing, "_COLUMNS", columns)
+    points = draw_points(PAPER_GRID, 12, random_state=2)
+    models = list(SharedFits(X, sets).fit_all(PLCL(**point) for point in points))
+    assert len({model.n_iter_ for model in models}) > 1
+    for model, point in zip(models, points, strict=True):
+        assert model.get_params() == PLCL(**point).get_params()
+        alone = PLCL(**point).fit(X, sets)
+        assert_same(model, alone, X)
+        assert np.array_equal(model.objective_, alone.objective_)
+        assert not hasattr(model, "_shared")
+
+
+def test_different_methods_run_side_by_side(rows):
+    X, sets = rows
+    methods = [PLCL, PLKNN, SURE, LALO, PLAGGD, PLKNN, PLCL]
+    models = SharedFits(X, sets).fit_all([method() for method in methods])
+    for model, method in zip(models, methods, strict=True):
+        assert type(model) is method
+        assert_same(model, method().fit(X, sets), X)
+
+
+def test_estimators_are_taken_as_they_are_needed(rows, monkeypatch):
+    X, sets = rows
+    monkeypatch.setattr(sharing, "_COLUMNS", 2 * sets.n_labels)
+    taken = []
+
+    def estimators():
+        for mu in (0.1, 1.0, 4.0, 1.5):
+            taken.append(mu)
+            yield PLCL(mu=mu, max_iter=2, tol=0)
+
+    models = SharedFits(X, sets).fit_all(estimators())
+    assert taken == []
+    assert next(models).mu == 0.1
+    assert len(taken) == 2
+    assert [model.mu for model in models] == [1.0, 4.0, 1.5]
+
+
+def test_no_estimators_no_models(rows):
+    assert list(SharedFits(*rows).fit_all([])) == []
+
+
+@pytest.mark.parametrize("core", ["Nehalem", "Haswell", ""])
+def test_equal_to_the_last_bit_on_other_processors(core):
+    """OpenBLAS has code for each kind of processor; on other machines the variable does nothing."""
+    script = """
+import numpy as np
+from ambilearn import PLCL
+from ambilearn.sharing import SharedFits
+rng = np.random.default_rng(0)
+for n, n_labels in ((60, 3), (300, 13)):
+    X = rng.normal(size=(n, 5))
+    y = [set(rng.integers(n_labels, size=3).tolist()) for _ in range(n)]
+    models = [PLCL(mu=mu, max_iter=3, tol=0) for mu in (0.1, 1, 2, 4)]
+    for found in SharedFits(X, y).fit_all(models):
+        alone = PLCL(mu=found.mu, max_iter=3, tol=0).fit(X, y)
+        assert np.array_equal(found.label_distributions_, alone.label_distributions_)
+        assert np.array_equal(found.dual_coef_, alone.dual_coef_)
+"""
+    environment = {**os.environ, "OPENBLAS_CORETYPE": core}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 @pytest.mark.parametrize("method", [PLCL, PLAGGD])
@@ -158,6 +256,14 @@ def test_a_fit_that_fails_leaves_the_object_usable(rows):
     with pytest.raises(ValueError, match="alpha"):
         fits.fit(PLCL(alpha=-1))
     assert_same(fits.fit(PLCL()), PLCL().fit(X, sets), X)
+
+
+def test_one_failure_among_many_is_raised_and_the_others_let_go(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    with pytest.raises(ValueError, match="alpha"):
+        list(fits.fit_all([PLCL(), PLCL(alpha=-1), PLCL(mu=2.0)]))
+    assert_same(fits.fit(PLCL(mu=2.0)), PLCL(mu=2.0).fit(X, sets), X)
 
 
 def test_an_estimator_of_another_library_is_simply_fitted(rows):

@@ -3,7 +3,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from ambilearn import PLCL, threads
-from ambilearn.threads import threads_for
+from ambilearn.threads import one_thread, threads_for, worth_threads
 
 
 def blas_threads():
@@ -21,6 +21,15 @@ def test_much_work_keeps_all_threads():
     before = blas_threads()
     with threads_for(1e12):
         assert blas_threads() == before
+
+
+def test_one_thread_whatever_the_work():
+    before = blas_threads()
+    with one_thread():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+    assert worth_threads(1e12)
+    assert not worth_threads(1e6)
 
 
 def test_the_threads_come_back_after_an_error():

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.pausing import PausingFit, run_alone
 from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
@@ -68,15 +69,21 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
+        run_alone(self._fitting(X, y))
+        return self
+
+    def _fitting(self, X: ArrayLike, y: Any) -> PausingFit:
+        """The fit as a generator, which pauses at its regressions if the method has any."""
         self._validate_params()
         # y first: a refused y must not have changed n_features_in_ of an earlier fit.
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         self._forget()
         self.classes_ = candidates.classes
-        self._fit(X, candidates)
+        regressions = self._fit(X, candidates)
+        if regressions is not None:
+            yield from regressions
         self.transduction_ = candidates.best(self.label_distributions_)
-        return self
 
     def _once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
         """Work that fits on the same rows have in common; see :class:`ambilearn.SharedFits`."""
@@ -93,8 +100,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             delattr(self, name)
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
-        """Learn, and set ``label_distributions_`` of shape (n, l)."""
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit | None:
+        """Learn, and set ``label_distributions_`` of shape (n, l).
+
+        Either at once, or as a generator that pauses; see :mod:`ambilearn.pausing`.
+        """
 
     @abstractmethod
     def _scores(self, X: Any) -> NDArray[np.float64]:

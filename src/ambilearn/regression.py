@@ -8,9 +8,10 @@ support only; and the squared error over all n·l entries follows from the outpu
           + \sum_{(i, j) \in \text{support}} \big[(h_{ij} - t_{ij})^2 - (h_{ij} - t)^2\big]
 
 with targets :math:`t_{ij}` on the support and :math:`t` off it. In the primal nothing of shape
-(n, l) ever exists.
+(n, l) ever exists; in the dual see :mod:`ambilearn.many_label_regression`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from sklearn.utils import gen_batches
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import KernelRidge, PrimalRidge
-from ambilearn.threads import threads_for
+from ambilearn.threads import one_thread, threads_for, worth_threads
 
 _BLOCK = 2**20  # numbers held at once, besides the features
 # With more labels than this per candidate, products of single pairs beat one matrix product.
@@ -34,7 +35,7 @@ class SupportFit:
 
     Parameters
     ----------
-    coef : ndarray of shape (n, l) or (m, l)
+    coef : ndarray or FactoredCoefficients of shape (n, l), or ndarray of shape (m, l)
         Dual coefficients, or weights of the features.
     intercept : ndarray of shape (l,)
         The bias.
@@ -50,7 +51,7 @@ class SupportFit:
         All outputs, where they came for free.
     """
 
-    coef: NDArray[np.float64]
+    coef: Any
     intercept: NDArray[np.float64]
     outputs: NDArray[np.float64]
     squared_norm: float
@@ -78,14 +79,40 @@ class DualRegressor:
     """
 
     def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
-        self._ridge = ridge
+        self.ridge = ridge
         self._candidates = candidates
+        self._operations = 4.0 * candidates.n_rows**2 * candidates.n_labels
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a regression does not fill the machine: then several are better solved at once.
+
+        On one thread, as each alone: with more, the result of a column would depend on which of
+        the threads gets it.
+        """
+        return not worth_threads(self._operations)
 
     def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
         """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
-        targets = self._candidates.scatter(values, np.reshape(fill, (-1, 1)))
-        with threads_for(4.0 * len(targets) * targets.size):
-            fit = self._ridge.solve(targets).value
+        targets = self._targets(values, fill)
+        with threads_for(self._operations):
+            return self._on_support(self.ridge.solve(targets).value)
+
+    @staticmethod
+    def solve_all(regressions: Sequence[tuple["DualRegressor", Any, Any]]) -> list[SupportFit]:
+        """Solve small regressions that have the same ridge, as each would be solved alone."""
+        targets = [regressor._targets(values, fill) for regressor, values, fill in regressions]
+        with one_thread():
+            solutions = regressions[0][0].ridge.solve_all(targets)
+        return [
+            regressor._on_support(solution.value)
+            for (regressor, _, _), solution in zip(regressions, solutions, strict=True)
+        ]
+
+    def _targets(self, values: NDArray[np.float64], fill: Any) -> NDArray[np.float64]:
+        return self._candidates.scatter(values, np.reshape(fill, (-1, 1)))
+
+    def _on_support(self, fit: Any) -> SupportFit:
         return SupportFit(
             coef=fit.coef,
             intercept=fit.intercept,
@@ -159,18 +186,24 @@ def target_sums(
     product : ndarray of shape (m, l)
     total : ndarray of shape (l,)
     """
-    n, n_labels = candidates.n_rows, candidates.n_labels
-    fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (n,))
-    excess = sparse.csr_array(
-        (values - fill[candidates.rows], candidates.labels, candidates.indptr), (n, n_labels)
-    )
+    fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (candidates.n_rows,))
+    excess = excess_over(fill, candidates, values)
     product = excess.T @ features
     product = (product.toarray() if sparse.issparse(product) else product).T
-    total = np.bincount(candidates.labels, excess.data, n_labels)
+    total = np.bincount(candidates.labels, excess.data, candidates.n_labels)
     if fill.any():
         product = product + (features.T @ fill)[:, None]
         total = total + fill.sum()
     return np.ascontiguousarray(product), total
+
+
+def excess_over(
+    fill: NDArray[np.float64], candidates: CandidateSets, values: NDArray[np.float64]
+) -> sparse.csr_array:
+    """What the targets are more than ``fill``, one number for each row: zero off the support."""
+    shape = candidates.n_rows, candidates.n_labels
+    excess = values - fill[candidates.rows]
+    return sparse.csr_array((excess, candidates.labels, candidates.indptr), shape=shape)
 
 
 def pair_outputs(

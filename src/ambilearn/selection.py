@@ -164,8 +164,8 @@ def score_points(
     -------
     list of float
     """
-    fits = SharedFits(X, y)
-    return [float(score(fits.fit(clone(estimator).set_params(**point)))) for point in points]
+    models = (clone(estimator).set_params(**point) for point in points)
+    return [float(score(model)) for model in SharedFits(X, y).fit_all(models)]
 
 
 def best_point(scores: Sequence[float]) -> int:

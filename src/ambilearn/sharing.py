@@ -3,17 +3,23 @@
 A search over hyper-parameters fits one method many times on the same rows. Neighbours, Gram
 matrices, the first graph and the kernel matrix depend on no point of the paper's grid, a
 factorisation on the ridge weight only: over its 6 561 points PL-CL needs one graph, one kernel
-matrix and ten factorisations, not 13 122.
+matrix and ten factorisations, not 13 122. And what several fits ask of the same factorisation at
+the same time is solved together.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from sklearn.base import clone
 
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import as_candidates
+from ambilearn.pausing import PausingFit, Regression, solve_together
+from ambilearn.regression import SupportFit
+
+_COLUMNS = 512  # of targets that are solved together at most: with more, nothing is gained
 
 
 class SharedFits:
@@ -45,7 +51,8 @@ class SharedFits:
     >>> data = load_dataset("iris")
     >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
     >>> fits = SharedFits(data.X, sets)
-    >>> models = [fits.fit(PLCL(mu=mu, gamma=gamma)) for mu in (0.1, 1) for gamma in (0.1, 1)]
+    >>> points = [{"mu": mu, "gamma": gamma} for mu in (0.1, 1) for gamma in (0.1, 1)]
+    >>> models = list(fits.fit_all(PLCL(**point) for point in points))
     >>> sorted(fits.made.items())
     [('factorisation', 2), ('graph', 1), ('kernel', 1)]
     """
@@ -67,14 +74,49 @@ class SharedFits:
         Returns
         -------
         fitted : estimator
-            Holds on to nothing that is shared.
+            Holds on to nothing that is shared, except the factorisation that its
+            ``FactoredCoefficients`` need.
         """
+        return next(self.fit_all([estimator]))
+
+    def fit_all(self, estimators: Iterable[Any]) -> Iterator[Any]:
+        """Fit clones of many estimators to the rows, side by side.
+
+        Where several need a regression with the same factorisation it is one substitution for all
+        of them, which takes less than half the time.
+
+        Parameters
+        ----------
+        estimators : iterable of estimators
+            Taken a few at a time, as the fits end.
+
+        Yields
+        ------
+        fitted : estimator
+            In the order of the estimators.
+        """
+        coming = map(self._begin, estimators)
+        running = deque(islice(coming, max(1, _COLUMNS // self._y.n_labels)))
+        while running:
+            waiting = [fit for fit in running if fit.asks is not None]
+            answers = solve_together([fit.asks for fit in waiting])
+            for fit, answer in zip(waiting, answers, strict=True):
+                fit.goes_on(answer)
+            while running and running[0].asks is None:
+                yield running.popleft().model
+                running.extend(islice(coming, 1))
+
+    def _begin(self, estimator: Any) -> "_Fit":
         model = clone(estimator)
+        return _Fit(model, self._fitting(model))
+
+    def _fitting(self, model: Any) -> PausingFit:
         if not isinstance(model, PartialLabelClassifier):
-            return model.fit(self._X, self._y)
+            model.fit(self._X, self._y)
+            return
         model._shared = self
         try:
-            return model.fit(self._X, self._y)
+            yield from model._fitting(self._X, self._y)
         finally:
             del model._shared
 
@@ -99,3 +141,18 @@ class SharedFits:
             self._work[what, key] = make()
             self.made[what] += 1
         return self._work[what, key]
+
+
+class _Fit:
+    """A fit under way: its model, and the regression that it waits for; None once it has ended."""
+
+    def __init__(self, model: Any, fitting: PausingFit) -> None:
+        self.model = model
+        self.asks: Regression | None = next(fitting, None)
+        self._fitting = fitting
+
+    def goes_on(self, answer: SupportFit) -> None:
+        try:
+            self.asks = self._fitting.send(answer)
+        except StopIteration:
+            self.asks = None

@@ -24,8 +24,16 @@ def threads_for(operations: float) -> AbstractContextManager[object]:
     -------
     context manager
     """
-    if operations >= _WORTH_THREADS:
-        return nullcontext()
+    return nullcontext() if worth_threads(operations) else one_thread()
+
+
+def worth_threads(operations: float) -> bool:
+    """Whether a call of BLAS with this many operations gains by threads."""
+    return operations >= _WORTH_THREADS
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """A context in which BLAS has one thread."""
     return _controller().limit(limits=1, user_api="blas")
 
 

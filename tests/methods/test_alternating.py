@@ -30,7 +30,9 @@ class Projecting(AlternatingClassifier):
             self.seen.append((p, output))
             return CandidateSimplex(candidates.indptr).project(output)
 
-        self._alternate(X, candidates, candidates.uniform(), improve, lambda p: self.offset)
+        yield from self._alternate(
+            X, candidates, candidates.uniform(), improve, lambda p: self.offset
+        )
 
 
 @pytest.fixture

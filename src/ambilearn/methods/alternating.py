@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.pausing import PausingFit, Regression
 
 
 class AlternatingClassifier(KernelPartialLabelClassifier):
@@ -21,7 +22,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
 
     Methods differ in :math:`\Omega` and in how they minimise over *P*. A subclass has the
     parameters ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and
-    ``verbose``, and its ``_fit`` ends in :meth:`_alternate`.
+    ``verbose``, and its ``_fit`` yields from :meth:`_alternate`.
     """
 
     _parameter_constraints = {
@@ -37,7 +38,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         start: NDArray[np.float64],
         improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
         penalty: Callable[[NDArray[np.float64]], float],
-    ) -> None:
+    ) -> PausingFit:
         r"""Regress and improve in turn until the confidences stop moving; then keep everything.
 
         The regressor is solved once more after the last confidences, so that it belongs to them.
@@ -58,11 +59,11 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         """
         (regressor,) = self._factor(X, candidates, self.reg)
         p = start
-        f = regressor.solve(p)
+        f = yield Regression(regressor, p)
         loop = OuterLoop(self)
         while loop.goes_on():
             previous, p = p, improve(p, f.outputs)
-            f = regressor.solve(p)
+            f = yield Regression(regressor, p)
             fit = f.squared_error(p) + self.reg * f.squared_norm
             loop.record(p, previous, candidates.n_rows, float(fit + penalty(p)))
 

@@ -11,6 +11,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
 from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.pausing import PausingFit
 from ambilearn.similarity_graph import SimilarityGraph
 
 
@@ -149,7 +150,7 @@ class LALO(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
         graph = SimilarityGraph(
             X,
             candidates,
@@ -165,4 +166,4 @@ class LALO(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.roughness(p)
 
-        self._alternate(X, candidates, candidates.uniform(), propagate, penalty)
+        yield from self._alternate(X, candidates, candidates.uniform(), propagate, penalty)

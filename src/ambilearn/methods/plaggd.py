@@ -11,6 +11,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
 from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.pausing import PausingFit
 
 
 class PLAGGD(AlternatingClassifier):
@@ -158,7 +159,7 @@ class PLAGGD(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
         graph, start = self._start_graph(X, candidates)
 
         def disambiguate(
@@ -170,5 +171,5 @@ class PLAGGD(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()
 
-        self._alternate(X, candidates, start, disambiguate, penalty)
+        yield from self._alternate(X, candidates, start, disambiguate, penalty)
         self.graph_ = graph.to_csr()

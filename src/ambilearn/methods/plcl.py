@@ -12,6 +12,7 @@ from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
 from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.pausing import PausingFit, Regression
 
 
 class PLCL(KernelPartialLabelClassifier):
@@ -107,7 +108,9 @@ class PLCL(KernelPartialLabelClassifier):
     coef_ : ndarray of shape (d, l)
         Weights of the ordinary classifier. Only with the linear kernel.
     dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
-        Its coefficients on the training rows or landmarks. With every other kernel.
+        Its coefficients on the training rows or landmarks. With every other kernel. Of a sparse
+        mask with more than 1000 labels and the exact kernel, linear with more features than rows
+        included, they are :class:`~ambilearn.many_label_regression.FactoredCoefficients`.
     intercept_ : ndarray of shape (l,)
         Its bias.
     X_fit_ : array or sparse matrix of shape (n, d) or (n_landmarks, d)
@@ -126,7 +129,11 @@ class PLCL(KernelPartialLabelClassifier):
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). With the exact kernel
     time grows with n³ and memory is 2·n²·8 bytes for the two factorisations (one of each for
     ``alpha=1`` or ``complementary=False``). With m landmarks time grows with n·m² and memory is
-    n·m·8 bytes; with them and a sparse mask nothing of shape (n, l) is ever made.
+    n·m·8 bytes.
+
+    With a sparse mask and landmarks, a linear kernel, or more than 1000 labels nothing of shape
+    (n, l) is ever made. With the exact kernel the fitted model then keeps its n×n factorisation
+    instead of n×l coefficients; for a smaller model of fewer labels than rows pass a dense mask.
 
     Where the paper is silent the authors' choices are followed: the graph is built on rows scaled
     to unit length. In the linear version the bias is the joint optimum, which the printed formula
@@ -201,7 +208,7 @@ class PLCL(KernelPartialLabelClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
         # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
         # candidates P is 0, and Q is `elsewhere`, which is 1 once it has been updated.
         weights = PLCLWeights.of(self)
@@ -211,10 +218,11 @@ class PLCL(KernelPartialLabelClassifier):
             graph, p = self._start_graph(X, candidates)
         rows = PLCLConfidences(candidates, weights, graph, p)
 
-        loop = OuterLoop(self)
+        loop, f_hat = OuterLoop(self), None
         while loop.goes_on():
-            f = ordinary.solve(rows.p)
-            f_hat = complementary.solve(rows.q, rows.elsewhere) if self.complementary else None
+            f = yield Regression(ordinary, rows.p)
+            if self.complementary:
+                f_hat = yield Regression(complementary, rows.q, rows.elsewhere)
             previous = rows.p
             rows.update(f, f_hat)
             loop.record(rows.p, previous, candidates.n_rows, rows.objective(f, f_hat))

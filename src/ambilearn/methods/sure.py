@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import KernelFunction
 from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.pausing import PausingFit
 from ambilearn.solvers import CandidateSimplex
 
 
@@ -130,7 +131,7 @@ class SURE(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
         simplex = CandidateSimplex(candidates.indptr)
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -141,4 +142,4 @@ class SURE(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return -self.lam * np.maximum.reduceat(p, candidates.indptr[:-1]).sum()
 
-        self._alternate(X, candidates, candidates.uniform(), sharpen, penalty)
+        yield from self._alternate(X, candidates, candidates.uniform(), sharpen, penalty)
