@@ -1,5 +1,6 @@
 """With a sparse mask and many labels nothing of shape (n, l) may be made, in any method."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -8,9 +9,11 @@ from problems import ambiguous
 from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
+from ambilearn.many_label_regression import FactoredCoefficients
 from ambilearn.metrics import transductive_accuracy
 
 N, N_LABELS = 2000, 30_000
+KERNEL = 8 * N**2  # bytes of one kernel matrix, or of one factor of it
 LOW_RANK = {"n_landmarks": 20, "random_state": 0}
 MODELS = [
     PLCL(**LOW_RANK, max_iter=2, tol=0),
@@ -22,6 +25,13 @@ MODELS = [
     IPAL(max_iter=2, tol=0),
     PLKNN(),
     PLDA(max_iter=3, tol=0),
+]
+EXACT = [
+    PLCL(max_iter=2, tol=0),
+    PLCL(alpha=1, max_iter=2, tol=0),
+    PLAGGD(max_iter=2, tol=0),
+    LALO(max_iter=2, tol=0),
+    SURE(max_iter=2, tol=0),
 ]
 
 
@@ -35,15 +45,21 @@ def many_labels(seed=0):
     return X, sparse.csr_array(entries, shape=(N, N_LABELS)), y
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_no_dense_matrix_of_rows_and_labels(model):
-    X, mask, y = many_labels()
+def peak_memory(work):
     tracemalloc.start()
     try:
-        model.fit(X, mask)
-        _, peak = tracemalloc.get_traced_memory()
+        work()
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("model", [*MODELS, *EXACT], ids=str)
+def test_no_dense_matrix_of_rows_and_labels(model):
+    X, mask, y = many_labels()
+    peak = peak_memory(lambda: model.fit(X, mask))
+    if model in EXACT:
+        peak -= 3 * KERNEL  # which is of shape (n, n): the matrix itself and two factors
     assert peak < N * N_LABELS  # not even one byte for each entry
     P = model.label_distributions_
     assert sparse.issparse(P)
@@ -51,6 +67,44 @@ def test_no_dense_matrix_of_rows_and_labels(model):
     np.testing.assert_allclose(P.sum(axis=1), 1)
     assert (P.tocsr() - P.multiply(mask)).count_nonzero() == 0
     assert np.mean(model.transduction_ == y) > 0.6
+
+
+def test_new_rows_are_predicted_without_one_either(monkeypatch):
+    X, mask, y = many_labels()
+    model = SURE(max_iter=2, tol=0).fit(X, mask)
+    monkeypatch.setattr("ambilearn.base._BLOCK", 2**17)
+    peak = peak_memory(lambda: model.predict(X[:500]))
+    assert peak < 500 * N_LABELS
+    assert model.score(X[:500], y[:500]) > 0.6
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO, SURE])
+def test_above_a_thousand_labels_the_exact_kernel_gives_the_same_without_them(method, kernel):
+    """With the classifier kept by its factors, and with its coefficients: the same model."""
+    rng = np.random.default_rng(0)
+    X, few, _ = ambiguous(n=60, n_labels=5, seed=1)
+    X = np.hstack([X, rng.normal(size=(60, 70))])  # a linear model is solved in the dual then
+    mask = np.zeros((60, 1001), dtype=bool)
+    mask[:, rng.choice(1001, 5, replace=False)] = few
+    Z = rng.normal(size=(7, X.shape[1]))
+    if kernel == "precomputed":
+        X, Z = X @ X.T, Z @ X.T
+    dense = method(kernel=kernel, max_iter=4, tol=0).fit(X, mask)
+    model = method(kernel=kernel, max_iter=4, tol=0).fit(X, sparse.csr_array(mask))
+    assert isinstance(model.dual_coef_, FactoredCoefficients)
+    np.testing.assert_allclose(
+        model.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
+    )
+    np.testing.assert_allclose(model.objective_, dense.objective_, rtol=1e-9)
+    for rows in (X, Z):
+        np.testing.assert_allclose(
+            model.decision_function(rows), dense.decision_function(rows), atol=1e-8
+        )
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.decision_function(Z), model.decision_function(Z))
+    refitted = model.fit(X, mask)
+    assert not isinstance(getattr(refitted, "dual_coef_", None), FactoredCoefficients)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,16 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import cross_kernel, train_kernel
 from ambilearn.low_rank import LandmarkFeatures, choose_landmarks, sampled_sigma
+from ambilearn.many_label_regression import FactoredCoefficients, ManyLabelRegressor
 from ambilearn.neighbours import neighbours_key
+from ambilearn.pausing import PausingFit
 from ambilearn.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 _BLOCK = 2**24  # kernel values held at once while predicting
+_MANY_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
+
+Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
 
 class KernelPartialLabelClassifier(PartialLabelClassifier):
@@ -56,9 +61,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             _check_symmetric(X)
         return X
 
-    def _factor(
-        self, X: Any, candidates: CandidateSets, *ridges: float
-    ) -> list[DualRegressor | PrimalRegressor]:
+    def _factor(self, X: Any, candidates: CandidateSets, *ridges: float) -> list[Regressor]:
         """One regressor per ridge weight, all on the same features."""
         self.sigma_, self._low_rank = None, None
         if self._primal(X):
@@ -77,18 +80,19 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             ours = last and not self._pairwise and not self._is_shared
             return KernelRidge(K, ridge, overwrite=ours)
 
-        regressors = []
+        many = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
+        regressors: list[Regressor] = []
         for ridge in ridges:
             last = len(regressors) + 1 == len(ridges)
             made = self._once(
                 "factorisation", self._kernel_key(ridge), lambda r=ridge, e=last: factored(r, e)
             )
-            regressors.append(DualRegressor(made, candidates))
+            regressors.append((ManyLabelRegressor if many else DualRegressor)(made, candidates))
         return regressors
 
     def _primal_regressors(
         self, features: Any, candidates: CandidateSets, ridges: tuple[float, ...], key: Any
-    ) -> list[DualRegressor | PrimalRegressor]:
+    ) -> list[Regressor]:
         moments = self._once("moments", key, lambda: Moments.of(features))
         return [
             PrimalRegressor(
@@ -132,7 +136,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         low_rank = self._low_rank
         del self._low_rank
         self.intercept_ = fit.intercept
-        if self.kernel == "linear":
+        if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
             self.coef_ = fit.coef if self._primal(X) else X.T @ fit.coef
         elif low_rank is not None:
             self.dual_coef_ = low_rank.whitening @ fit.coef
@@ -167,7 +171,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         if self._pairwise:
             return X @ self.dual_coef_ + self.intercept_
         scores = np.empty((X.shape[0], len(self.intercept_)))
-        for rows in gen_batches(X.shape[0], max(1, _BLOCK // len(self.dual_coef_))):
+        for rows in gen_batches(X.shape[0], max(1, _BLOCK // self.dual_coef_.shape[0])):
             K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
             scores[rows] = K @ self.dual_coef_ + self.intercept_
         return scores
@@ -177,7 +181,8 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         return self.kernel == "precomputed"
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets) -> None: ...
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit | None:
+        """Learn; a generator that yields its regressions, and is sent their fits."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
