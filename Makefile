@@ -7,7 +7,7 @@ READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs
 
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbour_recall \
-	grid low_rank_accuracy million_rows distributed_plcl
+	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
 .PHONY: help install demo test lint bench docs clean
 

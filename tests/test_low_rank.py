@@ -11,7 +11,14 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn import LALO, PLAGGD, PLCL, SURE, low_rank
 from ambilearn.datasets import make_candidates
-from ambilearn.low_rank import LandmarkFeatures, choose_landmarks, sample_limit, sampled_sigma
+from ambilearn.low_rank import (
+    LANDMARKS_CONSTRAINT,
+    LandmarkFeatures,
+    choose_landmarks,
+    sample_limit,
+    sampled_sigma,
+)
+from ambilearn.seeded_kmeans import seeded_centres
 
 METHODS = [PLCL, PLAGGD, LALO, SURE]
 
@@ -94,12 +101,11 @@ def test_kmeans_landmarks_are_the_centres_of_groups():
 def test_kmeans_sees_only_as_many_rows_as_it_needs(rows, monkeypatch):
     seen = []
 
-    class Watched(low_rank.KMeans):
-        def fit(self, X):
-            seen.append(X.shape)
-            return super().fit(X)
+    def watched(X, *args, **options):
+        seen.append(X.shape)
+        return seeded_centres(X, *args, **options)
 
-    monkeypatch.setattr(low_rank, "KMeans", Watched)
+    monkeypatch.setattr(low_rank, "seeded_centres", watched)
     monkeypatch.setattr(low_rank, "_PER_LANDMARK", 5)
     choose_landmarks(rows, 4, "kmeans", 0)
     assert seen == [(20, 4)]
@@ -204,7 +210,13 @@ def test_a_precomputed_kernel_and_landmarks_contradict_each_other():
         PLCL(kernel="precomputed", n_landmarks=3).fit(X @ X.T, mask)
 
 
-@pytest.mark.parametrize("value", [0, -3, 2.5])
+@pytest.mark.parametrize("value", [True, False, 0, 1.0, None])
+def test_what_is_no_number_of_landmarks(value):
+    assert not LANDMARKS_CONSTRAINT.is_satisfied_by(value)
+    assert LANDMARKS_CONSTRAINT.is_satisfied_by(np.int64(1))
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.5, True])
 def test_a_bad_number_of_landmarks(value):
     X, mask, _ = ambiguous(seed=8)
     with pytest.raises(ValueError, match="n_landmarks"):

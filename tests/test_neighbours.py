@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from ambilearn import PLCL, PLKNN
 from ambilearn import neighbours as module
 from ambilearn.neighbours import (
     NeighbourSearch,
@@ -174,6 +175,33 @@ def test_exact_transformers_find_the_exact_neighbours(data, transformer, k):
     np.testing.assert_array_equal(search.query(queries, k), exact.query(queries, k))
     assert not hasattr(transformer, "n_samples_fit_")  # a clone was fitted
     assert transformer.get_params() == before
+
+
+@pytest.mark.parametrize(("own", "k", "asked"), [(2, 4, 10), (15, 4, 15), (2, 30, 36), (99, 4, 39)])
+def test_a_transformer_is_asked_for_some_more(X, own, k, asked):
+    """Never for more than there are other rows."""
+    seen = []
+
+    class Watched(KNeighborsTransformer):
+        def fit_transform(self, X, y=None):
+            seen.append(self.n_neighbors)
+            return super().fit_transform(X)
+
+    NeighbourSearch(Watched(n_neighbors=own)).fit(X, k)
+    assert seen == [asked]
+
+
+@pytest.mark.parametrize("wrong", [KNeighborsTransformer, "fast", 7, None])
+def test_what_is_no_search_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"pass an instance: KNeighborsTransformer\(\.\.\.\)"):
+        NeighbourSearch(wrong)
+
+
+@pytest.mark.parametrize("method", [PLCL, PLKNN])
+def test_a_class_is_no_transformer(X, method):
+    message = f"'neighbors' parameter of {method.__name__} .*pass an instance.* Got <class"
+    with pytest.raises(ValueError, match=message):
+        method(neighbors=KNeighborsTransformer).fit(X, np.arange(40) % 3)
 
 
 @pytest.mark.parametrize("with_own_row", [True, False])

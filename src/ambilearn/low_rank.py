@@ -14,18 +14,28 @@ References
 .. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
 """
 
-import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
-from threadpoolctl import threadpool_limits
+from sklearn.utils._param_validation import Interval
 
 from ambilearn.kernels import KernelFunction, cross_kernel, mean_distance
+from ambilearn.seeded_kmeans import seeded_centres
+
+
+class _Count(Interval):
+    """Whole numbers; True, which Python takes for 1, is none."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+# What the parameter ``n_landmarks`` may be, where it is not None.
+LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
 _SAMPLE = 5000  # rows from which the bandwidth is estimated
 _PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
@@ -102,11 +112,7 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
         return X[np.sort(random.choice(n, m, replace=False))]
     if n > _PER_LANDMARK * m:
         X = X[np.sort(random.choice(n, _PER_LANDMARK * m, replace=False))]
-    # One thread: with several, the order of a sum, and so its last bit, is left to chance.
-    # Equal rows may leave fewer distinct centres than asked for, which only lowers the rank.
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return KMeans(m, n_init=1, max_iter=20, random_state=random).fit(X).cluster_centers_
+    return seeded_centres(X, m, random, max_iter=20)  # equal centres only lower the rank
 
 
 def sampled_sigma(X: Any, random_state: Any) -> float:

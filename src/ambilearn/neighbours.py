@@ -13,16 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics.pairwise import paired_euclidean_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.extmath import row_norms
 
 from ambilearn.user_warning import warn_user
+
+
+class _Transformer(HasMethods):
+    """A transformer, not the class of one, which has the same methods."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, type) and super().is_satisfied_by(val)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (pass an instance: KNeighborsTransformer(...))"
+
 
 # What the parameter ``neighbors`` may be.
 NEIGHBORS_CONSTRAINT: list[Any] = [
     StrOptions({"auto", "exact", "approximate"}),
-    HasMethods(["fit_transform", "transform"]),
+    _Transformer(["fit_transform", "transform"]),
 ]
 
 _SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
@@ -57,9 +72,20 @@ class NeighbourSearch:
         above, if the extra ``ann`` is installed. A transformer is cloned and fitted to the rows;
         it proposes neighbours, of which the nearest are taken. If its parameter ``metric`` is not
         Euclidean, they are the nearest by its own distances.
+
+    Notes
+    -----
+    For k neighbours a transformer is asked for k + 6: one more for the row itself, which some
+    count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
+    (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
+    are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
+    are searched exactly; with a metric that is not Euclidean that is an error.
     """
 
     def __init__(self, neighbors: Any = "auto") -> None:
+        validate_parameter_constraints(
+            {"neighbors": NEIGHBORS_CONSTRAINT}, {"neighbors": neighbors}, type(self).__name__
+        )
         self._neighbors = neighbors
 
     def fit(self, X: Any, n_neighbors: int) -> NDArray[np.intp]:
@@ -291,7 +317,7 @@ def pair_distances(
     step = max(1, _BLOCK // X.shape[1])
     for start in range(0, len(rows), step):  # none where a search has found nothing
         block = slice(start, start + step)
-        distances[block] = paired_euclidean_distances(X[rows[block]], Z[others[block]])
+        distances[block] = row_norms(X[rows[block]] - Z[others[block]])
     return distances
 
 

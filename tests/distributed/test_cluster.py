@@ -7,6 +7,7 @@ from itertools import chain
 from time import sleep
 
 import dask
+import distributed
 import numpy as np
 import pytest
 from dask.utils import key_split
@@ -66,6 +67,21 @@ def test_rows_that_are_on_the_cluster_already(client, groups, blocks, expected):
     assert model.score(blocks(X, 60), blocks(Y, 60)) == expected[0].score(X, Y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), expected[0].predict(X))
+
+
+def test_the_current_client_is_used(groups, blocks, expected):
+    """Not the one made last, which is current unless another is chosen."""
+    X, Y, _ = groups()
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with distributed.Client(**options) as chosen, distributed.Client(**options) as last:
+        with chosen.as_current():
+            model = DistributedPLCL(**PARAMS).fit(blocks(X, 60), blocks(Y, 60))
+            assert_as_expected(model, expected)
+        assert held_by(chosen)
+        assert not held_by(last)
+        again = DistributedPLCL(**PARAMS).fit(blocks(X, 60), blocks(Y, 60))
+        assert held_by(last)
+        assert_as_expected(again, expected)
 
 
 class KillsAWorker(DistributedPLCL):

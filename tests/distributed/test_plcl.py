@@ -284,6 +284,7 @@ def test_fewer_rows_than_neighbours():
     [
         ({"kernel": "precomputed"}, "needs all rows in one place"),
         ({"n_landmarks": None}, "'n_landmarks' parameter"),
+        ({"n_landmarks": True}, "'n_landmarks' parameter"),
         ({"n_partitions": 0}, "'n_partitions' parameter"),
     ],
 )

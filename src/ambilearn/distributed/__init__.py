@@ -7,7 +7,8 @@ Dask arrays, or a table in Parquet::
     model.fit(frame[["height", "width"]], frame["names"].str.split("|"))
     model.to_local()  # a PLCL that needs no Dask
 
-The work runs on the cluster of the current :class:`distributed.Client`, if there is one.
+The work runs on the cluster of the current :class:`distributed.Client`, if there is one; with
+several, ``with client.as_current():`` chooses.
 """
 
 try:

@@ -1,17 +1,14 @@
 """Rows that are neighbours stay together: cells of k-means, neither too large nor too small."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from ambilearn.graphs import unit_rows
+from ambilearn.seeded_kmeans import seeded_centres
 
 _LARGEST = 1.5  # times the mean: a larger cell is split in two
 
@@ -38,19 +35,16 @@ class LocalityCells:
         random = check_random_state(random_state)
         Z = unit_rows(sample)
         n_cells = max(1, min(n_cells, Z.shape[0] // 2))
-        # One thread: with several, the order of a sum, and so its last bit, is left to chance.
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than cells
-            self.centres = _centres(Z, n_cells, random)
-            for _ in range(n_cells):
-                cells = self._nearest(Z)
-                largest = np.argmax(np.bincount(cells))
-                members = np.flatnonzero(cells == largest)
-                if len(members) <= _LARGEST * len(cells) / n_cells:
-                    break
-                halves = _centres(Z[members], 2, random)
-                others = np.delete(self.centres, largest, axis=0)
-                self.centres = np.concatenate([others, halves])
+        self.centres = seeded_centres(Z, n_cells, random)
+        for _ in range(n_cells):
+            cells = self._nearest(Z)
+            largest = np.argmax(np.bincount(cells))
+            members = np.flatnonzero(cells == largest)
+            if len(members) <= _LARGEST * len(cells) / n_cells:
+                break
+            halves = seeded_centres(Z[members], 2, random)
+            others = np.delete(self.centres, largest, axis=0)
+            self.centres = np.concatenate([others, halves])
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         """Cell of every row of X, an array or sparse matrix of shape (n, d)."""
@@ -86,7 +80,3 @@ class LocalityCells:
             away = np.where(inside[:, None] & ~inside, distances, np.inf)
             nearest = np.unravel_index(np.argmin(away), away.shape)[1]
             partitions[inside] = partitions[nearest]
-
-
-def _centres(Z: Any, n_cells: int, random: np.random.RandomState) -> NDArray[np.float64]:
-    return KMeans(n_cells, n_init=1, random_state=random).fit(Z).cluster_centers_

@@ -9,14 +9,17 @@ from uuid import uuid4
 import dask
 import numpy as np
 from dask import delayed
+from dask.bag import Bag
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
+from dask.sizeof import sizeof
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ambilearn.distributed.blocks import RowBlocks, persist_now, stack
 from ambilearn.distributed.locality import LocalityCells
+from ambilearn.distributed.sizes import bytes_behind
 
 _SAMPLE = 100  # rows per partition from which the cells are found
 _SMALLEST = 0.25  # share of the mean size that a partition must have
@@ -35,11 +38,7 @@ class Rows:
         return Rows(self.X[rows], self.mask[rows], self.numbers[rows])
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """The rows of a block, by cell; no mere list, in which Dask would look for tasks."""
-
-    cells: list[Rows]
+sizeof.register(Rows, bytes_behind)
 
 
 class Partitioning(NamedTuple):
@@ -78,32 +77,39 @@ def partition_rows(
     -------
     Partitioning
     """
-    n = data.shape[0]
-    cells = None
-    if n_partitions > 1:
-        random = check_random_state(random_state)
-        size = min(n, max(5000, _SAMPLE * n_partitions))
-        sample = data[np.sort(random.choice(n, size, replace=False))]
-        cells = LocalityCells(sample, n_partitions, random)
-    shared = delayed(cells, traverse=False)
+    owners, counts = _choose_owners(data, n_partitions, n_neighbors, random_state)
     blocks = [
-        delayed(_split)(X, mask, start, shared)
-        for X, mask, start in zip(data.rows, data.masks, data.starts[:-1], strict=True)
+        delayed(_number)(X, mask, start, owner)
+        for X, mask, start, owner in zip(
+            data.rows, data.masks, data.starts[:-1], owners, strict=True
+        )
     ]
-    blocks = persist_now(blocks)
-    counts = np.stack(dask.compute(*(delayed(_sizes)(block) for block in blocks)))
-    if cells is None:
-        joined = np.zeros(1, dtype=np.intp)
-    else:
-        smallest = max(n_neighbors + 1, int(_SMALLEST * n / n_partitions))
-        joined = cells.join(counts.sum(axis=0), smallest)
-
-    members = [np.flatnonzero(joined == partition) for partition in range(joined.max() + 1)]
-    counts = np.stack([counts[:, cells].sum(axis=1) for cells in members], axis=1)
     # Blocks without a row for a partition are not asked: ordered data hardly move.
-    rows = _exchange(blocks, counts.T > 0, _cells, [(cells,) for cells in members], _join)
+    rows = _exchange(
+        blocks, counts.T > 0, _belonging, [(p,) for p in range(counts.shape[1])], _join
+    )
     # Wait for the move: a worker at work on one partition hardly answers who wants its rows.
     return Partitioning(persist_now(rows), counts)
+
+
+def _choose_owners(
+    data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
+) -> tuple[list[Delayed], NDArray[np.intp]]:
+    """The partition of every row of every block, and how many rows of a block go to each."""
+    n, sizes = data.shape[0], np.diff(data.starts)
+    if n_partitions == 1:
+        return [delayed(np.zeros)(size, dtype=np.intp) for size in sizes], sizes[:, None]
+    random = check_random_state(random_state)
+    sample = random.choice(n, min(n, max(5000, _SAMPLE * n_partitions)), replace=False)
+    cells = LocalityCells(data[np.sort(sample)], n_partitions, random)
+    shared, n_cells = delayed(cells, traverse=False), len(cells.centres)
+    nearest = persist_now(delayed(_assign)(X, shared) for X in data.rows)
+    counts = np.stack(dask.compute(*(delayed(np.bincount)(own, None, n_cells) for own in nearest)))
+    smallest = max(n_neighbors + 1, int(_SMALLEST * n / n_partitions))
+    joined = cells.join(counts.sum(axis=0), smallest)
+    into = np.eye(joined.max() + 1, dtype=np.intp)[joined]
+    shared = delayed(joined, traverse=False)
+    return [delayed(np.take)(shared, own) for own in nearest], counts @ into
 
 
 def _exchange(
@@ -115,33 +121,42 @@ def _exchange(
 ) -> list[Delayed]:
     """For every row of ``wanted`` join what is picked from the sources that it marks.
 
-    There may be as many picks as blocks times partitions: in one graph, for Dask takes a
+    All picks are made before the first are joined, so that a source is made, picked from, and gone:
+    together they may exceed memory, and Dask would keep each until the last join has been served.
+    There may be as many picks as blocks times partitions: one collection, for Dask takes a
     millisecond for each delayed object.
     """
-    name = f"{join.__name__}-{uuid4().hex}"
-    tasks: dict[Any, Any] = {}
-    for target, (asked, more) in enumerate(zip(wanted, arguments, strict=True)):
-        picks = [(name, target, source) for source in np.flatnonzero(asked).tolist()]
-        tasks |= {key: (pick, sources[key[2]].key, *more) for key in picks}
-        tasks[name, target] = (join, *picks)
+    targets, origins = np.nonzero(wanted)
+    name = f"{pick.__name__}-{uuid4().hex}"
+    tasks: dict[Any, Any] = {
+        (name, i): (pick, sources[origin].key, *arguments[target])
+        for i, (target, origin) in enumerate(zip(targets, origins, strict=True))
+    }
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=sources)
-    return [Delayed((name, target), graph, layer=name) for target in range(len(wanted))]
+    # As it is: tasks that were fused would have the names of others that the cluster has seen.
+    (picked,) = persist_now([Bag(graph, name, len(tasks))], optimize_graph=False)
+
+    joined = f"{join.__name__}-{uuid4().hex}"
+    ends = np.cumsum(np.append(0, np.count_nonzero(wanted, axis=1))).tolist()
+    tasks = {
+        (joined, target): (join, *((name, i) for i in range(first, last)))
+        for target, (first, last) in enumerate(pairwise(ends))
+    }
+    graph = HighLevelGraph.from_collections(joined, tasks, dependencies=[picked])
+    return [Delayed(key, graph, layer=joined) for key in tasks]
 
 
-def _split(X: Any, mask: Any, start: int, cells: LocalityCells | None) -> _Cut:
-    block = Rows(X, mask, start + np.arange(X.shape[0]))
-    if cells is None:
-        return _Cut([block])
-    own = cells.assign(X) if X.shape[0] else block.numbers
-    return _Cut([block.take(own == cell) for cell in range(len(cells.centres))])
+def _assign(X: Any, cells: LocalityCells) -> NDArray[np.intp]:
+    return cells.assign(X) if X.shape[0] else np.empty(0, dtype=np.intp)
 
 
-def _sizes(block: _Cut) -> NDArray[np.intp]:
-    return np.array([len(rows.numbers) for rows in block.cells])
+def _number(X: Any, mask: Any, start: int, owners: NDArray[np.intp]) -> tuple[Rows, Any]:
+    return Rows(X, mask, start + np.arange(X.shape[0])), owners
 
 
-def _cells(block: _Cut, cells: NDArray[np.intp]) -> Rows:
-    return _join(*(block.cells[cell] for cell in cells))
+def _belonging(block: tuple[Rows, NDArray[np.intp]], partition: int) -> Rows:
+    rows, owners = block
+    return rows.take(owners == partition)
 
 
 def _join(*parts: Rows) -> Rows:

@@ -17,7 +17,7 @@ from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.prediction import predict_blocks, score_blocks
 from ambilearn.distributed.row_results import RowResults
 from ambilearn.kernels import KernelFunction
-from ambilearn.low_rank import LandmarkFeatures, sample_limit
+from ambilearn.low_rank import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
 from ambilearn.methods.outer_loop import OuterLoop
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plcl_confidences import PLCLWeights
@@ -38,8 +38,10 @@ class DistributedPLCL(PLCL):
     partition the result is that of :class:`~ambilearn.PLCL` with as many landmarks.
 
     The work runs where Dask runs it: on the cluster of the current
-    :class:`distributed.Client`, or in threads where there is none. A worker that is lost during the
-    fit costs time only, for Dask makes again what it held.
+    :class:`distributed.Client`, which is the one made last, or in threads where there is none. To
+    choose another, put ``with client.as_current():`` around the fit, and around what computes its
+    results, which stay on that cluster. A worker that is lost during the fit costs time only, for
+    Dask makes again what it held.
 
     Parameters
     ----------
@@ -84,10 +86,16 @@ class DistributedPLCL(PLCL):
     X, the features or P. The workers together hold 8·(m + k²) bytes for each row, features and
     graph, and some hundred for its candidate pairs; Dask writes to disk what exceeds their memory.
 
-    X is read five times before the first round (checks, samples for bandwidth, landmarks and
-    partitions, the move): ``X.persist()`` first if it fits. The move makes at most one task for
-    each pair of a block and a partition, so a few hundred large blocks are better than many small
-    ones.
+    X is read six times before the first round (checks, samples for bandwidth, landmarks and
+    partitions, sizes of the partitions, the move): ``X.persist()`` first if it fits. The move makes
+    at most one task for each pair of a block and a partition, so a few hundred large blocks are
+    better than many small ones. A worker works on some copies of a block or partition at a time:
+    each should be at most a twentieth of its memory.
+
+    Unlike :class:`~ambilearn.PLCL` it has no ``graph_`` (the graph of a partition is given up with
+    the partition, and in the order of X its rows would point across all blocks), no
+    ``train_output_`` (``decision_function(X)`` is the same, and lazy) and no
+    ``complementary_train_output_`` (only the ordinary classifier predicts, and is kept).
 
     A sub-problem that was not solved to the end gives a warning in the log of the worker.
 
@@ -109,7 +117,7 @@ class DistributedPLCL(PLCL):
 
     _parameter_constraints = {
         **PLCL._parameter_constraints,
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [LANDMARKS_CONSTRAINT],
         "n_partitions": [None, Interval(Integral, 1, None, closed="left")],
     }
 

@@ -18,6 +18,7 @@ from scipy import sparse
 from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
+from ambilearn.distributed.sizes import bytes_behind
 from ambilearn.graphs import LocalGeometry
 from ambilearn.low_rank import LandmarkFeatures
 from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
@@ -141,7 +142,6 @@ def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sum(entries) for entries in zip(*parts, strict=True))
 
 
-@sizeof.register((Partition, State, AdaptiveGraph, LocalGeometry, SupportGraph, CandidateSets))
-def _size(held: Any) -> int:
-    """Bytes behind an object, so that Dask knows what it would cost to move a partition."""
-    return sum(map(sizeof, vars(held).values()))
+sizeof.register(
+    (Partition, State, AdaptiveGraph, LocalGeometry, SupportGraph, CandidateSets), bytes_behind
+)

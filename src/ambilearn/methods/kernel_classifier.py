@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,12 @@ from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernels import cross_kernel, train_kernel
-from ambilearn.low_rank import LandmarkFeatures, choose_landmarks, sampled_sigma
+from ambilearn.low_rank import (
+    LANDMARKS_CONSTRAINT,
+    LandmarkFeatures,
+    choose_landmarks,
+    sampled_sigma,
+)
 from ambilearn.many_label_regression import FactoredCoefficients, ManyLabelRegressor
 from ambilearn.neighbours import neighbours_key
 from ambilearn.pausing import PausingFit
@@ -40,7 +45,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
     _parameter_constraints = {
         "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
         "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
-        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [None, LANDMARKS_CONSTRAINT],
         "landmarks": [StrOptions({"kmeans", "uniform"})],
         "random_state": ["random_state"],
     }

@@ -1,0 +1,141 @@
+"""What the process that calls ``fit`` learns of a block, checked where the block lies.
+
+How many rows it has, which labels occur, and what is wrong, if anything.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
+
+from ambilearn.base import check_magnitude
+from ambilearn.candidates import as_candidates
+from ambilearn.joined_labels import warn_of_joined_labels
+
+
+class BlockFacts(NamedTuple):
+    """What is known of a block."""
+
+    n_rows: int
+    width: int | None = None
+    classes: NDArray[Any] | None = None
+    mask: bool = False
+    sparse: bool = False
+    single: bool = False  # every row has one candidate
+    problem: Exception | None = None
+
+
+def row_facts(block: Any) -> BlockFacts:
+    """Look at a block of X."""
+    n_rows = _num_samples(block)
+    try:
+        X = as_rows(block)
+        if n_rows:
+            _check_finite(X)
+            check_magnitude(X)
+    except (ValueError, TypeError) as error:
+        return BlockFacts(n_rows, problem=error)
+    return BlockFacts(n_rows, X.shape[1], sparse=sparse.issparse(X))
+
+
+def as_rows(block: Any) -> Any:
+    """A block of X as a float64 array or CSR matrix."""
+    return check_array(
+        block,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name="X",
+    )
+
+
+def _check_finite(X: Any) -> None:
+    wrong = np.flatnonzero(~np.isfinite(X.data if sparse.issparse(X) else X.ravel()))
+    if not len(wrong):
+        return
+    if sparse.issparse(X):
+        X = X.tocoo()
+        i, j, value = X.row[wrong[0]], X.col[wrong[0]], X.data[wrong[0]]
+    else:
+        i, j = divmod(int(wrong[0]), X.shape[1])
+        value = X[i, j]
+    what = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input X contains {what}: row {i}, column {j}. Fill in missing features, for instance by "
+        "sklearn.impute.SimpleImputer, or drop the row."
+    )
+
+
+def set_facts(block: Any) -> BlockFacts:
+    """Look at a block of y."""
+    n_rows = _num_samples(block)
+    is_sparse = sparse.issparse(block)
+    shape = getattr(block, "shape", ())
+    mask = len(shape) == 2 and (is_sparse or shape[1] != 1)
+    if not n_rows:
+        return BlockFacts(0, width=shape[1] if mask else None, mask=mask, sparse=is_sparse)
+    try:
+        sets = as_candidates(block)
+    except (ValueError, TypeError) as error:
+        return BlockFacts(n_rows, problem=error)
+    single = bool(np.all(sets.sizes == 1))
+    return BlockFacts(n_rows, sets.n_labels, sets.classes, mask, is_sparse, single)
+
+
+def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
+    """A block of y as a boolean mask over all classes."""
+    if not _num_samples(block):
+        return sparse.csr_array((0, len(classes)), dtype=bool)
+    return as_candidates(block, classes=classes).to_sparse()
+
+
+def raise_problem(facts: list[BlockFacts], starts: NDArray[np.intp]) -> None:
+    """Raise what is wrong in the first block that has something, with the rows' own numbers."""
+    for block, start in zip(facts, starts[:-1], strict=True):
+        if block.problem:
+            text = str(block.problem)
+            text = re.sub(r"\brow (\d+)", lambda m, s=start: f"row {s + int(m[1])}", text)
+            raise (TypeError if isinstance(block.problem, TypeError) else ValueError)(text)
+
+
+def common_width(facts: list[BlockFacts]) -> int:
+    """Number of features of all blocks of X, which must be alike."""
+    widths = [block.width for block in facts]
+    for number, width in enumerate(widths):
+        if width != widths[0]:
+            raise ValueError(
+                f"Block {number} of X has {width} columns but block 0 has {widths[0]}: all rows "
+                "must have the same features."
+            )
+    if len({block.sparse for block in facts if block.n_rows}) > 1:
+        raise ValueError("Some blocks of X are sparse and some are dense: make them all alike.")
+    return int(widths[0])
+
+
+def all_classes(facts: list[BlockFacts]) -> NDArray[Any]:
+    """The classes that a local fit would find in all blocks together."""
+    facts = [block for block in facts if block.classes is not None]
+    if len({block.mask for block in facts}) > 1:
+        raise ValueError("Some blocks of y are masks and some are not: make them all alike.")
+    found = [block.classes for block in facts]
+    if facts[0].mask:
+        for number, classes in enumerate(found):
+            if not np.array_equal(classes, found[0]):
+                raise ValueError(
+                    f"Block {number} of the mask y has {len(classes)} columns, block 0 has "
+                    f"{len(found[0])}, or their names differ: one column for each label, in the "
+                    "same order."
+                )
+        return found[0]
+    kinds = {classes.dtype.kind for classes in found}
+    if kinds == {"O"} or len(kinds) > 1:
+        return as_candidates([classes.tolist() for classes in found]).classes
+    classes = np.unique(np.concatenate(found))
+    if classes.dtype.kind == "U" and all(block.single for block in facts):
+        warn_of_joined_labels(classes.tolist())
+    return classes

@@ -1,0 +1,37 @@
+"""Centres of k-means that depend on the seed alone, not on the number of threads."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+
+def seeded_centres(
+    X: Any, n_centres: int, random_state: Any, max_iter: int = 300
+) -> NDArray[np.float64]:
+    """Centres of k-means, from one start.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows, at least as many as centres. Where fewer of them differ, centres are equal.
+    n_centres : int
+        Number of centres.
+    random_state : int, RandomState or None
+        Seed.
+    max_iter : int, default=300
+        Limit of iterations.
+
+    Returns
+    -------
+    centres : ndarray of shape (n_centres, d)
+    """
+    means = KMeans(n_centres, n_init=1, max_iter=max_iter, random_state=random_state)
+    # One thread: with several, the order of a sum, and so its last bit, is left to chance.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal centres do no harm
+        return means.fit(X).cluster_centers_
