@@ -273,6 +273,22 @@ def test_an_estimator_of_another_library_is_simply_fitted(rows):
     assert model.fitted_with == (75, 75)
 
 
+def test_a_subclass_with_a_fit_of_its_own_is_fitted_by_it_and_shares(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    given = [PLCL(), SevenNeighbours(), SevenNeighbours(mu=2.0), PLCL(mu=2.0)]
+    for model, estimator in zip(fits.fit_all(given), given, strict=True):
+        assert_same(model, estimator.fit(X, sets), X)
+        assert not hasattr(model, "_shared")
+    assert fits.made == {"graph": 2, "kernel": 1, "factorisation": 2}
+
+
+class SevenNeighbours(PLCL):
+    def fit(self, X, y):
+        self.n_neighbors = 7
+        return super().fit(X, y)
+
+
 class ClassifierOfSets(LogisticRegression):
     def fit(self, X, sets):
         self.fitted_with = len(X), sets.n_rows

@@ -116,7 +116,10 @@ class SharedFits:
             return
         model._shared = self
         try:
-            yield from model._fitting(self._X, self._y)
+            if type(model).fit is PartialLabelClassifier.fit:
+                yield from model._fitting(self._X, self._y)
+            else:  # a subclass has its own way to fit, and cannot pause
+                model.fit(self._X, self._y)
         finally:
             del model._shared
 

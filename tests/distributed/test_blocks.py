@@ -8,7 +8,13 @@ import pytest
 from dask import delayed
 from scipy import sparse
 
-from ambilearn.distributed.blocks import RowBlocks, delayed_blocks, persist_now, stack
+from ambilearn.distributed.blocks import (
+    RowBlocks,
+    delayed_blocks,
+    persist_in_turn,
+    persist_now,
+    stack,
+)
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -196,3 +202,9 @@ def test_persist_now_computes_once():
     (kept,) = persist_now([delayed(runs.append)(1)])
     dask.compute(kept, kept)
     assert runs == [1]
+
+
+def test_persist_in_turn_without_a_cluster_is_persist_now():
+    kept = persist_in_turn([delayed(int)(i) for i in range(5)])
+    assert dask.compute(*kept) == (0, 1, 2, 3, 4)
+    assert persist_in_turn([]) == ()

@@ -13,6 +13,7 @@ import pytest
 from dask.utils import key_split
 
 from ambilearn.distributed import DistributedPLCL
+from ambilearn.distributed import blocks as blocks_module
 
 PARAMS = {"n_landmarks": 30, "random_state": 0, "n_partitions": 4, "max_iter": 6, "tol": 0}
 
@@ -56,6 +57,20 @@ def test_processes_find_what_one_finds(client, groups, blocks, expected):
     assert eventually(lambda: held_by(client) == {"concatenate"})
     del model
     assert eventually(lambda: not held_by(client))
+
+
+def test_partitions_are_joined_a_few_at_a_time(client, monkeypatch):
+    """Two for each of the two threads, and the next only when these are there."""
+    groups, real = [], blocks_module.persist_now
+
+    def watched(parts):
+        groups.append(len(parts))
+        return real(parts)
+
+    monkeypatch.setattr(blocks_module, "persist_now", watched)
+    kept = blocks_module.persist_in_turn([dask.delayed(int)(i) for i in range(9)])
+    assert groups == [4, 4, 1]
+    assert dask.compute(*kept) == tuple(range(9))
 
 
 def test_rows_that_are_on_the_cluster_already(client, groups, blocks, expected):

@@ -5,7 +5,7 @@ A block is a handful of rows in the memory of some worker, or not yet read. The 
 anything.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +15,10 @@ import dask.bag as db
 import numpy as np
 from dask import delayed
 from dask.delayed import Delayed
-from distributed import futures_of, wait
+from distributed import futures_of, get_client, wait
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.block_facts import (
@@ -126,6 +127,19 @@ def persist_now(parts: Iterable[Any], **options: Any) -> tuple[Any, ...]:
     if futures:
         wait(futures)
     return kept
+
+
+def persist_in_turn(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """As :func:`persist_now`, but only two at a time for each thread of the cluster.
+
+    A worker fetches at once what all tasks that it was given need, however much that is together.
+    """
+    try:
+        threads = sum(get_client().nthreads().values())
+    except ValueError:  # there is no cluster, and nothing is fetched
+        return persist_now(parts)
+    groups = gen_batches(len(parts), max(1, 2 * threads))
+    return tuple(kept for group in groups for kept in persist_now(parts[group]))
 
 
 def stack(parts: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ambilearn.distributed.blocks import RowBlocks, persist_now, stack
+from ambilearn.distributed.blocks import RowBlocks, persist_in_turn, persist_now, stack
 from ambilearn.distributed.locality import LocalityCells
 from ambilearn.distributed.sizes import bytes_behind
 
@@ -89,7 +89,7 @@ def partition_rows(
         blocks, counts.T > 0, _belonging, [(p,) for p in range(counts.shape[1])], _join
     )
     # Wait for the move: a worker at work on one partition hardly answers who wants its rows.
-    return Partitioning(persist_now(rows), counts)
+    return Partitioning(persist_in_turn(rows), counts)
 
 
 def _choose_owners(
