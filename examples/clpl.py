@@ -1,6 +1,5 @@
 """CLPL: a convex loss on the mean score of the candidates. The example of "Adding a method"."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import CandidateSimplex
+from ambilearn.user_warning import warn_user
 
 
 class CLPL(PartialLabelClassifier):
@@ -82,10 +82,9 @@ class CLPL(PartialLabelClassifier):
             options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
         )
         if found.status == 1:  # the limit of steps
-            warnings.warn(
+            warn_user(
                 f"CLPL stopped after max_iter={self.max_iter} steps: raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         parameters = found.x.reshape(shape)
         self.coef_, self.intercept_ = parameters[:-1], parameters[-1]

@@ -4,6 +4,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from ambilearn import SURE
 from ambilearn.base import PartialLabelClassifier
 
 
@@ -124,3 +125,26 @@ class NearestMean(CandidateCounts):
 
     def _scores(self, X):
         return X @ self.means_.T
+
+
+class Forgetful(PartialLabelClassifier):
+    """Learns nothing, and returns what a `fit` would return."""
+
+    def _fit(self, X, candidates):
+        return self
+
+    def _scores(self, X):
+        return np.zeros((X.shape[0], len(self.classes_)))
+
+
+class NotDelegating(SURE):
+    """Calls the generator that it should have yielded from."""
+
+    def _fit(self, X, candidates):
+        super()._fit(X, candidates)
+
+
+@pytest.mark.parametrize("method", [Forgetful, NotDelegating])
+def test_a_method_that_sets_no_confidences_is_told_so(method):
+    with pytest.raises(NotImplementedError, match=rf"{method.__name__}.*label_distributions_"):
+        method().fit(np.eye(4), [1, 2, 1, 2])

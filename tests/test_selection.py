@@ -1,8 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 
-from ambilearn import PLCL
+from ambilearn import PLCL, SURE
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
@@ -128,3 +131,25 @@ def test_shared_work_changes_no_bit(wine):
     score_points(PLCL(), points, X, sets, lambda m: outputs.append(m.decision_function(X)) or 0)
     for point, output in zip(points, outputs, strict=True):
         assert np.array_equal(PLCL(**point).fit(X, sets).decision_function(X), output)
+
+
+@pytest.mark.parametrize(
+    "form", [pd.DataFrame, np.ndarray.tolist, sparse.coo_array, sparse.csr_matrix]
+)
+def test_rows_in_any_form_give_the_same_choice(wine, form):
+    X, sets = wine
+    points = draw_points({"reg": [0.03, 3.0], "lam": [0.1, 1.0]})
+    expected = best_by_candidates(SURE(), points, X, sets, folds=3)
+    found = best_by_candidates(SURE(), iter(points), form(X), sets, folds=3)
+    assert found.params == expected.params
+    assert found.score == pytest.approx(expected.score)
+
+
+def test_a_kernel_matrix_is_cut_on_both_sides(wine):
+    X, sets = wine
+    K = rbf_kernel(X, gamma=0.1)
+    points = draw_points({"reg": [0.03, 3.0]})
+    expected = best_by_candidates(SURE(kernel="rbf", sigma=5**0.5), points, X, sets, folds=3)
+    found = best_by_candidates(SURE(kernel="precomputed"), points, K, sets, folds=3)
+    assert found.params == expected.params
+    assert found.score == pytest.approx(expected.score)

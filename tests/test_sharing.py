@@ -7,7 +7,10 @@ import weakref
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import PLCL, sharing
 from ambilearn.datasets import load_dataset, make_candidates
@@ -109,8 +112,8 @@ def test_many_fits_need_as_few_substitutions_as_one(rows, substitutions):
     points = draw_points({"mu": [0.1, 1.0, 4.0], "gamma": [0.1, 1.0, 4.0]})
     models = list(SharedFits(X, sets).fit_all(PLCL(max_iter=4, tol=0, **point) for point in points))
     assert len(models) == 9
-    # For each of two factors: one for the bias, one to see whether columns are alike, one a round.
-    assert sorted(substitutions) == [1, 1, 3, 3] + [9 * 3] * 8
+    # For each of two factors: one for the bias, some to see if columns are alike, and one a round.
+    assert sorted(width for width in substitutions if width not in (12, 36)) == [1, 1] + [9 * 3] * 8
 
 
 @pytest.mark.parametrize("columns", [1, 7, 512])
@@ -219,6 +222,58 @@ def test_the_linear_kernel_shares_its_moments(rows):
         model = fits.fit(SURE(kernel="linear", reg=reg))
         assert_same(model, SURE(kernel="linear", reg=reg).fit(X, sets), X)
     assert fits.made == {"moments": 1, "factorisation": 2}
+
+
+def metric(p):
+    return lambda a, b: (abs(a - b) ** p).sum()
+
+
+@pytest.mark.parametrize(
+    "searches",
+    [
+        [KNeighborsTransformer(metric=metric(p), algorithm="brute") for p in (1, 4)],
+        [
+            KNeighborsTransformer(
+                metric="mahalanobis", metric_params={"VI": np.diag(v)}, algorithm="brute"
+            )
+            for v in ([1.0, 1.0, 1.0, 1.0], [1e4, 1.0, 1.0, 1.0 + 1e-12])
+        ],
+    ],
+    ids=["function", "array"],
+)
+def test_a_graph_is_shared_only_if_its_neighbours_are_the_same(rows, searches):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for search in searches * 2:
+        params = {"neighbors": search, "max_iter": 2, "tol": 0}
+        found, alone = fits.fit(PLCL(**params)), PLCL(**params).fit(X, sets)
+        assert (found.graph_ != alone.graph_).nnz == 0
+        assert_same(found, alone, X)
+    # A function cannot be compared with another, so these are searched each time.
+    assert fits.made["graph"] == (2 if isinstance(searches[0].metric, str) else 4)
+
+
+def test_a_kernel_without_a_hash_is_not_shared(rows):
+    X, sets = rows
+    fits = SharedFits(X, sets)
+    for _ in range(2):
+        assert_same(fits.fit(SURE(kernel=RBF(0.8))), SURE(kernel=RBF(0.8)).fit(X, sets), X)
+    assert fits.made == {"kernel": 2, "factorisation": 2}
+
+
+def test_what_a_user_does_to_one_model_does_not_reach_the_next(rows):
+    X, sets = rows
+    mask, low_rank = sparse.csr_array(sets.to_mask()), {"n_landmarks": 9, "random_state": 0}
+    fits = SharedFits(X, mask)
+    expected = [SURE().fit(X, mask), SURE(**low_rank).fit(X, mask)]
+    for _ in range(2):
+        exact, landmarks = fits.fit_all([SURE(), SURE(**low_rank)])
+        np.testing.assert_array_equal(exact.decision_function(X), expected[0].decision_function(X))
+        found, wanted = (model.decision_function(X) for model in (landmarks, expected[1]))
+        np.testing.assert_array_equal(found, wanted)
+        exact.label_distributions_.eliminate_zeros()
+        assert exact.train_output_.nnz == mask.nnz
+        landmarks.X_fit_[:] = 0
 
 
 def test_nothing_is_shared_between_two_objects(rows):

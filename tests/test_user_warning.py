@@ -37,6 +37,15 @@ def test_frames_of_the_library_and_of_scikit_learn_are_passed_over():
     assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
 
 
+def test_a_method_of_another_library_that_ours_runs_is_passed_over():
+    outer = within("ambilearn", within("their_library", lambda_in("their_library")))
+
+    def here():
+        outer()
+
+    assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
+
+
 def test_other_libraries_are_callers():
     outer = within(
         "ambilearn", within("their_library", within("ambilearn", lambda_in("ambilearn")))

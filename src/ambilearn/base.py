@@ -1,7 +1,7 @@
 """The fit/predict contract that all methods share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _LARGEST = 1e75
-_BLOCK = 2**24  # confidences of new rows held at once
+_BLOCK = 2**21  # confidences of new rows held at once, several times over
 
 
 def check_magnitude(X: Any) -> None:
@@ -81,8 +81,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._forget()
         self.classes_ = candidates.classes
         regressions = self._fit(X, candidates)
-        if regressions is not None:
+        if isinstance(regressions, Generator):
             yield from regressions
+        if not hasattr(self, "label_distributions_"):
+            raise NotImplementedError(
+                f"{type(self).__name__}._fit did not set label_distributions_. (The _fit of a "
+                "kernel method is a generator: `yield from super()._fit(X, candidates)`.)"
+            )
         self.transduction_ = candidates.best(self.label_distributions_)
 
     def _once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:

@@ -94,9 +94,8 @@ class CandidateSets:
         """
         if not self.sparse_mask:
             return self.scatter(values, fill)
-        return sparse.csr_array(
-            (values, self.labels, self.indptr), shape=(self.n_rows, self.n_labels)
-        )
+        parts = values, self.labels.copy(), self.indptr.copy()  # the user's, who may change them
+        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
 
     def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""

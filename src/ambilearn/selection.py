@@ -1,6 +1,6 @@
 """Hyper-parameters chosen without a hidden label: cross-validation on candidate sets alone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.utils import indexable
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
@@ -65,7 +68,7 @@ def draw_points(
 
 def best_by_candidates(
     estimator: Any,
-    points: Sequence[Mapping[str, Any]],
+    points: Iterable[Mapping[str, Any]],
     X: Any,
     y: Any,
     *,
@@ -80,10 +83,10 @@ def best_by_candidates(
     ----------
     estimator : estimator
         Is cloned, never fitted.
-    points : sequence of dict
+    points : iterable of dict
         Parameters to try; see :func:`draw_points`.
-    X : array of shape (n, d)
-        Rows.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows; the square kernel matrix for ``kernel="precomputed"``.
     y : candidate sets of n rows, in any accepted form
         What is known of the labels.
     scoring : callable, default=approximated_accuracy_scorer
@@ -112,19 +115,24 @@ def best_by_candidates(
     >>> best_by_candidates(PLCL(), points, data.X, sets).params["reg"]
     0.03
     """
+    points = list(points)
     if not points:
         raise ValueError("There are no points to choose from: pass at least one, {} for defaults.")
-    sets = as_candidates(y, n_rows=X.shape[0])
+    (X,) = indexable(X)
+    sets = as_candidates(y, n_rows=_num_samples(X))
     scores: list[list[float]] = [[] for _ in points]
     alive = list(range(len(points)))
     for train, test in KFold(folds, shuffle=True, random_state=random_state).split(X):
+        # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
+        X_train, _ = _safe_split(estimator, X, None, train)
+        X_test, _ = _safe_split(estimator, X, None, test, train)
         held_out = sets.take(test)
 
-        def score(fitted: Any, rows: Any = X[test], held_out: CandidateSets = held_out) -> float:
+        def score(fitted: Any, rows: Any = X_test, held_out: CandidateSets = held_out) -> float:
             return scoring(fitted, rows, held_out)
 
         chosen = [points[i] for i in alive]
-        found = score_points(estimator, chosen, X[train], sets.take(train), score)
+        found = score_points(estimator, chosen, X_train, sets.take(train), score)
         for i, value in zip(alive, found, strict=True):
             scores[i].append(value)
         if halving and len(alive) > 1:

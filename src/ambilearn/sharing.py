@@ -69,7 +69,8 @@ class SharedFits:
         Parameters
         ----------
         estimator : estimator
-            Any; only the methods of this library have something to share.
+            Any; only the methods of this library have something to share. Others get the candidate
+            sets as :class:`~ambilearn.CandidateSets`.
 
         Returns
         -------
@@ -93,7 +94,7 @@ class SharedFits:
         Yields
         ------
         fitted : estimator
-            In the order of the estimators.
+            In the order of the estimators. An error of one ends them all.
         """
         coming = map(self._begin, estimators)
         running = deque(islice(coming, max(1, _COLUMNS // self._y.n_labels)))
@@ -130,8 +131,8 @@ class SharedFits:
         ----------
         what : str
             Kind of work.
-        key : hashable
-            Everything it depends on, besides the rows.
+        key : tuple
+            Everything it depends on, besides the rows. If it has no hash nothing is shared.
         make : callable
             Does the work.
 
@@ -140,7 +141,12 @@ class SharedFits:
         result : Any
             Must not be changed by the fit that asked.
         """
-        if (what, key) not in self._work:
+        try:
+            is_new = (what, key) not in self._work
+        except TypeError:  # a parameter without a hash, such as a kernel object: not to be found
+            self.made[what] += 1
+            return make()
+        if is_new:
             self._work[what, key] = make()
             self.made[what] += 1
         return self._work[what, key]

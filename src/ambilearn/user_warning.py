@@ -21,11 +21,19 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     category : type of warning, default=UserWarning
         As in :func:`warnings.warn`.
     """
-    stacklevel = 2
-    frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+    frame, stacklevel = sys._getframe(1), 2
+    outer, passed = frame, 0
+    while outer.f_back and _package(outer) == _package(frame):
+        outer, passed = outer.f_back, passed + 1
+    if _package(outer) in _INSIDE:  # the library runs a method of somebody's own, which warns
+        frame, stacklevel = outer, stacklevel + passed
+    while frame.f_back and _package(frame) in _INSIDE:
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, category, stacklevel=stacklevel)
+
+
+def _package(frame: Any) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def value_of(solution: Solution, problem: str) -> Any:

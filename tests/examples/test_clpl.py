@@ -87,8 +87,9 @@ def test_it_learns_digits_from_candidate_sets():
 
 def test_it_says_when_it_was_stopped(problem):
     X, mask = problem
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
         CLPL(max_iter=2).fit(X, as_candidates(mask))
+    assert caught[0].filename == __file__
 
 
 def test_its_docstring_runs():

@@ -160,3 +160,10 @@ def test_new_columns_need_new_names():
         with_columns("t.csv", frame, {"label": [3]})
     assert list(with_columns("t.csv", frame, {"my_label": [3]})) == ["x", "label", "my_label"]
     assert list(frame) == ["x", "label"]
+
+
+def test_candidates_are_not_the_known_labels():
+    with pytest.raises(ValueError, match=r"'who' has the candidates"):
+        read_candidate_table(
+            pd.DataFrame({"x": [1, 2], "who": ["a|b", "b"]}), candidates="who", label="who"
+        )

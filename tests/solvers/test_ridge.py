@@ -78,9 +78,8 @@ def test_a_blas_that_treats_columns_differently_is_noticed(monkeypatch):
     for _ in range(2):
         found = [solution.value.fitted for solution in ridge.solve_all([P, 1 - P])]
         np.testing.assert_array_equal(found, expected)
-    n_labels = P.shape[1]
-    # Two alone; both together, one to compare, both alone; and then nothing is tried again.
-    assert widths == [n_labels] * 2 + [2 * n_labels] + [n_labels] * 3 + [n_labels] * 2
+    # Two alone; a column at all places, twice; and then each alone without another try.
+    assert widths == [3, 3, 12, 36] + [3] * 4
 
 
 def test_products_with_the_inverse():

@@ -145,7 +145,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             self.coef_ = fit.coef if self._primal(X) else X.T @ fit.coef
         elif low_rank is not None:
             self.dual_coef_ = low_rank.whitening @ fit.coef
-            self.X_fit_ = low_rank.landmarks
+            self.X_fit_ = low_rank.landmarks.copy()  # those here may be shared with other fits
         else:
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else X

@@ -151,6 +151,10 @@ def read_candidate_table(
     candidate_columns = [candidates] if isinstance(candidates, str) else list(candidates)
     known = [*candidate_columns, *([label] if label is not None else [])]
     check_columns(name, frame, [*known, *(features or ()), *exclude, *categorical])
+    if label in candidate_columns:
+        raise ValueError(
+            f"Column {label!r} has the candidates: it cannot be the column of known labels, too."
+        )
     roles = {*known, *exclude}
     wanted = [column for column in features or frame.columns if column not in roles]
     cells = candidate_cells(name, frame, candidate_columns, na_is_label=na_is_label)
