@@ -1,7 +1,8 @@
 """Learn from ambiguous labels: scikit-learn estimators for partial-label learning."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ambilearn.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ambilearn.bridges import (
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
 # Public names and where they live. Each is imported when first used: `import ambilearn` stays
 # instant, where scikit-learn alone takes a second and brings pandas along when it is installed.
 _HOMES = {
-    "IPAL": "ambilearn.methods.ipal",
-    "LALO": "ambilearn.methods.lalo",
-    "PLAGGD": "ambilearn.methods.plaggd",
-    "PLCL": "ambilearn.methods.plcl",
-    "PLDA": "ambilearn.methods.plda",
-    "PLDATransformer": "ambilearn.methods.plda",
-    "PLKNN": "ambilearn.methods.plknn",
-    "SURE": "ambilearn.methods.sure",
-    "CandidateSets": "ambilearn.candidates",
-    "as_candidates": "ambilearn.candidates",
-    "candidates_from_conformal": "ambilearn.bridges",
-    "candidates_from_prediction_sets": "ambilearn.bridges",
-    "candidates_from_top_k": "ambilearn.bridges",
-    "soft_labels": "ambilearn.bridges",
-    "to_sample_weights": "ambilearn.bridges",
-    "votes_to_candidates": "ambilearn.bridges",
+    "IPAL": "methods.ipal",
+    "LALO": "methods.lalo",
+    "PLAGGD": "methods.plaggd",
+    "PLCL": "methods.plcl",
+    "PLDA": "methods.plda",
+    "PLDATransformer": "methods.plda",
+    "PLKNN": "methods.plknn",
+    "SURE": "methods.sure",
+    "CandidateSets": "candidates",
+    "as_candidates": "candidates",
+    "candidates_from_conformal": "bridges",
+    "candidates_from_prediction_sets": "bridges",
+    "candidates_from_top_k": "bridges",
+    "soft_labels": "bridges",
+    "to_sample_weights": "bridges",
+    "votes_to_candidates": "bridges",
 }
 
 __all__ = [
@@ -62,12 +63,4 @@ __all__ = [
 ]
 __version__ = "0.1.0.dev0"
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

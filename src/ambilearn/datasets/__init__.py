@@ -1,7 +1,8 @@
 """Data sets by name, from one's own files, and made for controlled experiments."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ambilearn.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ambilearn.datasets.controlled import CandidateStatistics, make_candidates
@@ -62,12 +63,4 @@ __all__ = [
     "votes_to_candidates",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -3,8 +3,9 @@
 What the commands ``ambilearn clean``, ``fit`` and ``predict`` do, as functions.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ambilearn.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ambilearn.own_data.clean import CleanedTable, clean_table
@@ -51,12 +52,4 @@ __all__ = [
     "write_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -1,0 +1,44 @@
+import sys
+from types import ModuleType
+
+import pytest
+
+from ambilearn.lazy_exports import lazy_exports
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """A package with a module ``inner`` that defines ``answer``."""
+    outer, inner = ModuleType("their_package"), ModuleType("their_package.inner")
+    inner.answer = 42
+    outer.__path__ = []
+    outer.__getattr__, outer.__dir__ = lazy_exports("their_package", {"answer": "inner"})
+    monkeypatch.setitem(sys.modules, "their_package", outer)
+    monkeypatch.setitem(sys.modules, "their_package.inner", inner)
+    return outer
+
+
+def test_a_name_comes_from_its_home(package):
+    from their_package import answer
+
+    assert answer == package.answer == 42
+    assert "answer" not in vars(package)
+
+
+def test_an_unknown_name_is_missing_as_usual(package):
+    with pytest.raises(AttributeError, match="module 'their_package' has no attribute 'question'"):
+        package.question  # noqa: B018
+    assert not hasattr(package, "question")
+
+
+def test_names_are_listed_before_they_are_imported(package):
+    assert "answer" in dir(package)
+    assert "__path__" in dir(package)
+
+
+@pytest.mark.parametrize("name", ["ambilearn", "ambilearn.datasets", "ambilearn.own_data"])
+def test_our_packages_have_all_that_they_promise(name):
+    module = pytest.importorskip(name)
+    assert set(module.__all__) <= set(dir(module))
+    for exported in module.__all__:
+        assert getattr(module, exported).__name__ == exported
