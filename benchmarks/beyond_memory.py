@@ -27,8 +27,13 @@ from ambilearn.distributed import DistributedPLCL
 
 FEATURES, LABELS, CANDIDATES = 2048, 20, 2.5
 BLOCK, PARTITION = 1000, 1500  # rows of a file and, roughly, of a partition
-# By default Dask lets results take 60 % of a limit. Of so small a one, imported code takes 40 %.
-SPILL_EARLY = {"distributed.worker.memory.target": 0.2, "distributed.worker.memory.spill": 0.6}
+SMALL_WORKERS = {
+    # By default results may take 60 % of a limit. Of so small a one, imported code takes 40 %.
+    "distributed.worker.memory.target": 0.2,
+    "distributed.worker.memory.spill": 0.6,
+    # Else the C library keeps the memory of the pieces that were moved, for later.
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 65536,
+}
 
 
 def make_block(n, seed):
@@ -59,7 +64,7 @@ def fit(folder, rows, limit, landmarks):
     options |= {"memory_limit": limit, "local_directory": folder, "silence_logs": logging.ERROR}
     with (
         threadpool_limits(1),
-        dask.config.set(SPILL_EARLY),
+        dask.config.set(SMALL_WORKERS),
         LocalCluster(**options) as cluster,
         Client(cluster) as client,
     ):
@@ -104,7 +109,7 @@ def fit(folder, rows, limit, landmarks):
 def main():
     """Measure once, and refuse a measurement in which a worker was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=170_000)
     parser.add_argument("--limit", default="700 MB", help="memory limit of a worker")
     parser.add_argument("--landmarks", type=int, default=100)
     args = parser.parse_args()
