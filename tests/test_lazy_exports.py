@@ -3,6 +3,8 @@ from types import ModuleType
 
 import pytest
 
+import ambilearn
+from ambilearn import datasets, own_data
 from ambilearn.lazy_exports import lazy_exports
 
 
@@ -36,9 +38,11 @@ def test_names_are_listed_before_they_are_imported(package):
     assert "__path__" in dir(package)
 
 
-@pytest.mark.parametrize("name", ["ambilearn", "ambilearn.datasets", "ambilearn.own_data"])
-def test_our_packages_have_all_that_they_promise(name):
-    module = pytest.importorskip(name)
-    assert set(module.__all__) <= set(dir(module))
-    for exported in module.__all__:
-        assert getattr(module, exported).__name__ == exported
+@pytest.mark.parametrize("package", [ambilearn, datasets, own_data], ids=lambda each: each.__name__)
+def test_our_packages_have_all_that_they_promise_and_nothing_else(package):
+    assert sorted(package.__all__) == sorted(package._HOMES)
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'misspelt'"):
+        _ = package.misspelt
