@@ -75,6 +75,12 @@ def test_outputs_come_on_the_candidates_only():
     np.testing.assert_array_equal(output.data, fit.outputs)
 
 
+def test_coefficients_say_what_they_are():
+    ridge, sets, values, _, _ = problem(4)
+    coef = ManyLabelRegressor(ridge, sets).solve(values).coef
+    assert "FactoredCoefficients of shape (25, 13)" in repr(coef)
+
+
 def test_coefficients_survive_pickling():
     ridge, sets, values, K, _ = problem(4)
     coef = ManyLabelRegressor(ridge, sets).solve(values).coef

@@ -67,6 +67,9 @@ class FactoredCoefficients:
         product -= rows.sum(axis=1)[:, None] * self.intercept
         return product
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of shape {self.shape}; toarray() gives the dense array>"
+
     def toarray(self) -> NDArray[np.float64]:
         """The coefficients as the dense array that this avoids."""
         return np.eye(self.shape[0]) @ self
