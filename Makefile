@@ -6,7 +6,7 @@ INSTALLED = $(VENV)/.installed
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs
 
-BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbour_recall \
+BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
 .PHONY: help install demo test lint bench docs clean

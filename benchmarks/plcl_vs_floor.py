@@ -21,7 +21,7 @@ PARTS = {  # function → what it is called in the report
     "neighbours.fit": "neighbours",
     "graphs.difference_grams": "grams",
     "support_graph.difference_grams": "grams",
-    "neighbour_weights.solve_neighbour_weights": "neighbour_weights",
+    "neighbor_weights.solve_neighbor_weights": "neighbor_weights",
     "confidence.solve_confidences": "confidences",
 }
 

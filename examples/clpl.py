@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import CandidateSimplex
-from ambilearn.user_warning import warn_user
 
 
 class CLPL(PartialLabelClassifier):

@@ -56,16 +56,16 @@ def knn(X, k):
     return np.argsort(distances, axis=1, kind="stable")[:, :k]
 
 
-def graph_step(X, P, neighbours, gamma, mu):
+def graph_step(X, P, neighbor_indices, gamma, mu):
     """Eq. (G solution), column by column."""
-    n, k = neighbours.shape
+    n, k = neighbor_indices.shape
     G = np.zeros((n, n))
     for i in range(n):
-        Dx = np.array([X[i] - X[a] for a in neighbours[i]])
-        Dp = np.array([P[i] - P[a] for a in neighbours[i]])
+        Dx = np.array([X[i] - X[a] for a in neighbor_indices[i]])
+        Dp = np.array([P[i] - P[a] for a in neighbor_indices[i]])
         B = gamma * Dx @ Dx.T + mu * Dp @ Dp.T
         scale = max(np.trace(B) / k, 1e-300)
-        G[neighbours[i], i] = solve_qp(B / scale, np.zeros(k), np.ones((1, k)), np.ones(k))
+        G[neighbor_indices[i], i] = solve_qp(B / scale, np.zeros(k), np.ones((1, k)), np.ones(k))
     return G
 
 
@@ -120,8 +120,8 @@ class LiteralPLCL:
 
         P = Y / Y.sum(axis=1, keepdims=True)
         if self.graph:
-            neighbours = knn(unit, self.k)
-            G = graph_step(unit, np.zeros((n, 1)), neighbours, 1.0, 0.0)
+            neighbor_indices = knn(unit, self.k)
+            G = graph_step(unit, np.zeros((n, 1)), neighbor_indices, 1.0, 0.0)
             P = confidence_step(np.zeros_like(P), G, Y, 0.0, self.reduce)
         others = np.maximum(n_labels - Y.sum(axis=1, keepdims=True), 1)
         Q = np.where(Y == 0, 1 / others, 0.0)
@@ -134,7 +134,7 @@ class LiteralPLCL:
                 Q = np.minimum(1, np.maximum(1 - Y, mixed))
             O = (H + beta * (1 - Q)) / (1 + beta) if self.complementary else H
             if self.graph:
-                G = graph_step(unit, P, neighbours, self.gamma, self.mu)
+                G = graph_step(unit, P, neighbor_indices, self.gamma, self.mu)
                 P = confidence_step(O, G, Y, 2 * (1 + beta) / self.mu, self.reduce)
             else:
                 P = confidence_step(O, np.eye(n), Y, 2.0, self.reduce)

@@ -73,12 +73,12 @@ def ipal(X, Y, X_new, k=10, alpha=0.95, iterations=100):
 def similarity_graph(X, k):
     """D^-1/2 (S + S') D^-1/2 and the width of the Gaussian."""
     n = len(X)
-    neighbours = knn(X, k)
+    neighbor_indices = knn(X, k)
     distances = cdist(X, X)
-    sigma = np.mean([distances[i, neighbours[i, -1]] for i in range(n)])
+    sigma = np.mean([distances[i, neighbor_indices[i, -1]] for i in range(n)])
     S = np.zeros((n, n))
     for i in range(n):
-        for a in neighbours[i]:
+        for a in neighbor_indices[i]:
             S[i, a] = np.exp(-(distances[i, a] ** 2) / sigma**2)
     S = S + S.T
     root = np.diag(1 / np.sqrt(S.sum(axis=1)))
@@ -171,12 +171,12 @@ class LiteralAGGD(KernelMethod):
 
     def start(self, X, Y):
         self.unit = unit_rows(X)
-        self.neighbours = knn(self.unit, self.k)
-        G = graph_step(self.unit, np.zeros((len(X), 1)), self.neighbours, 1.0, 0.0)
+        self.neighbor_indices = knn(self.unit, self.k)
+        G = graph_step(self.unit, np.zeros((len(X), 1)), self.neighbor_indices, 1.0, 0.0)
         return confidence_step(np.zeros(Y.shape), G, Y, 0.0)
 
     def confidences(self, X, Y, P, H):
-        self.G = graph_step(self.unit, P, self.neighbours, self.lam, self.mu)
+        self.G = graph_step(self.unit, P, self.neighbor_indices, self.lam, self.mu)
         return confidence_step(H, self.G, Y, 2 / self.mu)
 
     def penalty(self, X, P):

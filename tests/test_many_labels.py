@@ -9,7 +9,7 @@ from problems import ambiguous
 from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
-from ambilearn.many_label_regression import FactoredCoefficients
+from ambilearn.kernel.many_labels import FactoredCoefficients
 from ambilearn.metrics import transductive_accuracy
 
 N, N_LABELS = 2000, 30_000

@@ -29,7 +29,7 @@ from ambilearn import (
     metrics,
     selection,
 )
-from ambilearn.cli import main
+from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat, read_table
 from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import parse_spec

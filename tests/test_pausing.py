@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from problems import random_mask
 
-from ambilearn import as_candidates, regression, threads
+from ambilearn import as_candidates
+from ambilearn._utils import threads
+from ambilearn.kernel import regression
+from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
 from ambilearn.pausing import Regression, run_alone, solve_together
-from ambilearn.regression import DualRegressor, PrimalRegressor
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 

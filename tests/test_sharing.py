@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import PLCL, sharing
 from ambilearn.datasets import load_dataset, make_candidates
-from ambilearn.methods import kernel_classifier
+from ambilearn.methods import _kernel_classifier as kernel_classifier
 from ambilearn.methods.lalo import LALO
 from ambilearn.methods.plaggd import PLAGGD
 from ambilearn.methods.plknn import PLKNN
@@ -241,7 +241,7 @@ def metric(p):
     ],
     ids=["function", "array"],
 )
-def test_a_graph_is_shared_only_if_its_neighbours_are_the_same(rows, searches):
+def test_a_graph_is_shared_only_if_its_neighbors_are_the_same(rows, searches):
     X, sets = rows
     fits = SharedFits(X, sets)
     for search in searches * 2:
@@ -331,14 +331,14 @@ def test_an_estimator_of_another_library_is_simply_fitted(rows):
 def test_a_subclass_with_a_fit_of_its_own_is_fitted_by_it_and_shares(rows):
     X, sets = rows
     fits = SharedFits(X, sets)
-    given = [PLCL(), SevenNeighbours(), SevenNeighbours(mu=2.0), PLCL(mu=2.0)]
+    given = [PLCL(), SevenNeighbors(), SevenNeighbors(mu=2.0), PLCL(mu=2.0)]
     for model, estimator in zip(fits.fit_all(given), given, strict=True):
         assert_same(model, estimator.fit(X, sets), X)
         assert not hasattr(model, "_shared")
     assert fits.made == {"graph": 2, "kernel": 1, "factorisation": 2}
 
 
-class SevenNeighbours(PLCL):
+class SevenNeighbors(PLCL):
     def fit(self, X, y):
         self.n_neighbors = 7
         return super().fit(X, y)

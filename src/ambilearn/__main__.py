@@ -1,6 +1,6 @@
 """``python -m ambilearn``: the command line."""
 
-from ambilearn.cli import main
+from ambilearn.cli.main import main
 
 if __name__ == "__main__":
     main(prog_name="python -m ambilearn")

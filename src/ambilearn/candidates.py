@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ambilearn.joined_labels import warn_of_joined_labels
+from ambilearn._utils.joined_labels import warn_of_joined_labels
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples), a 0/1 or boolean mask of shape "

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.regression import DualRegressor, SupportFit
+from ambilearn.kernel.regression import DualRegressor, SupportFit
 
 
 class Regression(NamedTuple):

@@ -16,8 +16,8 @@ from sklearn.base import clone
 
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import as_candidates
+from ambilearn.kernel.regression import SupportFit
 from ambilearn.pausing import PausingFit, Regression, solve_together
-from ambilearn.regression import SupportFit
 
 _COLUMNS = 512  # of targets that are solved together at most: with more, nothing is gained
 

@@ -166,7 +166,7 @@ def test_with_q_one_the_most_confusing_label_is_always_there():
     assert statistics.share_partial == 1.0
 
 
-def test_a_plain_classifier_confuses_neighbouring_classes():
+def test_a_plain_classifier_confuses_neighboring_classes():
     """Classes on a line: the next one is a likelier false label than one farther away."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 200)

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 from ambilearn.distributed.locality import LocalityCells
-from ambilearn.neighbours import NeighbourSearch
+from ambilearn.graph.neighbors import NeighborSearch
 
 
 @pytest.fixture(scope="module")
@@ -14,16 +14,16 @@ def digits():
     return load_digits().data[:600]
 
 
-def kept(cells, neighbours):
-    return np.mean(cells[neighbours] == cells[:, None])
+def kept(cells, neighbor_indices):
+    return np.mean(cells[neighbor_indices] == cells[:, None])
 
 
-def test_neighbours_stay_together(digits):
+def test_neighbors_stay_together(digits):
     cells = LocalityCells(digits, 6, random_state=0).assign(digits)
     unit = digits / np.linalg.norm(digits, axis=1, keepdims=True)
-    neighbours = NeighbourSearch("exact").fit(unit, 10)
-    by_chance = kept(np.random.default_rng(0).permutation(cells), neighbours)
-    assert kept(cells, neighbours) > 0.8 > 4 * by_chance
+    neighbor_indices = NeighborSearch("exact").fit(unit, 10)
+    by_chance = kept(np.random.default_rng(0).permutation(cells), neighbor_indices)
+    assert kept(cells, neighbor_indices) > 0.8 > 4 * by_chance
 
 
 def test_length_of_a_row_does_not_matter(digits):

@@ -44,7 +44,7 @@ def test_one_partition_keeps_the_order(groups, blocks):
     np.testing.assert_array_equal(rows.mask.toarray(), Y)
 
 
-def test_partitions_are_neighbourhoods(groups, blocks):
+def test_partitions_are_neighborhoods(groups, blocks):
     X, _, _, made = cut(groups, blocks, 4)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     within = sum(
@@ -55,7 +55,7 @@ def test_partitions_are_neighbourhoods(groups, blocks):
 
 
 @pytest.mark.parametrize("n_neighbors", [10, 60, 500])
-def test_every_partition_has_more_rows_than_neighbours(groups, blocks, n_neighbors):
+def test_every_partition_has_more_rows_than_neighbors(groups, blocks, n_neighbors):
     *_, made = cut(groups, blocks, 12, n_neighbors=n_neighbors)
     sizes = made.counts.sum(axis=0)
     assert sizes.sum() == 240

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import make_candidates
 from ambilearn.distributed import DistributedPLCL
-from ambilearn.low_rank import sample_limit
+from ambilearn.kernel.landmarks import sample_limit
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -73,7 +73,7 @@ def dense(values):
         {"kernel": "linear"},
         {"kernel": laplacian_kernel},
     ],
-    ids=str,
+    ids=lambda params: ",".join(params) or "defaults",
 )
 def test_one_partition_is_the_local_low_rank_fit(groups, blocks, params):
     X, Y, _ = groups()
@@ -271,7 +271,7 @@ def test_warns_without_convergence_and_prints_progress(groups, blocks, capsys):
     assert capsys.readouterr().out.count("[DistributedPLCL] iteration") == 2
 
 
-def test_fewer_rows_than_neighbours():
+def test_fewer_rows_than_neighbors():
     X, y = np.random.default_rng(0).normal(size=(6, 2)), [{0}, {1}, {0, 1}] * 2
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 6 rows"):
         model = DistributedPLCL(n_partitions=3).fit(da.from_array(X, chunks=(2, 2)), y)

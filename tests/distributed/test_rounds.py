@@ -12,9 +12,9 @@ from ambilearn import PLCL
 from ambilearn.candidates import as_candidates
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import Rows
-from ambilearn.low_rank import LandmarkFeatures
-from ambilearn.methods.plcl_confidences import PLCLWeights
-from ambilearn.regression import target_sums
+from ambilearn.kernel.landmarks import LandmarkFeatures
+from ambilearn.kernel.regression import target_sums
+from ambilearn.methods._plcl_confidences import PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit
 
 WEIGHTS = PLCLWeights.of(PLCL())

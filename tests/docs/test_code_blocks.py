@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from markdown_pages import ROOT, blocks, commands, pages, shown_files
 
-from ambilearn.cli import main
+from ambilearn.cli.main import main
 
 PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
 OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"

@@ -5,7 +5,7 @@ from problems import ambiguous
 from scipy.spatial.distance import cdist, pdist
 
 from ambilearn import as_candidates
-from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.solvers import CandidateSimplex
 
 

@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
 from ambilearn import LALO, PLAGGD, PLCL, SURE
-from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 
 
 class Regression(KernelPartialLabelClassifier):
@@ -91,7 +91,7 @@ def test_many_blocks_predict_the_same(data, monkeypatch):
     X, y, Z = data
     model = Regression().fit(X, y)
     expected = model.decision_function(Z)
-    monkeypatch.setattr("ambilearn.methods.kernel_classifier._BLOCK", 1)
+    monkeypatch.setattr("ambilearn.methods._kernel_classifier._BLOCK", 1)
     np.testing.assert_allclose(model.decision_function(Z), expected, atol=1e-12)
 
 

@@ -78,13 +78,13 @@ def test_graph_is_that_of_the_features_as_given():
     np.testing.assert_allclose(model.graph_.toarray(), similarity_graph(X, 5)[0], atol=1e-12)
 
 
-def test_without_smoothing_the_neighbours_do_not_matter():
+def test_without_smoothing_the_neighbors_do_not_matter():
     X, Y, _ = ambiguous()
     a, b = (LALO(mu=0, n_neighbors=k).fit(X, Y) for k in (3, 9))
     np.testing.assert_allclose(a.label_distributions_, b.label_distributions_, atol=1e-9)
 
 
-def test_strong_smoothing_makes_neighbours_alike():
+def test_strong_smoothing_makes_neighbors_alike():
     X, Y, _ = ambiguous(n=60, extra=0.5)
     L = np.eye(60) - similarity_graph(X, 10)[0]
     rough = []

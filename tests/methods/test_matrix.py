@@ -156,7 +156,7 @@ def test_ordinary_labels_are_sets_of_one(method):
 
 
 @every_method
-def test_fewer_rows_than_neighbours(method):
+def test_fewer_rows_than_neighbors(method):
     if method is SURE:
         pytest.skip("SURE has no neighbours")
     X, Y, _ = ambiguous(n=6)
@@ -199,7 +199,7 @@ def test_duplicate_rows(method):
 
 
 @every_method
-def test_a_row_repeated_more_often_than_there_are_neighbours(method):
+def test_a_row_repeated_more_often_than_there_are_neighbors(method):
     X, Y, _ = ambiguous(n=40)
     X[5:25] = X[4]
     assert_sound(method().fit(X, Y), X, Y)

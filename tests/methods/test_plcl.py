@@ -268,7 +268,7 @@ def test_a_label_that_is_never_a_candidate_is_never_predicted():
     )
 
 
-def test_fewer_rows_than_neighbours():
+def test_fewer_rows_than_neighbors():
     X, Y, _ = ambiguous(n=6)
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 6 rows"):
         model = PLCL().fit(X, Y)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from ambilearn import PLCL
-from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import as_candidates
-from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
-from ambilearn.regression import SupportFit
+from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.kernel.regression import SupportFit
+from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
 
 SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -89,7 +89,7 @@ def test_update_does_not_raise_the_objective(with_graph):
     assert np.all(np.diff(values) <= 1e-9)
 
 
-def test_rows_that_are_no_neighbours_add_up():
+def test_rows_that_are_no_neighbors_add_up():
     """Without a graph the objective is the sum over any partition of the rows."""
     F, _ = classifier(1)
     F_hat, _ = classifier(2)

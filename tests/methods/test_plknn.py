@@ -71,14 +71,14 @@ def test_equals_an_ordinary_vote_with_ordinary_labels():
     np.testing.assert_array_equal(model.predict(X[60:]), other.predict(X[60:]))
 
 
-def test_the_nearest_neighbour_of_a_new_row_has_a_vote():
+def test_the_nearest_neighbor_of_a_new_row_has_a_vote():
     """Published code drops it, as if it were the row itself."""
     X = [[0.0], [10.0], [11.0], [12.0]]
     model = PLKNN(n_neighbors=2).fit(X, ["near", "far", "far", "far"])
     assert model.predict([[1.0]]).tolist() == ["near"]
 
 
-def test_neighbours_that_coincide_with_the_row_vote_equally():
+def test_neighbors_that_coincide_with_the_row_vote_equally():
     X = np.repeat([[1.0, 2.0], [5.0, 5.0]], 4, axis=0)
     y = [{0, 1}, {0}, {0, 2}, {1}, {2}, {2}, {2}, {2}]
     model = PLKNN(n_neighbors=4).fit(X, y)
@@ -87,12 +87,12 @@ def test_neighbours_that_coincide_with_the_row_vote_equally():
     np.testing.assert_allclose(PLKNN(3).fit(X, y).train_output_[3], [3, 1, 1])
 
 
-def test_one_neighbour_votes_in_full():
+def test_one_neighbor_votes_in_full():
     model = PLKNN(n_neighbors=1).fit([[0.0], [1.0], [5.0]], [{0}, {1}, {2}])
     np.testing.assert_allclose(model.decision_function([[0.9], [4.0]]), [[0, 1, 0], [0, 0, 1]])
 
 
-def test_rows_whose_neighbours_share_no_candidate_stay_undecided():
+def test_rows_whose_neighbors_share_no_candidate_stay_undecided():
     X = [[0.0], [0.1], [0.2], [9.0]]
     model = PLKNN(n_neighbors=2).fit(X, [{0, 1}, {2}, {2}, {2}])
     np.testing.assert_allclose(model.label_distributions_[0], [0.5, 0.5, 0])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ambilearn.cli import main
+from ambilearn.cli.main import main
 
 NAMES = ["anna", "bob", "cleo"]
 

@@ -43,7 +43,7 @@ def test_no_landmarks_where_there_is_no_kernel(name):
     ("name", "params", "message"),
     [
         ("svm", {}, "no method 'svm'. Known are: plcl, "),
-        ("plcl", {"n_neighbours": 5}, "no parameter 'n_neighbours'. Did you mean 'n_neighbors'"),
+        ("plcl", {"n_neighbors": 5}, "no parameter 'n_neighbors'. Did you mean 'n_neighbors'"),
         ("plknn", {"n_landmarks": 5}, "plknn has no parameter 'n_landmarks'"),
         ("plknn", {"n_neighbors": 0}, "'n_neighbors' parameter of PLKNN must be"),
         ("plcl", {"kernel": "magic"}, "'kernel' parameter of PLCL must be"),

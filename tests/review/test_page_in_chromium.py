@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ambilearn.cli import main
+from ambilearn.cli.main import main
 from ambilearn.own_data.corrections import read_corrections
 from ambilearn.review import Review, ReviewRow, write_review
 

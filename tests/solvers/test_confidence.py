@@ -17,15 +17,15 @@ class Problem:
         rng = np.random.default_rng(seed)
         self.Y = random_mask(rng, n, n_labels, extra)
         self.sets = as_candidates(self.Y)
-        self.neighbours = np.array(
+        self.neighbor_indices = np.array(
             [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
         )
         self.weights = rng.dirichlet(np.ones(k), size=n)
         self.W = np.zeros((n, n))
-        self.W[np.arange(n)[:, None], self.neighbours] = self.weights
+        self.W[np.arange(n)[:, None], self.neighbor_indices] = self.weights
         self.O = rng.normal(0.3, 0.5, size=self.Y.shape)
         self.simplex = CandidateSimplex(self.sets.indptr)
-        support = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbours)
+        support = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbor_indices)
         self.roughness = support.roughness(self.weights)
 
     def solve(self, c, **options):
@@ -105,7 +105,7 @@ def test_numbers_out_of_range_end_in_an_error_not_in_an_endless_loop():
     problem.O[0, 0] = np.nan
     problem.sets = as_candidates(np.ones_like(problem.Y))
     problem.simplex = CandidateSimplex(problem.sets.indptr)
-    support = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbours)
+    support = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbor_indices)
     problem.roughness = support.roughness(problem.weights)
     with pytest.raises(FloatingPointError, match="range of floating point"):
         problem.solve(1.0)

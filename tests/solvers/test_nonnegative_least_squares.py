@@ -51,7 +51,7 @@ def test_residual_is_smallest_even_where_the_weights_are_not_unique(seed, k, d):
     np.testing.assert_allclose(residuals, expected, atol=1e-4)
 
 
-def test_duplicate_neighbours_share_the_weight():
+def test_duplicate_neighbors_share_the_weight():
     z = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     w = solve_nonnegative_least_squares((z @ z.T)[None], (z @ [0.6, 0.2])[None]).value[0]
     np.testing.assert_allclose(w, [0.3, 0.3, 0.2], atol=1e-6)
@@ -64,23 +64,25 @@ def test_weights_need_not_sum_to_one():
 
 
 @pytest.mark.parametrize("products", [[-1.0, -2.0], [0.0, 0.0]])
-def test_neighbours_that_cannot_help_get_nothing(products):
+def test_neighbors_that_cannot_help_get_nothing(products):
     solution = solve_nonnegative_least_squares(np.eye(2)[None], np.array([products]))
     assert (solution.value == 0).all()
     assert solution.status is Status.OPTIMAL
 
 
-def test_zero_neighbours_get_nothing():
+def test_zero_neighbors_get_nothing():
     solution = solve_nonnegative_least_squares(np.zeros((2, 3, 3)), np.zeros((2, 3)))
     assert (solution.value == 0).all()
 
 
-@pytest.mark.parametrize(("rows", "neighbours"), [(1e-8, 1.0), (1.0, 1e8), (1e9, 1e-9)])
-def test_scales_do_not_matter(rows, neighbours):
+@pytest.mark.parametrize(("rows", "neighbor_indices"), [(1e-8, 1.0), (1.0, 1e8), (1e9, 1e-9)])
+def test_scales_do_not_matter(rows, neighbor_indices):
     _, _, gram, products = problem(3)
     expected = solve_nonnegative_least_squares(gram, products).value
-    scaled = solve_nonnegative_least_squares(neighbours**2 * gram, rows * neighbours * products)
-    np.testing.assert_allclose(scaled.value * neighbours / rows, expected, atol=1e-9)
+    scaled = solve_nonnegative_least_squares(
+        neighbor_indices**2 * gram, rows * neighbor_indices * products
+    )
+    np.testing.assert_allclose(scaled.value * neighbor_indices / rows, expected, atol=1e-9)
 
 
 def test_step_limit_is_reported_and_the_result_feasible():

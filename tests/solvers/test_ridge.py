@@ -7,8 +7,8 @@ from literal import kernel_classifier
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
+from ambilearn._utils.threads import one_thread
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge, Status
-from ambilearn.threads import one_thread
 
 
 def problem(seed, n=25, d=6, n_labels=3):

@@ -16,15 +16,15 @@ class Problem:
     def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
         rng = np.random.default_rng(seed)
         self.sets = as_candidates(random_mask(rng, n, n_labels, extra))
-        self.neighbours = np.array(
+        self.neighbor_indices = np.array(
             [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
         )
         self.weights = rng.dirichlet(np.ones(k), size=n) * (rng.random((n, k)) < 0.7)
         self.W = np.zeros((n, n))
-        self.W[np.arange(n)[:, None], self.neighbours] = self.weights
+        self.W[np.arange(n)[:, None], self.neighbor_indices] = self.weights
         self.p = rng.normal(size=self.sets.indptr[-1])
         self.P = self.sets.scatter(self.p)
-        self.graph = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbours)
+        self.graph = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbor_indices)
 
     def grams(self):
         return np.concatenate(
@@ -52,7 +52,7 @@ def test_roughness_is_that_of_i_minus_w(problem):
 
 @given(problems)
 def test_grams_are_those_of_the_dense_differences(problem):
-    differences = problem.P[:, None, :] - problem.P[problem.neighbours]
+    differences = problem.P[:, None, :] - problem.P[problem.neighbor_indices]
     expected = differences @ differences.transpose(0, 2, 1)
     np.testing.assert_allclose(problem.grams(), expected, atol=1e-11)
 
@@ -93,8 +93,8 @@ def test_weights_may_change_and_change_back():
 def test_equal_confidences_differ_by_nothing():
     """Exactly: rounding must not decide which of two duplicates rebuilds a row."""
     sets = as_candidates(np.ones((6, 3), dtype=int))
-    neighbours = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
-    graph = SupportGraph(sets.indptr, sets.labels, neighbours)
+    neighbor_indices = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
+    graph = SupportGraph(sets.indptr, sets.labels, neighbor_indices)
     assert not graph.difference_grams(np.tile([0.1, 0.2, 0.7], 6), graph.blocks[0]).any()
 
 
@@ -103,8 +103,8 @@ def test_memory_follows_the_candidates_not_the_labels():
     rng = np.random.default_rng(0)
     labels = [set(rng.integers(10**6, size=2).tolist()) | {0} for _ in range(30)]
     sets = as_candidates(labels, classes=np.arange(10**6 + 1))
-    neighbours = (np.arange(30)[:, None] + [1, 2, 3]) % 30
-    graph = SupportGraph(sets.indptr, sets.labels, neighbours)
+    neighbor_indices = (np.arange(30)[:, None] + [1, 2, 3]) % 30
+    graph = SupportGraph(sets.indptr, sets.labels, neighbor_indices)
     assert graph.blocks[0].n_slots <= 3 * 4
     p = rng.random(sets.indptr[-1])
     gram = graph.difference_grams(p, graph.blocks[0])

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ambilearn._utils.text import counted
+from ambilearn._utils.warnings import warn_user
 from ambilearn.bridges.score_table import check_probabilities, score_table, sets_of_mask
 from ambilearn.candidates import CandidateSets
-from ambilearn.user_warning import warn_user
-from ambilearn.wording import counted
 
 
 def candidates_from_conformal(

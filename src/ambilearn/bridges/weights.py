@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from ambilearn._utils.text import counted
 from ambilearn.bridges.score_table import score_table
-from ambilearn.wording import counted
 
 
 def to_sample_weights(

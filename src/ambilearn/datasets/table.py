@@ -9,13 +9,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.text import counted, few
+from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.record import Dataset
 from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
-from ambilearn.user_warning import warn_user
-from ambilearn.wording import counted, few
 
 if TYPE_CHECKING:
     import pandas as pd

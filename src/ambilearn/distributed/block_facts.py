@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
+from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn.base import check_magnitude
 from ambilearn.candidates import as_candidates
-from ambilearn.joined_labels import warn_of_joined_labels
 
 
 class BlockFacts(NamedTuple):

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from ambilearn.graphs import unit_rows
-from ambilearn.seeded_kmeans import seeded_centres
+from ambilearn._utils.kmeans import seeded_centres
+from ambilearn.graph.geometry import unit_rows
 
 _LARGEST = 1.5  # times the mean: a larger cell is split in two
 

@@ -16,13 +16,13 @@ from ambilearn.distributed.blocks import RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.prediction import predict_blocks, score_blocks
 from ambilearn.distributed.row_results import RowResults
-from ambilearn.kernels import KernelFunction
-from ambilearn.low_rank import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
-from ambilearn.methods.outer_loop import OuterLoop
+from ambilearn.graph.neighbors import usable_neighbors
+from ambilearn.kernel.functions import KernelFunction
+from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
+from ambilearn.kernel.regression import SupportFit
+from ambilearn.methods._outer_loop import OuterLoop
+from ambilearn.methods._plcl_confidences import PLCLWeights
 from ambilearn.methods.plcl import PLCL
-from ambilearn.methods.plcl_confidences import PLCLWeights
-from ambilearn.neighbours import usable_neighbours
-from ambilearn.regression import SupportFit
 from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
 
 _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transduction_")
@@ -250,7 +250,7 @@ class DistributedPLCL(PLCL):
     def _build_partitions(
         self, data: RowBlocks, low_rank: LandmarkFeatures | None
     ) -> tuple[tuple[Delayed, ...], NDArray[np.intp]]:
-        n_neighbors = usable_neighbours(self.n_neighbors, data.shape[0]) if self.graph else None
+        n_neighbors = usable_neighbors(self.n_neighbors, data.shape[0]) if self.graph else None
         wanted = self.n_partitions or sum(np.diff(data.starts) > 0)
         made = partition_rows(data, wanted, n_neighbors or 1, self.random_state)
         classes, features, neighbors = (

@@ -15,14 +15,14 @@ from dask.sizeof import sizeof
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn.adaptive_graph import AdaptiveGraph
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
 from ambilearn.distributed.sizes import bytes_behind
-from ambilearn.graphs import LocalGeometry
-from ambilearn.low_rank import LandmarkFeatures
-from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
-from ambilearn.regression import SupportFit, pair_outputs, target_sums
+from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.geometry import LocalGeometry
+from ambilearn.kernel.landmarks import LandmarkFeatures
+from ambilearn.kernel.regression import SupportFit, pair_outputs, target_sums
+from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit, SupportGraph
 
 _BRANCHES = 8  # sums that one task of a tree adds

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from ambilearn.cli.progress import duration
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.figures import build_figures
 from ambilearn.experiments.measured import Measured
-from ambilearn.experiments.progress import duration
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import UNMEASURED, Table, build_tables
 from ambilearn.experiments.verify import checks

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.warnings import value_of
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import neighbour_products, unit_rows, weights_to_csr
-from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.neighbours import NEIGHBORS_CONSTRAINT, NeighbourSearch, usable_neighbours
-from ambilearn.shares import candidate_shares, row_shares
+from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_csr
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
+from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.methods._shares import candidate_shares, row_shares
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
-from ambilearn.user_warning import value_of
 
 _BLOCK = 2**15  # rows rebuilt at once
 
@@ -57,7 +57,7 @@ class IPAL(PartialLabelClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -132,14 +132,14 @@ class IPAL(PartialLabelClassifier):
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
         # Small letters are support vectors: F has one entry per candidate.
         self.X_fit_ = X = unit_rows(X)
-        k = usable_neighbours(self.n_neighbors, X.shape[0])
-        self._search = NeighbourSearch(self.neighbors)
-        neighbours = self._search.fit(X, k)
-        weights = np.empty(neighbours.shape)
+        k = usable_neighbors(self.n_neighbors, X.shape[0])
+        self._search = NeighborSearch(self.neighbors)
+        neighbor_indices = self._search.fit(X, k)
+        weights = np.empty(neighbor_indices.shape)
         for rows in gen_batches(X.shape[0], _BLOCK):
-            weights[rows], _ = _rebuild(X[rows], X, neighbours[rows])
+            weights[rows], _ = _rebuild(X[rows], X, neighbor_indices[rows])
         total = weights.sum(axis=1, keepdims=True)
-        self.graph_ = weights_to_csr(neighbours, weights / np.where(total > 0, total, 1.0))
+        self.graph_ = weights_to_csr(neighbor_indices, weights / np.where(total > 0, total, 1.0))
         spread = restrict_to_support(self.graph_, candidates.indptr, candidates.labels)
 
         f = start = candidates.uniform()
@@ -158,16 +158,16 @@ class IPAL(PartialLabelClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         X = unit_rows(X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        neighbours = self._search.query(X, k)
+        neighbor_indices = self._search.query(X, k)
         scores = np.empty((X.shape[0], len(self.classes_)))
         for rows in gen_batches(X.shape[0], _BLOCK):
-            scores[rows] = self._block_scores(X[rows], neighbours[rows])
+            scores[rows] = self._block_scores(X[rows], neighbor_indices[rows])
         return scores
 
-    def _block_scores(self, X: Any, neighbours: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of some unit-length rows; what they need has a k×k matrix for each."""
-        weights, products = _rebuild(X, self.X_fit_, neighbours)
-        labels = self._disambiguated[neighbours]
+        weights, products = _rebuild(X, self.X_fit_, neighbor_indices)
+        labels = self._disambiguated[neighbor_indices]
 
         # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbours of one label, worked
         # out for the label of each neighbour. The others explain nothing: their residual is ‖x‖.
@@ -186,10 +186,10 @@ class IPAL(PartialLabelClassifier):
 
 
 def _rebuild(
-    X: Any, Z: Any, neighbours: NDArray[np.intp]
+    X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Non-negative weights that rebuild the rows of X from neighbours in Z; all inner products."""
-    products = neighbour_products(X, Z, neighbours)
+    products = neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
     return value_of(solution, "neighbour weights"), products

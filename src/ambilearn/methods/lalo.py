@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernels import KernelFunction
-from ambilearn.methods.alternating import AlternatingClassifier
-from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.similarity import SimilarityGraph
+from ambilearn.kernel.functions import KernelFunction
+from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.pausing import PausingFit
-from ambilearn.similarity_graph import SimilarityGraph
 
 
 class LALO(AlternatingClassifier):
@@ -26,7 +26,7 @@ class LALO(AlternatingClassifier):
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
     with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.similarity_graph`). It is solved by alternating
+    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). It is solved by alternating
     exact sub-problems, so the objective never rises.
 
     Parameters
@@ -56,7 +56,7 @@ class LALO(AlternatingClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3

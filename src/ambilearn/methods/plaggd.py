@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernels import KernelFunction
-from ambilearn.methods.alternating import AlternatingClassifier
-from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.kernel.functions import KernelFunction
+from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.pausing import PausingFit
 
 
@@ -60,7 +60,7 @@ class PLAGGD(AlternatingClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=20
         Limit *T* of outer iterations.
     tol : float, default=1e-3

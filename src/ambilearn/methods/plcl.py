@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernels import KernelFunction
-from ambilearn.methods.kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.methods.plcl_confidences import PLCLConfidences, PLCLWeights
-from ambilearn.neighbours import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.kernel.functions import KernelFunction
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
 from ambilearn.pausing import PausingFit, Regression
 
 
@@ -67,7 +67,7 @@ class PLCL(KernelPartialLabelClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     complementary : bool, default=True
         False drops the complementary classifier: :math:`\beta = 0` and no Q.
     graph : bool, default=True
@@ -110,7 +110,7 @@ class PLCL(KernelPartialLabelClassifier):
     dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
         Its coefficients on the training rows or landmarks. With every other kernel. Of a sparse
         mask with more than 1000 labels and the exact kernel, linear with more features than rows
-        included, they are :class:`~ambilearn.many_label_regression.FactoredCoefficients`.
+        included, they are :class:`~ambilearn.kernel.many_labels.FactoredCoefficients`.
     intercept_ : ndarray of shape (l,)
         Its bias.
     X_fit_ : array or sparse matrix of shape (n, d) or (n_landmarks, d)

@@ -13,11 +13,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ambilearn.base import PartialLabelClassifier, check_magnitude
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.graphs import weights_to_csr
-from ambilearn.methods.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.graph.geometry import weights_to_csr
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, neighbor_distances, pair_distances
+from ambilearn.graph.similarity import SimilarityGraph
+from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods.plknn import PLKNN
-from ambilearn.neighbours import NEIGHBORS_CONSTRAINT, neighbour_distances, pair_distances
-from ambilearn.similarity_graph import SimilarityGraph
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "lam": [Interval(Real, 0, None, closed="left")],
@@ -39,7 +39,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
               \quad\text{s.t.}\quad F \mathbf 1 = \mathbf 1,\ 0 \le F \le Y
 
     with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.similarity_graph`). A training row becomes
+    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). A training row becomes
     :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of one class move together. A new row takes its
     confidences from its neighbours among the training rows.
 
@@ -64,7 +64,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -240,13 +240,14 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
     def _augment_new(self, X: Any) -> Any:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        neighbours = self._search.query(X, k)
-        squared = neighbour_distances(X, self.X_fit_, neighbours) ** 2
+        neighbor_indices = self._search.query(X, k)
+        squared = neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2
         # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
         closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
         confidences = (
-            weights_to_csr(neighbours, weights, self.X_fit_.shape[0]) @ self.label_distributions_
+            weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
+            @ self.label_distributions_
         )
         if self.assignment == "hard":
             return _append(X, self.prototypes_[confidences.argmax(axis=1)])
@@ -288,7 +289,7 @@ class PLDA(PartialLabelClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------

@@ -10,14 +10,14 @@ from sklearn.utils._param_validation import Interval
 
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graphs import weights_to_csr
-from ambilearn.neighbours import (
+from ambilearn.graph.geometry import weights_to_csr
+from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
-    NeighbourSearch,
-    neighbour_distances,
-    usable_neighbours,
+    NeighborSearch,
+    neighbor_distances,
+    usable_neighbors,
 )
-from ambilearn.shares import candidate_shares, row_shares
+from ambilearn.methods._shares import candidate_shares, row_shares
 
 
 class PLKNN(PartialLabelClassifier):
@@ -39,7 +39,7 @@ class PLKNN(PartialLabelClassifier):
         How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
         the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.neighbours.NeighbourSearch`.
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -104,8 +104,8 @@ class PLKNN(PartialLabelClassifier):
     def _fit(self, X: Any, candidates: CandidateSets) -> None:
         self.X_fit_ = X
         self.candidates_ = candidates.to_sparse()
-        k = usable_neighbours(self.n_neighbors, X.shape[0])
-        self._search = NeighbourSearch(self.neighbors)
+        k = usable_neighbors(self.n_neighbors, X.shape[0])
+        self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))
         self.train_output_ = votes if candidates.sparse_mask else votes.toarray()
         shares = candidate_shares(candidates, candidates.gather(votes))
@@ -115,14 +115,14 @@ class PLKNN(PartialLabelClassifier):
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         return self._votes(X, self._search.query(X, k)).toarray()
 
-    def _votes(self, X: Any, neighbours: NDArray[np.intp]) -> sparse.csr_array:
+    def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> sparse.csr_array:
         """Votes of the given neighbours for every label, shape (n, l)."""
-        distances = neighbour_distances(X, self.X_fit_, neighbours)
+        distances = neighbor_distances(X, self.X_fit_, neighbor_indices)
         total = distances.sum(axis=1, keepdims=True)
         weights = 1 - distances / np.where(total > 0, total, 1.0)
-        if neighbours.shape[1] == 1:
+        if neighbor_indices.shape[1] == 1:
             weights = np.ones_like(weights)
-        voters = weights_to_csr(neighbours, weights, self.X_fit_.shape[0])
+        voters = weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
         return voters @ self.candidates_.astype(np.float64)
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

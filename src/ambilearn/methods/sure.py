@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernels import KernelFunction
-from ambilearn.methods.alternating import AlternatingClassifier
+from ambilearn.kernel.functions import KernelFunction
+from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.pausing import PausingFit
 from ambilearn.solvers import CandidateSimplex
 

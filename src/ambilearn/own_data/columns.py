@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.table import number_in_cell
-from ambilearn.user_warning import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd

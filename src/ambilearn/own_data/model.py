@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
 from ambilearn import __version__
+from ambilearn._utils.text import counted
 from ambilearn.metrics import approximated_accuracy_scorer
 from ambilearn.own_data.columns import Column, feature_frame
 from ambilearn.own_data.methods import METHODS, make_method
@@ -22,7 +23,6 @@ from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
 from ambilearn.own_data.tables import CandidateTable, with_columns
 from ambilearn.selection import best_by_candidates, draw_points
-from ambilearn.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,11 +21,11 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
+from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.folders import written_whole
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.model import TableModel
-from ambilearn.user_warning import warn_user
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -42,7 +42,7 @@ _OBJECTS = (
     "ambilearn.methods.plda.PLDATransformer",
     "ambilearn.methods.plknn.PLKNN",
     "ambilearn.methods.sure.SURE",
-    "ambilearn.neighbours.NeighbourSearch",
+    "ambilearn.graph.neighbors.NeighborSearch",
     "sklearn.compose._column_transformer.ColumnTransformer",
     "sklearn.impute._base.SimpleImputer",
     "sklearn.pipeline.Pipeline",

@@ -7,16 +7,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.text import counted
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.table import MISSING_WORDS, candidate_cells, candidate_sets
 from ambilearn.datasets.votes import labels_in_cell
-from ambilearn.joined_labels import warn_of_joined_labels
 from ambilearn.own_data.columns import Features, find_features
 from ambilearn.own_data.corrections import Corrections, correct, read_corrections
 from ambilearn.own_data.writing import replaced
-from ambilearn.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

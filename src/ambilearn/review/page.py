@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ambilearn._utils.text import counted
 from ambilearn.datasets.folders import written_whole
 from ambilearn.review.record import Review, ReviewRow
-from ambilearn.wording import counted
 
 # One scope, joined in this order: an inline script cannot import from another.
 SCRIPTS = (

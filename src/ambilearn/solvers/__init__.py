@@ -6,7 +6,7 @@ all but the sparse and LAPACK calls go through the array namespace of their inpu
 """
 
 from ambilearn.solvers.confidence import solve_confidences
-from ambilearn.solvers.neighbour_weights import solve_neighbour_weights
+from ambilearn.solvers.neighbor_weights import solve_neighbor_weights
 from ambilearn.solvers.result import Solution, Status
 from ambilearn.solvers.ridge import KernelRidge, Moments, PrimalFit, PrimalRidge, RidgeFit
 from ambilearn.solvers.simplex import CandidateSimplex, project_rows
@@ -24,5 +24,5 @@ __all__ = [
     "SupportGraph",
     "project_rows",
     "solve_confidences",
-    "solve_neighbour_weights",
+    "solve_neighbor_weights",
 ]

@@ -59,7 +59,7 @@ class SupportGraph:
     ----------
     indptr, labels : ndarrays
         The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
-    neighbours : ndarray of shape (n, k)
+    neighbor_indices : ndarray of shape (n, k)
         Indices of the neighbours that rebuild each row.
 
     Attributes
@@ -72,21 +72,21 @@ class SupportGraph:
         self,
         indptr: NDArray[np.intp],
         labels: NDArray[np.intp],
-        neighbours: NDArray[np.intp],
+        neighbor_indices: NDArray[np.intp],
     ) -> None:
-        n, k = neighbours.shape
+        n, k = neighbor_indices.shape
         sizes, n_labels = np.diff(indptr), int(labels.max()) + 1
-        per_row = sizes + sizes[neighbours].sum(axis=1)
+        per_row = sizes + sizes[neighbor_indices].sum(axis=1)
         most = min(int(per_row.max()), n_labels)
         step = min(_ROWS, max(1, _VALUES // ((k + 1) * most)))
         dtype = sparse.get_index_dtype(maxval=int(per_row.sum()))
-        self._n_neighbours, self._n_pairs = k, len(labels)
+        self._n_neighbors, self._n_pairs = k, len(labels)
         self.blocks: list[Block] = []
         n_shared = n_lonely = 0
         parts = []
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
-            members = np.column_stack([np.arange(rows.start, rows.stop), neighbours[rows]])
+            members = np.column_stack([np.arange(rows.start, rows.stop), neighbor_indices[rows]])
             seat, pair = _pairs_of_edges(indptr, members.ravel())
             # Sort by row, label and member, all in one number.
             key = (seat // (k + 1) * n_labels + labels[pair]) * (k + 1) + seat % (k + 1)
@@ -141,7 +141,7 @@ class SupportGraph:
         :math:`(B_i)_{ab} = \sum_j (P_{ij} - P_{aj}) (P_{ij} - P_{bj})`, from the support vector
         *p* that fills *P*; an array of shape (rows, k, k).
         """
-        k, n_rows = self._n_neighbours, block.rows.stop - block.rows.start
+        k, n_rows = self._n_neighbors, block.rows.stop - block.rows.start
         P = np.zeros((n_rows, k + 1, block.n_slots))
         P.ravel()[self._places[block.shared]] = p[self._columns[block.shared]]
         differences = P[:, :1] - P[:, 1:]

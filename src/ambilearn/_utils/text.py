@@ -1,0 +1,29 @@
+"""Numbers and lists as people write them, for messages and summaries."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things; one thing is singular.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import counted
+    >>> counted(1, "row"), counted(6000, "row"), counted(0, "image")
+    ('1 row', '6,000 rows', '0 images')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def few(items: Sequence[Any], limit: int = 8) -> str:
+    """The first items, and how many more there are.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import few
+    >>> few([3, 5, 8, 13], limit=2), few(["x"])
+    ('3, 5 and 2 more', 'x')
+    """
+    rest = f" and {len(items) - limit} more" if len(items) > limit else ""
+    return ", ".join(map(str, items[:limit])) + rest

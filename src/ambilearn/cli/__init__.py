@@ -1,0 +1,1 @@
+"""The command line: thin commands, all work is done in the library."""

@@ -1,0 +1,191 @@
+"""The commands on data sets: list, fetch, check."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.datasets.errors import DatasetError
+
+
+@click.group(cls=SectionedGroup)
+def data() -> None:
+    """See which data sets there are, fetch them, check them."""
+
+
+def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--data-home`` to a command."""
+    return click.option(
+        "--data-home",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="Look in this folder first, and download to it. Without it: the folder in "
+        "AMBILEARN_DATA, then your user cache.",
+    )(command)
+
+
+@data.command("list")
+@data_home_option
+def list_command(data_home: Path | None) -> None:
+    """List the data sets that can be loaded by name."""
+    from rich.table import Table
+
+    from ambilearn.datasets import list_datasets
+    from ambilearn.datasets.folders import search_folders
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", style="bold", no_wrap=True)
+    for heading in ("rows", "features", "labels", "candidates"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("on this machine", no_wrap=True)
+    for entry in list_datasets(data_home=data_home):
+        candidates = f"{entry.mean_candidates:.2f}" if entry.mean_candidates else "–"
+        numbers = (entry.n_rows, entry.n_features, entry.n_labels)
+        here = "yes" if entry.available else "[dim]no[/dim]"
+        table.add_row(entry.name, *map(str, numbers), candidates, here)
+    console = _console()
+    console.print(table)
+    console.print(
+        "\n[bold]candidates[/bold] is the mean number of candidate labels a row, – for ordinary "
+        "data sets. Get a data set that is not here by [bold]ambilearn data fetch NAME[/bold]. "
+        "Files are looked for in:"
+    )
+    for folder in search_folders(data_home):
+        _say(console, f"  {folder}")
+
+
+@data.command()
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--all", "everything", is_flag=True, help="Fetch all data sets.")
+@click.option("--force", is_flag=True, help="Download again, and replace the file that is there.")
+@data_home_option
+def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path | None) -> None:
+    """Download data sets and verify their checksums.
+
+    What is already on this machine is verified and left as it is. The exit status is 0 if
+    everything asked for is there in the end, else 1.
+    """
+    from ambilearn.datasets.fetch import fetch_file
+
+    entries = _entries(names, everything)
+    console, failed = _console(), False
+    for info in entries:
+        if info.file is None:
+            _say(console, f"{info.name}: comes with scikit-learn, nothing to fetch")
+            continue
+        try:
+            with _DownloadBar(console, info.name) as bar:
+                path = fetch_file(info, data_home, force=force, progress=bar)
+        except DatasetError as error:
+            failed = True
+            _complain(info.name, error)
+            continue
+        _say(console, f"{info.name}: {path}")
+        _say(console, f"  licence: {info.licence}")
+    if failed:
+        raise SystemExit(1)
+
+
+@data.command()
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@data_home_option
+def check(names: tuple[str, ...], data_home: Path | None) -> None:
+    """Verify the data sets on this machine: checksums, sizes, labels.
+
+    Reads every file in full. The exit status is 1 if a file is wrong, or if a data set that was
+    asked for by name is not here.
+    """
+    from ambilearn.datasets.checksum import verify
+    from ambilearn.datasets.fetch import find_file, repair_advice
+    from ambilearn.datasets.load import load
+
+    console, failed = _console(), False
+    for info in _entries(names, everything=not names):
+        path = find_file(info, data_home) if info.file else None
+        if info.file and path is None:
+            failed |= bool(names)
+            _say(console, f"{info.name:<14} not here")
+            continue
+        try:
+            if path is not None:
+                verify(path, info.checksum, advice=repair_advice(info, path))
+            loaded = load(info, data_home=data_home, download=False)
+        except DatasetError as error:
+            failed = True
+            _complain(info.name, error)
+            continue
+        _say(console, f"{info.name:<14} right: {str(loaded).partition(': ')[2].rstrip('>')}")
+    if failed:
+        raise SystemExit(1)
+
+
+def _entries(names: tuple[str, ...], everything: bool) -> list[Any]:
+    from ambilearn.datasets.registry import find_dataset, registry
+
+    if everything:
+        return list(registry().values())
+    if not names:
+        raise click.UsageError("Name at least one data set (see `ambilearn data list`), or --all.")
+    try:
+        return [find_dataset(name) for name in names]
+    except DatasetError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _say(console: Any, text: str) -> None:
+    """Print text as it is: no markup, no wrapping of paths."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
+def _complain(name: str, error: Exception) -> None:
+    click.secho(f"{name}: {error}", err=True, fg="red")
+
+
+class _DownloadBar:
+    """A progress bar of rich behind the interface that pooch expects."""
+
+    def __init__(self, console: Any, name: str) -> None:
+        from rich import progress
+
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.DownloadColumn(),
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._name = name
+        self._task: Any = None
+        self.total = 0
+
+    def __enter__(self) -> "_DownloadBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._bar.stop()
+
+    def update(self, count: int) -> None:
+        """Count bytes; the bar appears with the first of them."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task(self._name, total=self.total or None)
+        self._bar.advance(self._task, count)
+
+    def reset(self) -> None:
+        """Start over, as pooch does before it fills the bar."""
+        if self._task is not None:
+            self._bar.reset(self._task)
+
+    def close(self) -> None:
+        """Nothing to do: the bar ends with its block."""

@@ -1,0 +1,80 @@
+"""What the commands of the experiments share: options, and the console."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ambilearn.cli.help_sections import section
+
+# Sections of the help, in which every command shows the options that it has.
+experiment_option = section("Experiments")
+choice_option = section("Choice of parameters")
+file_option = section("Files")
+work_option = section("Work")
+
+STORE = Path("out/results.sqlite")
+OUTPUT = Path("out")
+
+
+def path_type(**options: Any) -> click.Path:
+    """Type of an option that is a path."""
+    return click.Path(path_type=Path, **options)
+
+
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what all commands share: which experiments, how many runs, which store."""
+    for add in (
+        click.argument("names", nargs=-1, metavar="[NAME]..."),
+        experiment_option("--quick", is_flag=True, help="The smaller version of each experiment."),
+        experiment_option("--runs", type=click.IntRange(1), metavar="N", help="Random splits."),
+        experiment_option(
+            "--scaling",
+            type=click.Choice(["all", "train", "none"]),
+            help="Rows over which features are z-scored, if not as the experiment says.",
+        ),
+        file_option(
+            "--store",
+            type=path_type(dir_okay=False),
+            default=STORE,
+            show_default=True,
+            metavar="FILE",
+            help="SQLite file with the results.",
+        ),
+    )[::-1]:
+        command = add(command)
+    return command
+
+
+def chosen_specs(
+    names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None
+) -> list[Any]:
+    """The experiments that are meant; without names all of the paper's."""
+    from dataclasses import replace
+
+    from ambilearn.experiments.spec import PAPER, SpecError, load_spec
+
+    try:
+        specs = [load_spec(name) for name in names or PAPER]
+    except SpecError as error:
+        raise click.UsageError(str(error)) from error
+    specs = [spec.quickened() if quick else spec for spec in specs]
+    specs = [replace(spec, runs=runs) if runs else spec for spec in specs]
+    if scaling is None:
+        return specs
+    return [replace(spec, protocol={**spec.protocol, "scaling": scaling}) for spec in specs]
+
+
+def console_of_user() -> Any:
+    """Where to print: as wide as the terminal, and wide enough for tables in a log file."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200)
+
+
+def list_files(console: Any, files: list[Path]) -> None:
+    """Print the names of files that were written."""
+    for path in files:
+        console.print(str(path), markup=False, soft_wrap=True)

@@ -1,0 +1,167 @@
+"""Commands that show what was measured: thin, all work is done in the modules beside."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ambilearn._utils.text import counted
+from ambilearn.cli.experiment_options import (
+    OUTPUT,
+    chosen_specs,
+    common_options,
+    console_of_user,
+    file_option,
+    list_files,
+    path_type,
+)
+from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.reproduce import reproduce
+
+
+def _measured(
+    names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None, store: Path
+) -> Any:
+    """Open a store that must exist, and what it has of the experiments."""
+    from ambilearn.experiments.measured import Measured
+    from ambilearn.experiments.store import Store
+
+    specs = chosen_specs(names, quick, runs, scaling)
+    try:
+        opened = Store(store, create=False)
+    except FileNotFoundError as error:
+        raise click.ClickException(str(error)) from error
+    return [Measured(spec, opened) for spec in specs], opened
+
+
+@click.command(cls=SectionedCommand)
+@common_options
+@file_option(
+    "--output",
+    type=path_type(file_okay=False),
+    metavar="FOLDER",
+    help="Write Markdown, CSV and LaTeX.",
+)
+def tables(
+    names: tuple[str, ...],
+    quick: bool,
+    runs: int | None,
+    scaling: str | None,
+    store: Path,
+    output: Path | None,
+) -> None:
+    """Show the tables of experiments; with --output write them, too."""
+    from ambilearn.experiments.render import to_rich, write_tables
+    from ambilearn.experiments.tables import build_tables
+
+    experiments, opened = _measured(names, quick, runs, scaling, store)
+    console = console_of_user()
+    with opened:
+        for table in (t for measured in experiments for t in build_tables(measured)):
+            console.print(to_rich(table))
+            if output is not None:
+                list_files(console, write_tables([table], output))
+
+
+@click.command(cls=SectionedCommand)
+@common_options
+@file_option(
+    "--output",
+    type=path_type(file_okay=False),
+    default=OUTPUT / "figures",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where to write them.",
+)
+def figures(
+    names: tuple[str, ...],
+    quick: bool,
+    runs: int | None,
+    scaling: str | None,
+    store: Path,
+    output: Path,
+) -> None:
+    """Draw the figures of experiments, as SVG and PNG."""
+    from ambilearn.experiments.figures import build_figures, write_figures
+
+    experiments, opened = _measured(names, quick, runs, scaling, store)
+    with opened:
+        for measured in experiments:
+            list_files(console_of_user(), write_figures(build_figures(measured), output))
+
+
+@click.command(cls=SectionedCommand)
+@common_options
+@file_option(
+    "--output",
+    type=path_type(dir_okay=False),
+    default=OUTPUT / "report.html",
+    show_default=True,
+    metavar="FILE",
+    help="Where to write it.",
+)
+def report(
+    names: tuple[str, ...],
+    quick: bool,
+    runs: int | None,
+    scaling: str | None,
+    store: Path,
+    output: Path,
+) -> None:
+    """Write one HTML page with all tables and figures.
+
+    The published numbers stand beside the measured ones.
+    """
+    from ambilearn.experiments.report import render_report
+
+    experiments, opened = _measured(names, quick, runs, scaling, store)
+    with opened:
+        page = render_report(experiments, opened)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page, encoding="utf-8")
+    list_files(console_of_user(), [output])
+
+
+@click.command(cls=SectionedCommand)
+@common_options
+@file_option("--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write it, too.")
+def verify(
+    names: tuple[str, ...],
+    quick: bool,
+    runs: int | None,
+    scaling: str | None,
+    store: Path,
+    output: Path | None,
+) -> None:
+    """Set each published number beside the measured one.
+
+    The exit status is 1 if tasks of these experiments failed, and 0 however much the numbers
+    disagree.
+    """
+    from ambilearn.experiments.render import to_rich, write_tables
+    from ambilearn.experiments.verify import checks, verification_table
+
+    experiments, opened = _measured(names, quick, runs, scaling, store)
+    console = console_of_user()
+    with opened:
+        table = verification_table(checks(experiments))
+    if table.rows:
+        console.print(to_rich(table))
+    else:
+        asked = ", ".join(measured.spec.name for measured in experiments)
+        console.print(
+            f"The paper prints no numbers for {asked}: there is nothing to compare with. "
+            "`ambilearn tables` shows what was measured.",
+            markup=False,
+            soft_wrap=True,
+        )
+    if output is not None and table.rows:
+        list_files(console, write_tables([table], output))
+    failures = {result.key for measured in experiments for result in measured.failures}
+    if failures:
+        raise click.ClickException(
+            f"{counted(len(failures), 'task')} failed: see `ambilearn report`."
+        )
+
+
+COMMANDS = (reproduce, tables, figures, report, verify)

@@ -1,0 +1,220 @@
+"""The commands on one's own tables: thin, all work is done in the modules beside."""
+
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+
+from ambilearn._utils.text import counted
+from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.own_data_options import (
+    UserConsole,
+    candidate_options,
+    check_output,
+    format_options,
+    method_options,
+    method_parameters,
+    output_option,
+    output_options,
+    read_for_command,
+    source_and_format,
+    user_console,
+)
+
+_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn clean people.csv --candidates names --out cleaned.csv",
+)
+@click.argument("table")
+@candidate_options
+@method_options
+@output_options
+def clean(
+    table: str,
+    method: str,
+    select: bool,
+    settings: tuple[str, ...],
+    n_landmarks: int | None,
+    seed: int,
+    out: Path,
+    prefix: str,
+    **reading: Any,
+) -> None:
+    """Choose one of the candidate labels of each row of a table.
+
+    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with four more columns: label,
+    its confidence, its margin over the second-best candidate, and review_rank, which is 1 for the
+    row to look at first. Every other cell stays as it is.
+    """
+    with user_console() as console:
+        from ambilearn.cli.own_data_summary import (
+            describe_accuracy,
+            describe_cleaned,
+            describe_model,
+            describe_table,
+        )
+        from ambilearn.own_data.clean import clean_table
+
+        write = _writer(console, table, out, reading)
+        console.progress("reading the table")
+        read = read_for_command(table, **reading)
+        describe_table(console, read)
+        params = method_parameters(settings, n_landmarks)
+        cleaned = clean_table(
+            read,
+            method,
+            params,
+            select=select,
+            random_state=seed,
+            prefix=prefix,
+            progress=console.stage,
+        )
+        describe_model(console, cleaned.model, params)
+        describe_accuracy(console, read, cleaned.choices.labels)
+        write(cleaned.frame, [*read.candidate_columns, f"{prefix}label"])
+        describe_cleaned(console, cleaned)
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn fit people.csv --candidates names --out people.model",
+)
+@click.argument("table")
+@candidate_options
+@method_options
+@output_option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to save the model.",
+)
+def fit(
+    table: str,
+    method: str,
+    select: bool,
+    settings: tuple[str, ...],
+    n_landmarks: int | None,
+    seed: int,
+    out: Path,
+    **reading: Any,
+) -> None:
+    """Learn from a table, and save a model that labels new rows.
+
+    TABLE is a CSV, Parquet or JSON lines file with candidate labels; - is standard input. The
+    model takes numbers, categories, truth values and dates as features, and missing cells;
+    loading it executes nothing.
+    """
+    with user_console() as console:
+        from ambilearn.cli.own_data_summary import (
+            describe_accuracy,
+            describe_model,
+            describe_table,
+        )
+        from ambilearn.own_data.model import fit_table
+        from ambilearn.own_data.model_file import save_model
+
+        if str(out) == "-":
+            raise click.ClickException("A model cannot go to standard output: give --out a file.")
+        check_output(out, table, reading.get("corrections"))
+        console.progress("reading the table")
+        read = read_for_command(table, **reading)
+        describe_table(console, read)
+        params = method_parameters(settings, n_landmarks)
+        model = fit_table(
+            read, method, params, select=select, random_state=seed, progress=console.stage
+        )
+        describe_model(console, model, params)
+        describe_accuracy(console, read, model.method.transduction_)
+        console.progress("saving the model")
+        save_model(model, out)
+        console.say(f"saved {out} ({_size(out)}); it labels new rows:")
+        console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn predict people.model new.csv --out labelled.csv",
+)
+@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("table")
+@format_options
+@output_options
+def predict(
+    model: Path,
+    table: str,
+    format: str | None,
+    delimiter: str | None,
+    out: Path,
+    prefix: str,
+) -> None:
+    """Label the rows of a table by a model that `fit` saved.
+
+    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with three more columns: label,
+    its confidence, and its margin over the second-best label. TABLE must have the feature columns
+    of the model; others are passed through.
+    """
+    with user_console() as console:
+        from ambilearn.datasets.frames import read_frame, source_name
+        from ambilearn.own_data.model_file import load_model
+
+        reading = {"format": format, "delimiter": delimiter}
+        write = _writer(console, table, out, reading, model)
+        console.progress("loading the model")
+        loaded = load_model(model)
+        console.progress("reading the table")
+        source, format = source_and_format(table, format)
+        frame = read_frame(source, format=format or None, delimiter=delimiter, raw=True)
+        console.progress(f"labelling {counted(len(frame), 'row')}")
+        labelled = loaded.predict(frame, source_name(source), prefix=prefix)
+        console.say(
+            f"{source_name(source)}: {counted(len(frame), 'row')} labelled by "
+            f"{loaded.about['method']}"
+        )
+        write(labelled, [f"{prefix}label"])
+
+
+def _writer(
+    console: UserConsole, table: str, out: Path, reading: dict[str, Any], *inputs: Path
+) -> Any:
+    """Function that writes the result; what is wrong with the place is said at once."""
+    from ambilearn.own_data.writing import table_format, write_table
+
+    if str(out) == "-":
+        target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
+    else:
+        check_output(out, table, reading.get("corrections"), *inputs)
+        target, format = out, table_format(str(out))
+
+    def write(frame: Any, text_columns: list[str]) -> None:
+        console.progress("writing the table")
+        write_table(
+            frame,
+            target,
+            format=format,
+            delimiter=reading["delimiter"],
+            sep=reading.get("sep", "|"),
+            text_columns=text_columns,
+        )
+        if target is not out:
+            target.flush()
+        else:
+            console.say(
+                f"wrote {out}: {counted(len(frame), 'row')}, "
+                f"{counted(len(frame.columns), 'column')}"
+            )
+
+    return write
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    for unit, name in _SIZES:
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"

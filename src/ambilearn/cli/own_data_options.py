@@ -1,0 +1,295 @@
+"""What the commands on one's own tables share: options, reading, and talking to the user."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ambilearn.cli.help_sections import section
+from ambilearn.own_data.methods import METHODS
+
+_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
+
+# Sections of the help, in which every command shows the options that it has.
+candidate_option = section("Candidate labels")
+feature_option = section("Features")
+table_option = section("Reading the table")
+method_option = section("Learning")
+output_option = section("Output")
+
+
+def _add(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _one_sign(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    sign = "\t" if text == "\\t" else text
+    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+        raise click.BadParameter("give one sign, for instance ';' or '\\t'.")
+    return sign
+
+
+format_options = _add(
+    table_option(
+        "--format",
+        type=_FORMATS,
+        help="Format of a table whose name does not tell; standard input is CSV.",
+    ),
+    table_option(
+        "--delimiter",
+        callback=_one_sign,
+        metavar="SIGN",
+        help="Sign between the cells of a CSV table.",
+    ),
+)
+
+candidate_options = _add(
+    candidate_option(
+        "--candidates",
+        multiple=True,
+        required=True,
+        metavar="COLUMN",
+        help="Column with the candidate labels of each row. Give it again for each annotator's "
+        "column.",
+    ),
+    candidate_option(
+        "--sep",
+        default="|",
+        show_default=True,
+        metavar="SIGN",
+        help="What separates the labels in a cell.",
+    ),
+    candidate_option(
+        "--min-votes",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="With several annotators: votes that make a label a candidate.",
+    ),
+    candidate_option(
+        "--na-is-label",
+        is_flag=True,
+        help="A cell NA, NaN, null, None, … is a label of that name, not a missing cell.",
+    ),
+    candidate_option(
+        "--corrections",
+        type=click.Path(dir_okay=False, exists=True, path_type=Path),
+        metavar="FILE",
+        help="CSV file of labels that a person chose, from the page of `ambilearn review`.",
+    ),
+    candidate_option(
+        "--label",
+        metavar="COLUMN",
+        help="Column with the true label where it is known: to report the accuracy, not to learn.",
+    ),
+    feature_option(
+        "--exclude",
+        multiple=True,
+        metavar="COLUMN",
+        help="Keep a column out of the features: an id, a known truth. Repeat it for more.",
+    ),
+    feature_option(
+        "--features",
+        multiple=True,
+        metavar="COLUMN",
+        help="Use this column as a feature, and only those named so. Repeat it for more.",
+    ),
+    feature_option(
+        "--categorical",
+        multiple=True,
+        metavar="COLUMN",
+        help="A feature that is a category although its cells are numbers, a code. Repeat it for "
+        "more.",
+    ),
+    format_options,
+)
+
+method_options = _add(
+    method_option(
+        "--method",
+        type=click.Choice(list(METHODS)),
+        default="plcl",
+        show_default=True,
+        help="How to learn.",
+    ),
+    method_option(
+        "--select",
+        is_flag=True,
+        help="Choose the parameters of the method by cross-validation on the candidates.",
+    ),
+    method_option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A parameter of the method, for instance n_neighbors=5. Repeat it for more.",
+    ),
+    method_option(
+        "--n-landmarks",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Landmarks of a kernel method, which stand for the rows. By default all rows are "
+        "used, and 2000 landmarks from 20 000 rows on.",
+    ),
+    method_option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Seed of what is drawn at random.",
+    ),
+)
+
+output_options = _add(
+    output_option(
+        "--out",
+        type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+        default="-",
+        metavar="FILE",
+        help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
+        "standard output, in the format of the input.",
+    ),
+    output_option(
+        "--prefix",
+        default="",
+        metavar="TEXT",
+        help="Goes before the names of the new columns.",
+    ),
+)
+
+
+def source_and_format(table: str, format: str | None) -> tuple[Any, str]:
+    """What to read, and the format of it; ``-`` is standard input."""
+    from ambilearn.datasets.frames import FORMATS
+
+    if table == "-":
+        return sys.stdin.buffer, format or "csv"
+    # An unknown ending is for the reader to refuse.
+    return table, format or FORMATS.get(Path(table).suffix.lower(), "")
+
+
+def read_for_command(
+    table: str,
+    *,
+    candidates: tuple[str, ...],
+    exclude: tuple[str, ...],
+    features: tuple[str, ...],
+    format: str | None,
+    **options: Any,
+) -> Any:
+    """The table that a command names, read by the options of :data:`candidate_options`."""
+    from ambilearn.own_data.tables import read_candidate_table
+
+    source, format = source_and_format(table, format)
+    return read_candidate_table(
+        source,
+        candidates=candidates,
+        exclude=exclude,
+        features=features or None,
+        format=format or None,
+        **options,
+    )
+
+
+def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dict[str, Any]:
+    """Parameters of the method from ``--set`` and ``--n-landmarks``."""
+    from ambilearn.own_data.methods import parse_settings
+
+    landmarks = {} if n_landmarks is None else {"n_landmarks": n_landmarks}
+    return parse_settings(settings) | landmarks
+
+
+def check_output(out: Path, *inputs: Any) -> None:
+    """Refuse a place that cannot be written to before the work is done, not after it.
+
+    Nor may the output replace one of the inputs, given by their paths; other inputs are ignored.
+    """
+    if not out.parent.is_dir():
+        raise click.ClickException(f"{out}: the folder {out.parent} does not exist.")
+    files = [Path(source) for source in inputs if isinstance(source, (str, Path))]
+    if any(out.exists() and file.exists() and out.samefile(file) for file in files):
+        raise click.ClickException(
+            f"--out {out} would replace what is read from there: choose another name."
+        )
+
+
+@contextmanager
+def user_console() -> Iterator["UserConsole"]:
+    """A console on standard error, on which warnings and errors of the library are one line."""
+    console = UserConsole()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield console
+        except (ValueError, ImportError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+        except MemoryError as error:
+            raise click.ClickException(
+                "There is not enough memory. Use --n-landmarks, or a method without kernel: "
+                "--method plknn, ipal or plda."
+            ) from error
+        finally:
+            console.close()
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                console.say(f"Warning: {' '.join(message.split())}", style="yellow")
+
+
+class UserConsole:
+    """Progress and remarks on standard error, so that standard output is the table alone."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.rich = Console(file=sys.stderr, highlight=False)
+        self._status: Any = None
+        self._stage = ""
+
+    def progress(self, text: str) -> None:
+        """Say what is being done, in a terminal."""
+        if self.rich.is_terminal:
+            if self._status is None:
+                self._status = self.rich.status("")
+                self._status.start()
+            self._status.update(printable(text))
+
+    def stage(self, text: str) -> None:
+        """Say what is being done and may take long; in a log file a line for each stage."""
+        self.progress(text)
+        if not self.rich.is_terminal and (stage := text.partition(":")[0]) != self._stage:
+            self._stage = stage
+            self.say(f"{stage} …")
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """Print a line as it is: no markup, no wrapping."""
+        self.close()
+        self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
+
+    def close(self) -> None:
+        """End the spinner."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def printable(text: str) -> str:
+    r"""Text of a table without characters that would steer the terminal.
+
+    Examples
+    --------
+    >>> from ambilearn.cli.own_data_options import printable
+    >>> printable("red\x1b[31m")
+    'red�[31m'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,121 @@
+"""What a person wants to know after a command: lines and a table for the terminal."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.text import counted, few
+from ambilearn.cli.own_data_options import UserConsole, printable
+from ambilearn.own_data.clean import CleanedTable
+from ambilearn.own_data.columns import feature_frame
+from ambilearn.own_data.model import TableModel
+from ambilearn.own_data.tables import CandidateTable
+
+CLOSE_CALL = 0.1
+_SHOWN = 10
+
+
+def describe_table(console: UserConsole, table: CandidateTable) -> None:
+    """Rows, labels and features, and which columns are left out."""
+    sets = table.candidates
+    console.say(
+        f"{table.name}: {counted(sets.n_rows, 'row')}, {counted(sets.n_labels, 'label')}, "
+        f"{sets.sizes.mean():.2f} candidates a row"
+    )
+    by_kind: dict[str, list[str]] = {}
+    for column in table.features.columns:
+        by_kind.setdefault(column.kind, []).append(column.name)
+    kinds = "; ".join(f"{kind}: {few(names)}" for kind, names in by_kind.items())
+    console.say(f"{counted(len(table.features.columns), 'feature')}: {kinds}")
+    for column, reason in table.features.left_out.items():
+        console.say(f"left out: {column!r} {reason}", style="yellow")
+    for column in _label_columns(table):
+        console.say(
+            f"{column!r} holds labels, and is a feature like any other. If it is the true label, "
+            "say so by --label; if it must not be used, by --exclude.",
+            style="yellow",
+        )
+    corrections = table.corrections
+    if corrections.labels:
+        console.say(f"{counted(len(corrections.labels), 'row')} corrected by a person")
+    if corrections.new_labels:
+        console.say(
+            f"new from the corrections, a candidate nowhere in the table: "
+            f"{few(corrections.new_labels)}",
+            style="yellow",
+        )
+
+
+def _label_columns(table: CandidateTable) -> list[str]:
+    """Features in which every value is a label: perhaps the truth, which nobody may look at."""
+    labels = set(map(str, table.candidates.classes.tolist()))
+    categories = [c for c in table.features.columns if c.kind == "category"]
+    values = feature_frame(table.name, table.frame, categories)
+    return [column for column in values if set(values[column].dropna()) <= labels]
+
+
+def describe_model(console: UserConsole, model: TableModel, given: dict[str, Any]) -> None:
+    """Method, parameters that were chosen, and the use of landmarks."""
+    parameters = model.about["parameters"]
+    if model.about["selection score"] is not None:
+        chosen = ", ".join(f"{key}={value}" for key, value in model.about["chosen"].items())
+        console.say(
+            f"chosen without true labels: {chosen} (approximated accuracy "
+            f"{model.about['selection score']:.3f})"
+        )
+    if parameters.get("n_landmarks") and "n_landmarks" not in given:
+        console.say(
+            f"{model.about['rows']} rows are many for a kernel: {parameters['n_landmarks']} "
+            "landmarks stand for them. Choose another number by --n-landmarks; --set "
+            "n_landmarks=none is exact and needs the memory of n×n matrices.",
+            style="yellow",
+        )
+
+
+def describe_accuracy(console: UserConsole, table: CandidateTable, labels: NDArray[Any]) -> None:
+    """Share of the rows of known label that got it."""
+    if table.truth is None:
+        return
+    right = [
+        truth == label
+        for truth, label in zip(table.truth, labels.tolist(), strict=True)
+        if truth is not None
+    ]
+    if right:
+        console.say(
+            f"{np.mean(right):.1%} of the {counted(len(right), 'row')} of known label right"
+        )
+
+
+def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
+    """How ambiguous the table is, and the rows to look at first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    ambiguous = int((cleaned.table.candidates.sizes > 1).sum())
+    close = int((cleaned.choices.margins < CLOSE_CALL).sum())
+    console.say(
+        f"{counted(ambiguous, 'row')} with several candidates, among them "
+        f"{counted(close, 'close call')} (margin below {CLOSE_CALL})"
+    )
+    first = [row for row in cleaned.order[:_SHOWN].tolist() if cleaned.choices.margins[row] < 1]
+    if not first:
+        return
+    shown = Table(box=None, pad_edge=False)
+    for heading, justify in (("row", "right"), ("margin", "right"), ("label", "left")):
+        shown.add_column(heading, justify=justify, no_wrap=True)
+    shown.add_column("candidates and their confidences")
+    for row in first:
+        pairs = cleaned.candidates(row)
+        listing = ", ".join(f"{_short(label)} {confidence:.2f}" for label, confidence in pairs[:4])
+        rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
+        cells = (row, f"{cleaned.choices.margins[row]:.3f}", _short(pairs[0][0]), listing + rest)
+        shown.add_row(*(Text(str(cell)) for cell in cells))
+    console.say("\nLook at these rows first (rows are counted from 0):")
+    console.rich.print(shown)
+
+
+def _short(label: Any, limit: int = 30) -> str:
+    text = printable(str(label))
+    return text if len(text) <= limit else text[: limit - 1] + "…"

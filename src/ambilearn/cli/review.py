@@ -1,0 +1,139 @@
+"""The command that writes a review page: thin, all work is done in the modules beside."""
+
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import click
+
+from ambilearn._utils.text import counted
+from ambilearn.cli.help_sections import SectionedCommand, section
+from ambilearn.cli.own_data_options import (
+    UserConsole,
+    candidate_options,
+    check_output,
+    method_options,
+    method_parameters,
+    output_option,
+    read_for_command,
+    user_console,
+)
+
+image_option = section("Images")
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn review people.csv --candidates names --out review.html",
+)
+@click.argument("table")
+@candidate_options
+@method_options
+@image_option(
+    "--image",
+    metavar="COLUMN",
+    help="Column with paths or addresses of images. By default the first column whose cells end "
+    "like images (.jpg, .png, …).",
+)
+@image_option("--no-images", is_flag=True, help="Show no images.")
+@image_option(
+    "--embed-images",
+    is_flag=True,
+    help="Put local images into the page, so that it can be moved or sent; large ones are made "
+    "smaller. By default the page refers to them.",
+)
+@output_option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="review.html",
+    show_default=True,
+    metavar="FILE",
+    help="Where to write the page.",
+)
+def review(
+    table: str,
+    method: str,
+    select: bool,
+    settings: tuple[str, ...],
+    n_landmarks: int | None,
+    seed: int,
+    image: str | None,
+    no_images: bool,
+    embed_images: bool,
+    out: Path,
+    **reading: Any,
+) -> None:
+    """Write a page on which a person settles the labels of a table.
+
+    The page is one HTML file for any browser, without server and network: candidates of TABLE
+    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the most
+    ambiguous row first, images, keys to accept or correct. It keeps your work, and saves it as a
+    CSV file that `clean`, `fit` and `review` take by --corrections.
+    """
+    if image is not None and no_images:
+        raise click.UsageError("--image and --no-images exclude each other.")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
+    with user_console() as console:
+        from ambilearn.cli.own_data_summary import describe_model, describe_table
+        from ambilearn.datasets.frames import check_columns
+        from ambilearn.own_data.methods import METHODS
+        from ambilearn.own_data.model import fit_table
+        from ambilearn.review.from_table import image_column, review_from_table, without_feature
+        from ambilearn.review.images import Images
+        from ambilearn.review.page import write_review
+
+        check_output(out, table, reading.get("corrections"))
+        console.progress("reading the table")
+        read = read_for_command(table, **reading)
+        if image is not None:
+            check_columns(read.name, read.frame, [image])
+        elif not no_images:
+            image = image_column(read)
+        if any(column.name == image for column in read.features.columns):
+            read = without_feature(read, image)
+        describe_table(console, read)
+        params = method_parameters(settings, n_landmarks)
+        model = fit_table(
+            read, method, params, select=select, random_state=seed, progress=console.stage
+        )
+        describe_model(console, model, params)
+        console.progress("writing the page")
+        confidences = read.candidates.gather(model.method.label_distributions_)
+        table_folder = Path.cwd() if table == "-" else Path(table).parent
+        images = Images(table_folder, out.parent, embed=embed_images)
+        made = review_from_table(
+            read, confidences, method=METHODS[method][0], image=image, images=images
+        )
+        write_review(made, out)
+        _describe_images(console, image, images)
+        console.say(f"wrote {out}: {counted(len(made.rows), 'row')}; open it in a browser")
+        console.say("then use the labels that you downloaded:")
+        console.say(f"  {_next_command(table, made.download, reading)}")
+
+
+def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
+    """The command that uses the corrections, with what was said about the table."""
+    words = ["ambilearn", "clean", table]
+    for option in review.params:
+        value = reading.get(option.name)
+        if not value or value == option.default or option.name == "corrections":
+            continue
+        if value is True:
+            words.append(option.opts[0])
+            continue
+        for each in value if isinstance(value, tuple) else [value]:
+            words += [option.opts[0], str(each).replace("\t", "\\t")]
+    return join([*words, "--corrections", corrections])
+
+
+def _describe_images(console: UserConsole, image: str | None, images: Any) -> None:
+    if image is None:
+        return
+    console.say(f"images: column {image!r}")
+    if images.missing:
+        console.say(
+            f"{counted(len(images.missing), 'image')} cannot be shown, the first is "
+            f"{images.missing[0]!r}. Paths begin in the folder of the table.",
+            style="yellow",
+        )

@@ -1,0 +1,176 @@
+r"""Neighbour graphs: the Gram matrices of the differences to the neighbours.
+
+The graph of PL-CL and PL-AGGD rebuilds each row from its *k* nearest neighbours. What its weights
+need of a space is one small Gram matrix per row,
+
+.. math:: (B_i)_{ab} = (z_i - z_a)^\top (z_i - z_b), \qquad a, b \in \mathcal N_i .
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
+
+from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
+
+_BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows scaled to unit length, however short; zero rows stay as they are."""
+    norms = np.sqrt(row_norms(X, squared=True))
+    norms[norms == 0] = 1.0
+    if sparse.issparse(X):
+        unit = X.tocsr(copy=True)
+        unit.data /= np.repeat(norms, np.diff(unit.indptr))
+        return unit
+    return X / norms[:, None]
+
+
+def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Inner products of each row of X and its neighbours in Z with one another.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    Z : array or sparse matrix of shape (m, d)
+        Rows among which the neighbours are.
+    neighbor_indices : ndarray of shape (n, k)
+        Indices of the neighbours.
+
+    Returns
+    -------
+    products : ndarray of shape (n, k + 1, k + 1)
+        The row comes first, then its neighbours.
+    """
+    n, k = neighbor_indices.shape
+    if sparse.issparse(X):
+        both = sparse.vstack([Z, X]).tocsr()
+        members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbor_indices], axis=1)
+        return _inner_products(members, lambda a, b: _sparse_products(both, a, b))
+    products = np.empty((n, k + 1, k + 1))
+    for block in gen_batches(n, max(1, _BLOCK // (k * X.shape[1]))):
+        members = np.concatenate([X[block, None, :], Z[neighbor_indices[block]]], axis=1)
+        np.matmul(members, members.transpose(0, 2, 1), out=products[block])
+    return products
+
+
+class LocalGeometry:
+    """Neighbours of unit-length rows, and the Gram matrices of the differences to them.
+
+    The authors of PL-CL build the graph on rows scaled to unit length; the paper does not say so.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features; or a kernel matrix, with ``precomputed``.
+    n_neighbors : int
+        Number of neighbours, less than n.
+    precomputed : bool, default=False
+        Whether X is the kernel matrix. The graph is then built in the kernel's feature space,
+        again on unit-length vectors; with a linear kernel that is the same graph.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched among the unit-length rows; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+
+    Attributes
+    ----------
+    neighbor_indices : ndarray of shape (n, k)
+    gram : ndarray of shape (n, k, k)
+    """
+
+    def __init__(
+        self, X: Any, n_neighbors: int, *, precomputed: bool = False, neighbors: Any = "auto"
+    ) -> None:
+        if precomputed:
+            refuse_search_in_kernel(neighbors)
+            lengths = np.sqrt(np.clip(np.diag(X), 0, None))
+            lengths[lengths == 0] = 1.0
+            cosine = X / np.outer(lengths, lengths)
+            distances = squared_kernel_distances(cosine)
+            self.neighbor_indices = nearest_in_matrix(distances, n_neighbors)
+            self.gram = _gram_from_products(self.neighbor_indices, lambda a, b: cosine[a, b])
+            return
+        unit = unit_rows(X)
+        self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
+        if sparse.issparse(unit):
+            self.gram = _gram_from_products(
+                self.neighbor_indices, lambda a, b: _sparse_products(unit, a, b)
+            )
+        else:
+            self.gram = difference_grams(unit, self.neighbor_indices)
+
+
+def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances in the feature space of a kernel matrix."""
+    squares = np.diag(K)
+    distances = squares[:, None] + squares - 2 * K
+    return np.clip(distances, 0, None, out=distances)
+
+
+def difference_grams(
+    Z: NDArray[np.float64], neighbor_indices: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Gram matrices of the differences of each row of Z to its neighbours.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Features or confidences.
+    neighbor_indices : ndarray of shape (n, k)
+        Indices of the neighbours.
+
+    Returns
+    -------
+    gram : ndarray of shape (n, k, k)
+    """
+    n, k = neighbor_indices.shape
+    gram = np.empty((n, k, k))
+    for block in gen_batches(n, max(1, _BLOCK // (k * Z.shape[1]))):
+        differences = Z[block, None, :] - Z[neighbor_indices[block]]
+        np.matmul(differences, differences.transpose(0, 2, 1), out=gram[block])
+    return gram
+
+
+def _gram_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """The same Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
+    own = np.arange(len(neighbor_indices))[:, None]
+    inner = _inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
+    return inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
+
+
+def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
+    n, m = members.shape
+    inner = np.empty((n, m, m))
+    for block in gen_batches(n, max(1, _BLOCK // m**2)):
+        a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
+        inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
+    return inner
+
+
+def _sparse_products(
+    Z: sparse.csr_array, a: NDArray[np.intp], b: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Inner product of each pair of rows ``Z[a[p]]`` and ``Z[b[p]]``."""
+    return np.asarray(Z[a].multiply(Z[b]).sum(axis=1)).ravel()
+
+
+def weights_to_csr(
+    neighbor_indices: NDArray[np.intp], weights: NDArray[np.float64], n_columns: int | None = None
+) -> sparse.csr_array:
+    """The graph *W* as CSR matrix without stored zeros; row *i* rebuilds row *i*.
+
+    It is square unless ``n_columns`` says among how many rows the neighbours were searched.
+    """
+    n, k = neighbor_indices.shape
+    # Copies, because the clean-up below works in place.
+    parts = (weights.flatten(), neighbor_indices.flatten(), np.arange(0, n * k + 1, k))
+    graph = sparse.csr_array(parts, shape=(n, n_columns or n))
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph

@@ -1,0 +1,335 @@
+"""Who the neighbours are: exact, approximate, or as a scikit-learn neighbours transformer says.
+
+Every method that has a graph or asks neighbours takes the parameter ``neighbors``. Exact search
+compares all pairs of rows, so its time grows with n²; approximate search grows little faster than
+n and misses a few neighbours. Any transformer that gives the sparse graph of distances to
+neighbours, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
+"""
+
+import pickle
+from importlib.util import find_spec
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils._param_validation import (
+    HasMethods,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.extmath import row_norms
+
+from ambilearn._utils.warnings import warn_user
+
+
+class _Transformer(HasMethods):
+    """A transformer, not the class of one, which has the same methods."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, type) and super().is_satisfied_by(val)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (pass an instance: KNeighborsTransformer(...))"
+
+
+# What the parameter ``neighbors`` may be.
+NEIGHBORS_CONSTRAINT: list[Any] = [
+    StrOptions({"auto", "exact", "approximate"}),
+    _Transformer(["fit_transform", "transform"]),
+]
+
+_SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
+_BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
+_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
+_EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
+_EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
+
+
+def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
+    """``n_neighbors``, or n − 1 with a warning where there are not that many other rows."""
+    if n_neighbors < n_rows:
+        return n_neighbors
+    warn_user(
+        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
+        f"all {n_rows - 1} other rows are the neighbours of each. Lower n_neighbors, or add rows."
+    )
+    return n_rows - 1
+
+
+class NeighborSearch:
+    """Finds the nearest rows, by Euclidean distance.
+
+    A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
+    first come first: the rounding inside a search, which depends on the number of threads, decides
+    nothing among a few duplicates.
+
+    Parameters
+    ----------
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How to search. "auto" is exact up to 50 000 rows (or on up to 4 features), and approximate
+        above, if the extra ``ann`` is installed. A transformer is cloned and fitted to the rows;
+        it proposes neighbours, of which the nearest are taken. If its parameter ``metric`` is not
+        Euclidean, they are the nearest by its own distances.
+
+    Notes
+    -----
+    For k neighbours a transformer is asked for k + 6: one more for the row itself, which some
+    count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
+    (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
+    are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
+    are searched exactly; with a metric that is not Euclidean that is an error.
+    """
+
+    def __init__(self, neighbors: Any = "auto") -> None:
+        validate_parameter_constraints(
+            {"neighbors": NEIGHBORS_CONSTRAINT}, {"neighbors": neighbors}, type(self).__name__
+        )
+        self._neighbors = neighbors
+
+    def fit(self, X: Any, n_neighbors: int) -> NDArray[np.intp]:
+        """Search among these rows, now and later, and give each row's neighbours among the others.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Rows.
+        n_neighbors : int
+            Number of neighbours, less than n.
+
+        Returns
+        -------
+        neighbor_indices : ndarray of shape (n, n_neighbors)
+            Indices of the neighbours, nearest first.
+        """
+        self._X, self._n_neighbors = X, n_neighbors
+        if self._neighbors == "auto":  # chosen once: a saved search is built again as it was
+            self._neighbors = _sensible_choice(X)
+        self._transformer = _make_transformer(self._neighbors, X, n_neighbors)
+        if self._transformer is None:
+            self._exact = NearestNeighbors().fit(X)
+            return self._search_exactly(None, n_neighbors)
+        return self._from_graph(self._transformer.fit_transform(X), None, n_neighbors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is saved or pickled has no index, which few formats can hold: it is built again.
+        return {"neighbors": self._neighbors, "X": self._X, "n_neighbors": self._n_neighbors}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._neighbors, self._X = state["neighbors"], state["X"]
+        self._n_neighbors = state["n_neighbors"]
+        self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
+        if self._transformer is None:
+            self._exact = NearestNeighbors().fit(self._X)
+        else:
+            self._transformer.fit(self._X)
+
+    def query(self, queries: Any, n_neighbors: int) -> NDArray[np.intp]:
+        """Neighbours of new rows among those of :meth:`fit`.
+
+        Parameters
+        ----------
+        queries : array or sparse matrix of shape (m, d)
+            New rows.
+        n_neighbors : int
+            Number of neighbours, at most n.
+
+        Returns
+        -------
+        neighbor_indices : ndarray of shape (m, n_neighbors)
+            Indices of the neighbours, nearest first.
+        """
+        if self._transformer is None:
+            return self._search_exactly(queries, n_neighbors)
+        return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
+
+    def _search_exactly(self, queries: Any | None, k: int) -> NDArray[np.intp]:
+        """The k nearest rows of queries, or the k nearest other rows of the rows themselves."""
+        available = self._X.shape[0] - (queries is None)
+        wanted = min(k + _SPARE, available)
+        found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
+        distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(found, order, axis=1)
+
+    def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
+        """The k nearest neighbours in a transformer's sparse graph of distances."""
+        X = self._X if queries is None else queries
+        graph = _checked_graph(graph, (X.shape[0], self._X.shape[0]), self._transformer)
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(graph.indptr))
+        others, distances = graph.indices.astype(np.intp), graph.data
+        if queries is None:  # some transformers list the row itself, others do not
+            different = rows != others
+            rows, others, distances = rows[different], others[different], distances[different]
+        if _is_euclidean(self._transformer):
+            distances = pair_distances(X, rows, self._X, others)
+
+        order = np.lexsort((distances, rows))  # stable: of equals the first comes first
+        counts = np.bincount(rows, minlength=X.shape[0])
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        near = place < k
+        neighbor_indices = np.empty((X.shape[0], k), dtype=np.intp)
+        neighbor_indices[rows[near], place[near]] = others[order[near]]
+        short = np.flatnonzero(counts < k)
+        if len(short):
+            neighbor_indices[short] = self._complete(X, short, queries is None, k)
+        return neighbor_indices
+
+    def _complete(
+        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
+    ) -> NDArray[np.intp]:
+        """Neighbours of the rows for which a transformer found too few: searched exactly."""
+        name = type(self._transformer).__name__
+        if not _is_euclidean(self._transformer):
+            raise ValueError(
+                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows, "
+                f"the first of them row {short[0]}. Let it find more (n_neighbors, radius), or "
+                "lower n_neighbors of the method."
+            )
+        if len(short) > 0.01 * X.shape[0]:
+            warn_user(
+                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows: "
+                "they are searched exactly, which compares them with all rows. Let it find more "
+                "(n_neighbors, radius)."
+            )
+        if not hasattr(self, "_exact"):
+            self._exact = NearestNeighbors().fit(self._X)
+        found = self._search_exactly(X[short], k + others_only)
+        if not others_only:
+            return found
+        # Among many duplicates the row itself need not be found; then the last one is too many.
+        keep = found != short[:, None]
+        keep[keep.all(axis=1), -1] = False
+        return found[keep].reshape(len(short), k)
+
+
+def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
+    """A transformer that proposes more than k neighbours a row, unfitted; None for exact search."""
+    if neighbors == "exact":
+        return None
+    if neighbors == "approximate":
+        # Only here, because the package behind it is an extra.
+        from ambilearn.graph.approximate import ApproximateNeighbors
+
+        if sparse.issparse(X):
+            raise ValueError(
+                "neighbors='approximate' needs dense rows. Reduce sparse ones first "
+                "(sklearn.decomposition.TruncatedSVD), or pass a neighbours transformer that takes "
+                "them, such as pynndescent.PyNNDescentTransformer."
+            )
+        neighbors = ApproximateNeighbors()
+    transformer = clone(neighbors)
+    if "n_neighbors" in transformer.get_params(deep=False):
+        # One more for the row itself, where a transformer counts it.
+        wanted = max(k + 1 + _SPARE, transformer.n_neighbors)
+        transformer.set_params(n_neighbors=min(wanted, X.shape[0] - 1))
+    return transformer
+
+
+def _sensible_choice(X: Any) -> str:
+    """Exact where it is quick, else approximate; exact and a warning where that is impossible."""
+    n, d = X.shape
+    if n <= _EXACT_ROWS or d <= _EXACT_FEATURES:
+        return "exact"
+    if sparse.issparse(X):
+        reason, remedy = "the rows are sparse", "reduce them by TruncatedSVD"
+    elif find_spec("faiss") is None:
+        reason = "the extra 'ann' is not installed"
+        remedy = "run: pip install 'ambilearn[ann]'"
+    else:
+        return "approximate"
+    minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))
+    warn_user(
+        f"The neighbours of {n} rows are searched exactly because {reason}: {n}² comparisons, "
+        f"about {minutes} min on two cores. For approximate neighbours in a few minutes {remedy}, "
+        "or pass a neighbours transformer; neighbors='exact' says that this is what you want."
+    )
+    return "exact"
+
+
+def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> sparse.csr_array:
+    """The graph that a transformer gave, as CSR with sorted columns; refused if it is none."""
+    name = type(transformer).__name__
+    if not sparse.issparse(graph):
+        raise ValueError(
+            f"The neighbours transformer {name} must give a sparse matrix of distances, as "
+            f"sklearn.neighbors.KNeighborsTransformer does; it gave {type(graph).__name__}."
+        )
+    if graph.shape != shape:
+        raise ValueError(
+            f"The neighbours transformer {name} must give a matrix of shape {shape} (rows asked, "
+            f"rows fitted); its shape is {graph.shape}."
+        )
+    graph = sparse.csr_array(graph, copy=True)
+    if graph.nnz and not 0 <= graph.indices.min() <= graph.indices.max() < shape[1]:
+        raise ValueError(
+            f"The neighbours transformer {name} gave row numbers outside 0 … {shape[1] - 1}. It "
+            "must number the rows that it was fitted to from 0."
+        )
+    graph.sum_duplicates()
+    return graph
+
+
+def _is_euclidean(transformer: Any) -> bool:
+    """Whether the neighbours that a transformer finds are the nearest by Euclidean distance."""
+    params = transformer.get_params(deep=False)
+    metric = params.get("metric", "euclidean")
+    return metric in ("euclidean", "l2", "sqeuclidean") or (
+        metric == "minkowski" and params.get("p", 2) == 2
+    )
+
+
+def neighbors_key(neighbors: Any) -> Any:
+    """The parameter ``neighbors`` as something hashable: equal for clones, which search alike.
+
+    A transformer that cannot be pickled, because of a function in it, is alike only to itself.
+    """
+    if isinstance(neighbors, str):
+        return neighbors
+    try:
+        return joblib.hash(neighbors)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return object()
+
+
+def refuse_search_in_kernel(neighbors: Any) -> None:
+    """A kernel matrix has no rows that could be searched, and holds all distances already."""
+    if neighbors not in ("auto", "exact"):
+        raise ValueError(
+            "With kernel='precomputed' the neighbours come from the kernel matrix: neighbors must "
+            f"be 'auto' or 'exact', not {neighbors!r}."
+        )
+
+
+def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Indices of the k nearest other rows of every row, from an (n, n) matrix of distances."""
+    search = NearestNeighbors(metric="precomputed").fit(distances)
+    wanted = min(k + _SPARE, len(distances) - 1)
+    found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
+    order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(found, order[:, :k], axis=1)
+
+
+def pair_distances(
+    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
+
+    From differences, so that duplicates are at distance zero: the matrix product inside a
+    neighbour search leaves rounding errors of 1e-7 there.
+    """
+    distances = np.empty(len(rows))
+    step = max(1, _BLOCK // X.shape[1])
+    for start in range(0, len(rows), step):  # none where a search has found nothing
+        block = slice(start, start + step)
+        distances[block] = row_norms(X[rows[block]] - Z[others[block]])
+    return distances
+
+
+def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
+    rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
+    return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)

@@ -1,0 +1,1 @@
+"""The ridge classifier inside the kernel methods, exact and by landmarks."""

@@ -1,0 +1,124 @@
+r"""Low-rank kernel features: n rows seen from m landmarks, so that cost and memory grow with n·m.
+
+With landmarks :math:`z_1 … z_m`, their kernel matrix :math:`K_{mm} = U \Lambda U^\top` and the
+kernel :math:`k_m(x)` of a row with them, the features
+
+.. math:: \phi(x) = \Lambda^{-1/2} U^\top k_m(x)
+
+have the inner products :math:`k_m(x)^\top K_{mm}^{-1} k_m(x')`, the Nyström approximation of the
+kernel [1]_. When every training row is a landmark it is the kernel itself.
+
+References
+----------
+.. [1] Williams, Seeger. Using the Nyström method to speed up kernel machines. NIPS 2000.
+.. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
+"""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils._param_validation import Interval
+
+from ambilearn._utils.kmeans import seeded_centres
+from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
+
+
+class _Count(Interval):
+    """Whole numbers; True, which Python takes for 1, is none."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+# What the parameter ``n_landmarks`` may be, where it is not None.
+LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
+
+_SAMPLE = 5000  # rows from which the bandwidth is estimated
+_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
+_BLOCK = 2**22  # kernel values held at once, besides the features
+_NEGLIGIBLE = 1e-13  # share of the largest eigenvalue below which one is rounding error
+
+
+class LandmarkFeatures:
+    """The features of rows, given by their kernel with a few landmarks.
+
+    Parameters
+    ----------
+    landmarks : array or sparse matrix of shape (m, d)
+        The landmarks.
+    kernel : {"rbf"} or callable
+        As in :func:`ambilearn.kernel.functions.cross_kernel`.
+    sigma : float or None
+        Bandwidth of the Gaussian kernel.
+
+    Attributes
+    ----------
+    whitening : ndarray of shape (m, r)
+        Turns kernel values with the landmarks into features; r ≤ m is the rank of their kernel
+        matrix.
+    """
+
+    def __init__(
+        self, landmarks: Any, kernel: str | KernelFunction, sigma: float | None = None
+    ) -> None:
+        self.landmarks, self.kernel, self.sigma = landmarks, kernel, sigma
+        K = cross_kernel(landmarks, landmarks, kernel, sigma)
+        values, vectors = linalg.eigh((K + K.T) / 2)
+        kept = values > _NEGLIGIBLE * values[-1]
+        self.whitening = vectors[:, kept] / np.sqrt(values[kept])
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Features of the rows of X, shape (n, r)."""
+        m, rank = self.whitening.shape
+        features = np.empty((X.shape[0], rank))
+        for rows in gen_batches(X.shape[0], max(1, _BLOCK // m)):
+            K = cross_kernel(X[rows], self.landmarks, self.kernel, self.sigma)
+            np.matmul(K, self.whitening, out=features[rows])
+        return features
+
+
+def sample_limit(m: int) -> int:
+    """Most rows that :func:`choose_landmarks` and :func:`sampled_sigma` look at among many."""
+    return max(_SAMPLE, _PER_LANDMARK * m)
+
+
+def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
+    """Rows, or centres of rows, that stand for all rows.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Training rows.
+    m : int
+        Number of landmarks; all rows where there are no more.
+    how : {"kmeans", "uniform"}
+        Centres of k-means, which approximate the kernel better [2]_; or rows drawn at random.
+    random_state : int, RandomState or None
+        Seed.
+
+    Returns
+    -------
+    landmarks : array or sparse matrix of shape (m, d)
+    """
+    n = X.shape[0]
+    if m >= n:
+        return X
+    random = check_random_state(random_state)
+    if how == "uniform":
+        return X[np.sort(random.choice(n, m, replace=False))]
+    if n > _PER_LANDMARK * m:
+        X = X[np.sort(random.choice(n, _PER_LANDMARK * m, replace=False))]
+    return seeded_centres(X, m, random, max_iter=20)  # equal centres only lower the rank
+
+
+def sampled_sigma(X: Any, random_state: Any) -> float:
+    """Mean pairwise distance of the rows, estimated from 5000 of them where there are more."""
+    n = X.shape[0]
+    if n > _SAMPLE:
+        random = check_random_state(random_state)
+        X = X[np.sort(random.choice(n, _SAMPLE, replace=False))]
+    return mean_distance(X)

@@ -1,0 +1,155 @@
+r"""Kernel ridge regression for very many labels: nothing of shape (n, l) is made.
+
+The dual coefficients :math:`A = M^{-1}(T - \mathbf 1 b^\top)` of targets *T* are dense however
+sparse the targets are, so they are never formed. The outputs on the support come block by block of
+labels, and a new row with kernel values *k* is scored by the other end of the same product:
+
+.. math:: k^\top A = (M^{-1} k)^\top (T - \mathbf 1 b^\top)
+
+The price is the factor of *M*, n² numbers, which the classifier has to keep.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from ambilearn._utils.threads import threads_for
+from ambilearn.candidates import CandidateSets
+from ambilearn.kernel.regression import SupportFit, excess_over
+from ambilearn.solvers import KernelRidge
+
+_BLOCK = 2**20  # numbers held at once, besides the kernel matrix
+_FEWEST = 48  # labels in a block: a substitution with fewer is hardly quicker
+
+
+class FactoredCoefficients:
+    r"""Dual coefficients by their factors; knows the product with a kernel matrix, ``K @ self``.
+
+    Parameters
+    ----------
+    ridge : KernelRidge
+        Holds the factor of *M*.
+    excess : csr_array of shape (n, l)
+        Targets on the support, less what is off it.
+    fill : ndarray of shape (n,)
+        Targets off the support, one number for each row.
+    intercept : ndarray of shape (l,)
+        The bias *b*.
+    """
+
+    __array_ufunc__ = None  # a NumPy array leaves the product to us
+
+    def __init__(
+        self,
+        ridge: KernelRidge,
+        excess: sparse.csr_array,
+        fill: NDArray[np.float64],
+        intercept: NDArray[np.float64],
+    ) -> None:
+        self.ridge = ridge
+        self.excess = excess
+        self.fill = fill
+        self.intercept = intercept
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, l)."""
+        return self.excess.shape
+
+    def __rmatmul__(self, K: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = self.ridge.inverse_times(K.T).T
+        product = (self.excess.T @ rows.T).T
+        product += (rows @ self.fill)[:, None]
+        product -= rows.sum(axis=1)[:, None] * self.intercept
+        return product
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of shape {self.shape}; toarray() gives the dense array>"
+
+    def toarray(self) -> NDArray[np.float64]:
+        """The coefficients as the dense array that this avoids."""
+        return np.eye(self.shape[0]) @ self
+
+
+class LabelBlock(NamedTuple):
+    """Labels that are worked on together.
+
+    Parameters
+    ----------
+    labels : ndarray
+        The labels.
+    pairs : ndarray
+        Pairs of the support that have them.
+    places : pair of ndarrays
+        Row and column of each pair among the block's targets.
+    n_columns : int
+        How many columns of targets there are.
+    times : int
+        How many labels each of them stands for.
+    """
+
+    labels: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    places: tuple[NDArray[np.intp], NDArray[np.intp]]
+    n_columns: int
+    times: int = 1
+
+
+class ManyLabelRegressor:
+    """Kernel ridge regression of support vectors, in blocks of labels.
+
+    Parameters
+    ----------
+    ridge : KernelRidge
+        The factored kernel matrix.
+    candidates : CandidateSets
+        The support.
+    """
+
+    def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
+        self._ridge = ridge
+        self._candidates = candidates
+        self._blocks = list(_blocks_of_labels(candidates))
+
+    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
+        n, n_labels = self._candidates.n_rows, self._candidates.n_labels
+        fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (n,))
+        outputs, intercept = np.empty_like(values), np.empty(n_labels)
+        squared_norm = squared_outputs = total_output = 0.0
+        for block in self._blocks:
+            targets = np.repeat(fill[:, None], block.n_columns, axis=1)
+            targets[block.places] = values[block.pairs]
+            with threads_for(4.0 * n * targets.size):
+                fit = self._ridge.solve(targets).value
+            outputs[block.pairs] = fit.fitted[block.places]
+            intercept[block.labels] = fit.intercept
+            squared_norm += block.times * fit.squared_norm
+            squared_outputs += block.times * float(np.sum(fit.fitted * fit.fitted))
+            total_output += block.times * float(np.sum(fit.fitted))
+        excess = excess_over(fill, self._candidates, values)
+        coef = FactoredCoefficients(self._ridge, excess, fill, intercept)
+        sums = squared_norm, squared_outputs, total_output
+        return SupportFit(coef, intercept, outputs, *sums, size=n * n_labels)
+
+    def train_output(self, fit: SupportFit) -> Any:
+        """Outputs on the training rows as a user gets them: on the candidates only."""
+        return self._candidates.as_output(fit.outputs)
+
+
+def _blocks_of_labels(candidates: CandidateSets) -> Iterator[LabelBlock]:
+    used, column = np.unique(candidates.labels, return_inverse=True)
+    by_column, width = np.argsort(column, kind="stable"), max(_FEWEST, _BLOCK // candidates.n_rows)
+    for block in gen_batches(len(used), width):
+        ends = np.searchsorted(column, [block.start, block.stop], sorter=by_column)
+        pairs = by_column[slice(*ends)]
+        places = candidates.rows[pairs], column[pairs] - block.start
+        yield LabelBlock(used[block], pairs, places, block.stop - block.start)
+    unused = np.setdiff1d(np.arange(candidates.n_labels), used, assume_unique=True)
+    if len(unused):  # nobody's candidates: all have the same targets, those off the support
+        none = np.empty(0, dtype=np.intp)
+        yield LabelBlock(unused, none, (none, none), 1, times=len(unused))

@@ -1,0 +1,243 @@
+r"""The classifier inside the kernel methods: ridge regression of confidences on the support.
+
+The targets of PL-CL are zero off the candidates (P), or one number off the candidates of a row (Q).
+So a support vector and that number are all that is passed around; the outputs are wanted on the
+support only; and the squared error over all n·l entries follows from the outputs' own sums:
+
+.. math:: \|H - T\|^2 = \|H\|^2 - 2 t \sum_{ij} h_{ij} + n\,l\,t^2
+          + \sum_{(i, j) \in \text{support}} \big[(h_{ij} - t_{ij})^2 - (h_{ij} - t)^2\big]
+
+with targets :math:`t_{ij}` on the support and :math:`t` off it. In the primal nothing of shape
+(n, l) ever exists; in the dual see :mod:`ambilearn.kernel.many_labels`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from ambilearn._utils.threads import one_thread, threads_for, worth_threads
+from ambilearn.candidates import CandidateSets
+from ambilearn.solvers import KernelRidge, PrimalRidge
+
+_BLOCK = 2**20  # numbers held at once, besides the features
+# With more labels than this per candidate, products of single pairs beat one matrix product.
+_FEW_PER_ROW = 40
+
+
+@dataclass(frozen=True)
+class SupportFit:
+    """A regressor fitted to targets on the support, and its outputs on the training rows.
+
+    Parameters
+    ----------
+    coef : ndarray or FactoredCoefficients of shape (n, l), or ndarray of shape (m, l)
+        Dual coefficients, or weights of the features.
+    intercept : ndarray of shape (l,)
+        The bias.
+    outputs : ndarray of shape (n_pairs,)
+        Outputs on the support.
+    squared_norm : float
+        Squared norm of the weights.
+    squared_outputs, total_output : float
+        Sum of the squares, and sum, of all n·l outputs.
+    size : int
+        n·l.
+    fitted : ndarray of shape (n, l), optional
+        All outputs, where they came for free.
+    """
+
+    coef: Any
+    intercept: NDArray[np.float64]
+    outputs: NDArray[np.float64]
+    squared_norm: float
+    squared_outputs: float
+    total_output: float
+    size: int
+    fitted: NDArray[np.float64] | None = None
+
+    def squared_error(self, values: NDArray[np.float64], fill: float = 0.0) -> float:
+        """Squared distance of all n·l outputs to ``values`` on the support, ``fill`` off it."""
+        to_fill = self.squared_outputs - 2 * fill * self.total_output + self.size * fill**2
+        on_support = (self.outputs - values) ** 2 - (self.outputs - fill) ** 2
+        return float(to_fill + np.sum(on_support))
+
+
+class DualRegressor:
+    """Kernel ridge regression of support vectors, with the n×n kernel matrix.
+
+    Parameters
+    ----------
+    ridge : KernelRidge
+        The factored kernel matrix.
+    candidates : CandidateSets
+        The support.
+    """
+
+    def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
+        self.ridge = ridge
+        self._candidates = candidates
+        self._operations = 4.0 * candidates.n_rows**2 * candidates.n_labels
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a regression does not fill the machine: then several are better solved at once.
+
+        On one thread, as each alone: with more, the result of a column would depend on which of
+        the threads gets it.
+        """
+        return not worth_threads(self._operations)
+
+    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
+        targets = self._targets(values, fill)
+        with threads_for(self._operations):
+            return self._on_support(self.ridge.solve(targets).value)
+
+    @staticmethod
+    def solve_all(regressions: Sequence[tuple["DualRegressor", Any, Any]]) -> list[SupportFit]:
+        """Solve small regressions that have the same ridge, as each would be solved alone."""
+        targets = [regressor._targets(values, fill) for regressor, values, fill in regressions]
+        with one_thread():
+            solutions = regressions[0][0].ridge.solve_all(targets)
+        return [
+            regressor._on_support(solution.value)
+            for (regressor, _, _), solution in zip(regressions, solutions, strict=True)
+        ]
+
+    def _targets(self, values: NDArray[np.float64], fill: Any) -> NDArray[np.float64]:
+        return self._candidates.scatter(values, np.reshape(fill, (-1, 1)))
+
+    def _on_support(self, fit: Any) -> SupportFit:
+        return SupportFit(
+            coef=fit.coef,
+            intercept=fit.intercept,
+            outputs=self._candidates.gather(fit.fitted),
+            squared_norm=fit.squared_norm,
+            squared_outputs=float(np.sum(fit.fitted * fit.fitted)),
+            total_output=float(np.sum(fit.fitted)),
+            size=fit.fitted.size,
+            fitted=fit.fitted,
+        )
+
+    def train_output(self, fit: SupportFit) -> Any:
+        """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
+        if self._candidates.sparse_mask:
+            return self._candidates.as_output(fit.outputs)
+        return fit.fitted
+
+
+class PrimalRegressor:
+    """Ridge regression of support vectors on explicit features.
+
+    Parameters
+    ----------
+    features : array or sparse matrix of shape (n, m)
+        The features, linear or of low rank.
+    ridge : PrimalRidge
+        Their factored normal equations.
+    candidates : CandidateSets
+        The support.
+    """
+
+    def __init__(self, features: Any, ridge: PrimalRidge, candidates: CandidateSets) -> None:
+        self._features = features
+        self._ridge = ridge
+        self._candidates = candidates
+
+    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
+        candidates = self._candidates
+        product, total = target_sums(self._features, candidates, values, fill)
+        fit = self._ridge.solve(product, total).value
+        outputs = pair_outputs(self._features, candidates, fit.coef, fit.intercept)
+        size = candidates.n_rows * candidates.n_labels
+        return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size)
+
+    def train_output(self, fit: SupportFit) -> Any:
+        """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
+        if self._candidates.sparse_mask:
+            return self._candidates.as_output(fit.outputs)
+        return self._features @ fit.coef + fit.intercept
+
+
+def target_sums(
+    features: Any, candidates: CandidateSets, values: NDArray[np.float64], fill: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of the targets with the features.
+
+    Parameters
+    ----------
+    features : array or sparse matrix of shape (n, m)
+        Features.
+    candidates : CandidateSets
+        The support.
+    values : ndarray of shape (n_pairs,)
+        Targets on the support.
+    fill : float or ndarray of shape (n,)
+        Targets off it, one number for each row.
+
+    Returns
+    -------
+    product : ndarray of shape (m, l)
+    total : ndarray of shape (l,)
+    """
+    fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (candidates.n_rows,))
+    excess = excess_over(fill, candidates, values)
+    product = excess.T @ features
+    product = (product.toarray() if sparse.issparse(product) else product).T
+    total = np.bincount(candidates.labels, excess.data, candidates.n_labels)
+    if fill.any():
+        product = product + (features.T @ fill)[:, None]
+        total = total + fill.sum()
+    return np.ascontiguousarray(product), total
+
+
+def excess_over(
+    fill: NDArray[np.float64], candidates: CandidateSets, values: NDArray[np.float64]
+) -> sparse.csr_array:
+    """What the targets are more than ``fill``, one number for each row: zero off the support."""
+    shape = candidates.n_rows, candidates.n_labels
+    excess = values - fill[candidates.rows]
+    return sparse.csr_array((excess, candidates.labels, candidates.indptr), shape=shape)
+
+
+def pair_outputs(
+    features: Any,
+    candidates: CandidateSets,
+    coef: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j) of the support.
+
+    Parameters
+    ----------
+    features : array or sparse matrix of shape (n, m)
+        Features.
+    candidates : CandidateSets
+        The support.
+    coef : ndarray of shape (m, l)
+        Weights.
+    intercept : ndarray of shape (l,)
+        Bias.
+
+    Returns
+    -------
+    outputs : ndarray of shape (n_pairs,)
+    """
+    rows, labels, indptr = candidates.rows, candidates.labels, candidates.indptr
+    outputs = np.empty(len(labels))
+    if not sparse.issparse(features) and len(intercept) * len(indptr) > _FEW_PER_ROW * len(labels):
+        of_label = np.ascontiguousarray(coef.T)
+        for pairs in gen_batches(len(labels), max(1, _BLOCK // len(coef))):
+            np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
+    else:
+        for block in gen_batches(len(indptr) - 1, max(1, _BLOCK // len(intercept))):
+            pairs = slice(indptr[block.start], indptr[block.stop])
+            product = features[block] @ coef
+            outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
+    return outputs + intercept[labels]

@@ -1,0 +1,73 @@
+"""The alternation that LALO, SURE and PL-AGGD share: regress the confidences, improve them."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.pausing import PausingFit, Regression
+
+
+class AlternatingClassifier(KernelPartialLabelClassifier):
+    r"""Base of the methods that minimise one objective over a regressor and the confidences.
+
+    .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2 + \Omega(P)
+              \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
+
+    Methods differ in :math:`\Omega` and in how they minimise over *P*. A subclass has the
+    parameters ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and
+    ``verbose``, and its ``_fit`` yields from :meth:`_alternate`.
+    """
+
+    _parameter_constraints = {
+        **KernelPartialLabelClassifier._parameter_constraints,
+        "reg": [Interval(Real, 0, None, closed="neither")],
+        **LOOP_CONSTRAINTS,
+    }
+
+    def _alternate(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        start: NDArray[np.float64],
+        improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+        penalty: Callable[[NDArray[np.float64]], float],
+    ) -> PausingFit:
+        r"""Regress and improve in turn until the confidences stop moving; then keep everything.
+
+        The regressor is solved once more after the last confidences, so that it belongs to them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training rows.
+        candidates : CandidateSets
+            Their candidate sets.
+        start : ndarray of shape (n_pairs,)
+            First confidences, a support vector.
+        improve : callable
+            ``improve(p, output)`` minimises over the confidences, given those of the last round
+            and the regressor's outputs; all three are support vectors.
+        penalty : callable
+            ``penalty(p)`` is :math:`\Omega`.
+        """
+        (regressor,) = self._factor(X, candidates, self.reg)
+        p = start
+        f = yield Regression(regressor, p)
+        loop = OuterLoop(self)
+        while loop.goes_on():
+            previous, p = p, improve(p, f.outputs)
+            f = yield Regression(regressor, p)
+            fit = f.squared_error(p) + self.reg * f.squared_norm
+            loop.record(p, previous, candidates.n_rows, float(fit + penalty(p)))
+
+        self._keep(X, f)
+        self.label_distributions_ = candidates.as_output(p)
+        self.train_output_ = regressor.train_output(f)
+        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)

@@ -1,0 +1,204 @@
+"""The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO and SURE."""
+
+from abc import abstractmethod
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
+from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.neighbors import neighbors_key
+from ambilearn.kernel.functions import cross_kernel, train_kernel
+from ambilearn.kernel.landmarks import (
+    LANDMARKS_CONSTRAINT,
+    LandmarkFeatures,
+    choose_landmarks,
+    sampled_sigma,
+)
+from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
+from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
+from ambilearn.pausing import PausingFit
+from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+
+_BLOCK = 2**24  # kernel values held at once while predicting
+_MANY_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
+
+Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
+
+
+class KernelPartialLabelClassifier(PartialLabelClassifier):
+    """Base of the methods whose classifier is ridge regression of the confidences.
+
+    A subclass has the parameters ``kernel`` and ``sigma``, and for a low-rank kernel also
+    ``n_landmarks``, ``landmarks`` and ``random_state``; it calls :meth:`_factor` once, then solves
+    as often as it likes, and hands its last fit to :meth:`_keep`.
+    """
+
+    n_landmarks: int | None = None
+
+    _parameter_constraints = {
+        "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
+        "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
+        "n_landmarks": [None, LANDMARKS_CONSTRAINT],
+        "landmarks": [StrOptions({"kmeans", "uniform"})],
+        "random_state": ["random_state"],
+    }
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        X = super()._validate_rows(X, **options)
+        if self._pairwise and options.get("reset", True):
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "kernel='precomputed' needs the square kernel matrix of the training rows as "
+                    f"X; got shape {X.shape}."
+                )
+            if self.n_landmarks is not None:
+                raise ValueError(
+                    "kernel='precomputed' has the whole kernel matrix already: n_landmarks, which "
+                    "avoids it, must be None."
+                )
+            _check_symmetric(X)
+        return X
+
+    def _factor(self, X: Any, candidates: CandidateSets, *ridges: float) -> list[Regressor]:
+        """One regressor per ridge weight, all on the same features."""
+        self.sigma_, self._low_rank = None, None
+        if self._primal(X):
+            return self._primal_regressors(X, candidates, ridges, ("linear",))
+        if self.n_landmarks is not None and self.kernel != "linear":
+            key = self._kernel_key(self.n_landmarks, self.landmarks, self.random_state)
+            made = self._once("features", key, lambda: self._landmark_features(X))
+            self._low_rank, features = made
+            self.sigma_ = self._low_rank.sigma
+            return self._primal_regressors(features, candidates, ridges, key)
+
+        K, self.sigma_ = self._once("kernel", self._kernel_key(), lambda: self._train_kernel(X))
+
+        def factored(ridge: float, last: bool) -> KernelRidge:
+            # The last factor may take the place of a kernel matrix that nobody else needs.
+            ours = last and not self._pairwise and not self._is_shared
+            return KernelRidge(K, ridge, overwrite=ours)
+
+        many = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
+        regressors: list[Regressor] = []
+        for ridge in ridges:
+            last = len(regressors) + 1 == len(ridges)
+            made = self._once(
+                "factorisation", self._kernel_key(ridge), lambda r=ridge, e=last: factored(r, e)
+            )
+            regressors.append((ManyLabelRegressor if many else DualRegressor)(made, candidates))
+        return regressors
+
+    def _primal_regressors(
+        self, features: Any, candidates: CandidateSets, ridges: tuple[float, ...], key: Any
+    ) -> list[Regressor]:
+        moments = self._once("moments", key, lambda: Moments.of(features))
+        return [
+            PrimalRegressor(
+                features,
+                self._once("factorisation", (*key, ridge), lambda r=ridge: PrimalRidge(moments, r)),
+                candidates,
+            )
+            for ridge in ridges
+        ]
+
+    def _primal(self, X: Any) -> bool:
+        # In the primal a linear model costs d³ instead of n³; both give the same optimum.
+        return self.kernel == "linear" and X.shape[1] <= X.shape[0]
+
+    def _kernel_key(self, *more: Any) -> tuple[Any, ...]:
+        return self.kernel, self.sigma, *more
+
+    def _train_kernel(self, X: Any) -> tuple[NDArray[np.float64], float | None]:
+        """Kernel matrix of the training rows, and its bandwidth."""
+        K, sigma = train_kernel(X, self.kernel, self.sigma)
+        if callable(self.kernel):
+            _check_symmetric(K)
+        return K, sigma
+
+    def _landmark_features(self, X: Any) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
+        """The map from rows to low-rank features, and the features of the training rows."""
+        low_rank = self._landmark_map(X)
+        return low_rank, low_rank.transform(X)
+
+    def _landmark_map(self, X: Any) -> LandmarkFeatures:
+        """The map from rows to low-rank features; of X only samples are taken if it is large."""
+        sigma = None
+        if self.kernel == "rbf":
+            given = isinstance(self.sigma, Real)
+            sigma = float(self.sigma) if given else sampled_sigma(X, self.random_state)
+        landmarks = choose_landmarks(X, self.n_landmarks, self.landmarks, self.random_state)
+        return LandmarkFeatures(landmarks, self.kernel, sigma)
+
+    def _keep(self, X: Any, fit: SupportFit) -> None:
+        """Store the classifier that predicts."""
+        low_rank = self._low_rank
+        del self._low_rank
+        self.intercept_ = fit.intercept
+        if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
+            self.coef_ = fit.coef if self._primal(X) else X.T @ fit.coef
+        elif low_rank is not None:
+            self.dual_coef_ = low_rank.whitening @ fit.coef
+            self.X_fit_ = low_rank.landmarks.copy()  # those here may be shared with other fits
+        else:
+            self.dual_coef_ = fit.coef
+            self.X_fit_ = None if self._pairwise else X
+
+    def _start_graph(
+        self, X: Any, candidates: CandidateSets
+    ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
+        """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
+
+        def start() -> tuple[AdaptiveGraph, NDArray[np.float64]]:
+            graph = AdaptiveGraph(
+                X,
+                candidates,
+                self.n_neighbors,
+                precomputed=self._pairwise,
+                neighbors=self.neighbors,
+            )
+            graph.update(feature_weight=1.0)
+            return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)
+
+        key = (self.n_neighbors, neighbors_key(self.neighbors), self._pairwise)
+        graph, p = self._once("graph", key, start)
+        return copy(graph), p  # an update gives the copy new weights and leaves the original's
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(self, "coef_"):
+            return X @ self.coef_ + self.intercept_
+        if self._pairwise:
+            return X @ self.dual_coef_ + self.intercept_
+        scores = np.empty((X.shape[0], len(self.intercept_)))
+        for rows in gen_batches(X.shape[0], max(1, _BLOCK // self.dual_coef_.shape[0])):
+            K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
+            scores[rows] = K @ self.dual_coef_ + self.intercept_
+        return scores
+
+    @property
+    def _pairwise(self) -> bool:
+        return self.kernel == "precomputed"
+
+    @abstractmethod
+    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit | None:
+        """Learn; a generator that yields its regressions, and is sent their fits."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.sparse = not self._pairwise
+        return tags
+
+
+def _check_symmetric(K: NDArray[np.float64]) -> None:
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
+        raise ValueError(
+            "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ. "
+            "Pass a symmetric one, for instance (K + K.T) / 2."
+        )

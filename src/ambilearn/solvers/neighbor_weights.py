@@ -1,0 +1,65 @@
+r"""Weights that rebuild a row from its neighbours: many small quadratic programs at once.
+
+For every row *i* with Gram matrix :math:`B_i` of the differences to its *k* neighbours,
+
+.. math:: \min_w\ w^\top B_i w \quad \text{s.t.}\quad \mathbf 1^\top w = 1,\ w \ge 0
+
+(Eq. (G solution) of [1]_).
+
+References
+----------
+.. [1] Jia, Si, Zhang. Complementary classifier induced partial label learning. KDD 2023.
+"""
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
+from ambilearn.solvers.result import Solution
+
+
+def solve_neighbor_weights(
+    gram: Any, start: Any | None = None, *, ridge: float = 1e-10, max_steps: int = 1000
+) -> Solution:
+    """Minimise ``w @ gram[i] @ w`` over the simplex for every *i*.
+
+    Parameters
+    ----------
+    gram : array of shape (n, k, k)
+        Symmetric positive semi-definite matrices.
+    start : array of shape (n, k), optional
+        Feasible weights to start from; the closer, the fewer rounds.
+    ridge : float, default=1e-10
+        Added to the diagonal, relative to its mean. Where a matrix is singular (more neighbours
+        than dimensions, duplicate rows) the minimiser is not unique; this picks the one of
+        smallest norm, the same on every machine. All-zero matrices give equal weights.
+    max_steps : int, default=1000
+        Limit of rounds; about ten are needed for ten neighbours.
+
+    Returns
+    -------
+    Solution
+        ``value`` of shape (n, k): non-negative rows that sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solve_neighbor_weights(np.array([[[1.0, 0.0], [0.0, 3.0]]])).value.round(4)
+    array([[0.75, 0.25]])
+    """
+    xp = array_namespace(gram)
+    B, _ = with_ridge(xp, gram, ridge)
+    ones = xp.ones(B.shape[:2], dtype=B.dtype)
+    weights, status, steps = minimise_over_weights(
+        B, ones, start, sum_to_one=True, max_steps=max_steps
+    )
+    weights = weights / xp.sum(weights, axis=1, keepdims=True)
+    return Solution(weights, status, steps, _violation(xp, B, weights))
+
+
+def _violation(xp: Any, B: Any, w: Any) -> float:
+    """Largest gain in slope that moving weight to another neighbour would still bring."""
+    slope = xp.matmul(B, w[:, :, None])[:, :, 0]
+    level = xp.sum(slope * w, axis=1)
+    return float(xp.max(level - xp.min(slope, axis=1)))

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from ambilearn import PLCL
+from ambilearn._utils import threads
+from ambilearn._utils.threads import one_thread, threads_for, worth_threads
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_little_work_gets_one_thread_and_gives_back_the_others():
+    before = blas_threads()
+    with threads_for(1e6):
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_much_work_keeps_all_threads():
+    before = blas_threads()
+    with threads_for(1e12):
+        assert blas_threads() == before
+
+
+def test_one_thread_whatever_the_work():
+    before = blas_threads()
+    with one_thread():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+    assert worth_threads(1e12)
+    assert not worth_threads(1e6)
+
+
+def test_the_threads_come_back_after_an_error():
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError), threads_for(1.0):
+        1 / 0  # noqa: B018
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("worth", [0.0, np.inf])
+def test_results_do_not_depend_on_it(monkeypatch, worth):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.integers(3, size=80)
+    expected = PLCL().fit(X, y).decision_function(X)
+    monkeypatch.setattr(threads, "_WORTH_THREADS", worth)
+    np.testing.assert_allclose(PLCL().fit(X, y).decision_function(X), expected, atol=1e-6)

@@ -1,0 +1,80 @@
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from ambilearn._utils.warnings import value_of, warn_user
+from ambilearn.solvers import Solution, Status
+
+
+def within(package, function):
+    """Run a function from code that belongs to a module of the given package."""
+    scope = {"__name__": f"{package}.inside", "function": function}
+    exec("def call():\n    return function()", scope)
+    return scope["call"]
+
+
+def message_and_place(function):
+    with pytest.warns(UserWarning, match="careful") as caught:
+        function()
+    return caught[0].filename, caught[0].lineno
+
+
+def test_the_callers_line_is_named_directly():
+    def here():
+        warn_user("careful")
+
+    assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
+
+
+def test_frames_of_the_library_and_of_scikit_learn_are_passed_over():
+    inner = within("ambilearn", lambda_in("ambilearn"))
+    outer = within("sklearn", within("ambilearn", inner))
+
+    def here():
+        outer()
+
+    assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
+
+
+def test_a_method_of_another_library_that_ours_runs_is_passed_over():
+    outer = within("ambilearn", within("their_library", lambda_in("their_library")))
+
+    def here():
+        outer()
+
+    assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
+
+
+def test_other_libraries_are_callers():
+    outer = within(
+        "ambilearn", within("their_library", within("ambilearn", lambda_in("ambilearn")))
+    )
+    assert message_and_place(outer)[0] == "<string>"
+
+
+def lambda_in(package):
+    scope = {"__name__": f"{package}.inside", "warn_user": warn_user}
+    exec("def call():\n    warn_user('careful')", scope)
+    return scope["call"]
+
+
+def test_category():
+    with pytest.warns(FutureWarning, match="careful"):
+        warn_user("careful", FutureWarning)
+
+
+def test_without_any_outsider_the_outermost_frame_is_named():
+    scope = {"__name__": "ambilearn.inside", "warn_user": warn_user, "warnings": warnings}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exec("warn_user('careful')", scope)
+    assert len(caught) == 1
+
+
+def test_value_of_a_solution():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert value_of(Solution("best", Status.OPTIMAL, 3, 0.0), "weights") == "best"
+    with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
+        assert value_of(Solution("near", Status.STEP_LIMIT, 7, 0.002), "weights") == "near"

@@ -1,0 +1,136 @@
+import io
+
+import numpy as np
+import pytest
+
+from ambilearn.cli.own_data_options import user_console
+from ambilearn.cli.own_data_summary import (
+    describe_accuracy,
+    describe_cleaned,
+    describe_model,
+    describe_table,
+)
+from ambilearn.own_data import clean_table, fit_table, read_candidate_table
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", label="truth")
+
+
+@pytest.fixture
+def said(capsys):
+    def said(function, *arguments):
+        with user_console() as console:
+            function(console, *arguments)
+        return capsys.readouterr().err
+
+    return said
+
+
+def csv(text, **options):
+    return read_candidate_table(
+        io.StringIO(text), **({"candidates": "names", "format": "csv"} | options)
+    )
+
+
+def test_the_table(said, table):
+    lines = said(describe_table, table).splitlines()
+    assert lines[0].endswith(
+        f"60 rows, 3 labels, {table.candidates.sizes.mean():.2f} candidates a row"
+    )
+    assert lines[1] == (
+        "5 features: number: height, weight; category: town; truth value: member; date: born"
+    )
+    assert lines[2] == "left out: 'id' is text with 60 different values in 60 rows"
+
+
+def test_a_truth_among_the_features_is_noticed(said, people):
+    table = read_candidate_table(people, candidates="names")
+    text = said(describe_table, table)
+    assert text.count("holds labels, and is a feature like any other") == 1
+    assert "'truth' holds labels" in text
+    assert "--label" in text
+
+
+def test_one_of_each(said):
+    text = said(describe_table, csv("x,names\n1,a\n2,a\n"))
+    assert "2 rows, 1 label, 1.00 candidates a row" in text
+    assert "1 feature: number: x" in text
+
+
+def test_many_columns_are_counted(said):
+    names = [f"x{i}" for i in range(12)]
+    header, rows = ",".join(names), [",".join([str(i)] * 12) for i in range(3)]
+    table = csv("\n".join([f"{header},names", *(f"{row},a" for row in rows)]))
+    assert "12 features: number: x0, x1, x2, x3, x4, x5, x6, x7 and 4 more" in said(
+        describe_table, table
+    )
+
+
+def test_corrections(said):
+    corrections = io.StringIO("row,candidates,label\n0,a|b,zoe\n1,b,b\n")
+    text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", corrections=corrections))
+    assert "2 rows corrected by a person" in text
+    assert "a candidate nowhere in the table: zoe" in text
+
+
+def test_accuracy_counts_rows_of_known_label_only(said):
+    table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
+    assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
+        "50.0% of the 2 rows of known label right\n"
+    )
+    assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
+    unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
+    assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
+
+
+def test_the_model(said, table):
+    assert said(describe_model, fit_table(table, "plknn"), {}) == ""
+    model = fit_table(table, "plknn", select=True)
+    chosen, score = model.about["chosen"], model.about["selection score"]
+    assert said(describe_model, model, {}) == (
+        f"chosen without true labels: n_neighbors={chosen['n_neighbors']} "
+        f"(approximated accuracy {score:.3f})\n"
+    )
+    model = fit_table(table, "sure", {"n_landmarks": 9})
+    assert "60 rows are many for a kernel: 9 landmarks" in said(describe_model, model, {})
+    assert said(describe_model, model, {"n_landmarks": 9}) == ""
+
+
+def test_the_rows_to_look_at_first(said, table):
+    cleaned = clean_table(table)
+    text = said(describe_cleaned, cleaned)
+    ambiguous = (table.candidates.sizes > 1).sum()
+    close = (cleaned.choices.margins < 0.1).sum()
+    assert text.startswith(
+        f"{ambiguous} rows with several candidates, among them {close} close calls"
+    )
+    rows = text.partition("counted from 0):\n")[2].splitlines()[1:]
+    assert [int(row.split()[0]) for row in rows] == cleaned.order[:10].tolist()
+    label, confidence = cleaned.candidates(cleaned.order[0])[0]
+    assert f" {label} {confidence:.2f}, " in rows[0]
+
+
+def test_one_close_call_is_singular(said):
+    text = "x,names\n1,a\n2,a\n5,a|b\n8,b\n9,b\n"
+    cleaned = clean_table(csv(text), "plknn", {"n_neighbors": 4})
+    assert said(describe_cleaned, cleaned).startswith(
+        "1 row with several candidates, among them 1 close call (margin below 0.1)\n"
+    )
+
+
+def test_nothing_to_look_at(said):
+    cleaned = clean_table(csv("x,names\n1,a\n2,b\n3,a\n4,b\n"), "plknn", {"n_neighbors": 2})
+    assert said(describe_cleaned, cleaned) == (
+        "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
+    )
+
+
+def test_long_labels_and_many_candidates_are_cut(said):
+    many = "|".join(f"{'x' * 50}{i}" for i in range(6))
+    cleaned = clean_table(csv(f"x,names\n1,{many}\n2,{many}\n3,a\n"), "plknn", {"n_neighbors": 2})
+    text = " ".join(said(describe_cleaned, cleaned).split())
+    assert "x" * 30 not in text
+    assert "x…" in text
+    assert ", and 2 more" in text

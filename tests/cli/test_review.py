@@ -1,0 +1,167 @@
+"""``ambilearn review`` as a user meets it."""
+
+import json
+import re
+import shlex
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from ambilearn.cli.main import main
+from ambilearn.own_data import clean_table, read_candidate_table
+
+TOWNS = ["Rome", "Oslo"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Twenty rows of two groups, with candidates beside the true label."""
+    lines = ["id,size,town,photo,names"]
+    for i in range(20):
+        own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
+        names = {0: own, 1: f"{own}|{other}", 2: f"{other}|{own}|cleo"}[i % 3]
+        lines.append(f"p{i},{i % 2 * 5 + i / 20},{TOWNS[i % 2]},pics/{i % 4}.png,{names}")
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "pics").mkdir()
+    for i in range(3):
+        Image.new("RGB", (4, 4)).save(tmp_path / "pics" / f"{i}.png")
+    return path
+
+
+def run(*arguments, ok=True, **options):
+    result = CliRunner().invoke(main, ["review", *map(str, arguments)], **options)
+    assert (result.exit_code == 0) is ok, result.output
+    assert "Traceback" not in result.output
+    return result.output
+
+
+def data_in(path):
+    html = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL).group(1))
+
+
+def test_page_has_the_confidences_of_clean(table, tmp_path):
+    out = tmp_path / "pages" / "review.html"
+    out.parent.mkdir()
+    output = run(table, "--candidates", "names", "--exclude", "id", "--out", out)
+    assert f"wrote {out}: 20 rows; open it in a browser" in output
+    command = f"ambilearn clean {table} --candidates names --exclude id --corrections"
+    assert f"  {command} people-corrections.csv" in output
+    data = data_in(out)
+    read = read_candidate_table(table, candidates="names", exclude=["id", "photo"])
+    cleaned = clean_table(read)
+    for i, row in enumerate(data["rows"]):
+        labels, shares = zip(*cleaned.candidates(i), strict=True)
+        assert row[1] == read.texts[i]
+        assert [data["classes"][j] for j in row[2]] == list(labels)
+        assert row[3] == pytest.approx(shares, abs=1e-6)
+
+
+def test_images_are_found_and_missing_ones_counted(table, tmp_path):
+    output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
+    assert "images: column 'photo'" in output
+    assert "5 images cannot be shown, the first is 'pics/3.png'" in output
+    assert data_in(tmp_path / "review.html")["rows"][1][4] == "pics/1.png"
+
+
+def test_images_can_be_named_embedded_or_left_out(table, tmp_path):
+    out = tmp_path / "review.html"
+    run(table, "--candidates", "names", "--image", "photo", "--embed-images", "--out", out)
+    assert data_in(out)["rows"][0][4].startswith("data:image/png;base64,")
+    assert "images:" not in run(table, "--candidates", "names", "--no-images", "--out", out)
+    assert {row[4] for row in data_in(out)["rows"]} == {None}
+
+
+def test_corrections_come_with_the_page(table, tmp_path):
+    corrections = tmp_path / "c.csv"
+    corrections.write_text("row,candidates,label\n1,anna|bob,dora\n2,anna|bob|cleo,bob\n")
+    out = tmp_path / "review.html"
+    output = run(table, "--candidates", "names", "--corrections", corrections, "--out", out)
+    assert "2 rows corrected by a person" in output
+    data = data_in(out)
+    assert [row[5] for row in data["rows"][:4]] == [None, "dora", "bob", None]
+    assert len(data["rows"][1][2]) == 2
+    assert "dora" in data["classes"]
+
+
+def test_standard_input_and_another_method(table, tmp_path):
+    out = tmp_path / "review.html"
+    content = table.read_bytes().replace(b"|", b" or ")
+    options = ["--sep", " or ", "--method", "plknn", "--set", "n_neighbors=3", "--no-images"]
+    output = run("-", "--candidates", "names", *options, "--out", out, input=content)
+    assert "ambilearn clean - --candidates names --sep ' or ' --corrections" in output
+    html = out.read_text(encoding="utf-8")
+    assert "confidences by PLKNN" in html
+    assert data_in(out)["separator"] == " or "
+
+
+def test_same_command_same_page(table, tmp_path):
+    pages = [tmp_path / "a.html", tmp_path / "b.html"]
+    for page in pages:
+        run(table, "--candidates", "names", "--out", page)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--candidates", "name"], "has no column 'name'. Did you mean 'names'?"),
+        (
+            ["--candidates", "names", "--image", "foto"],
+            "has no column 'foto'. Did you mean 'photo'?",
+        ),
+        (["--candidates", "names", "--image", "photo", "--no-images"], "exclude each other"),
+        (["--candidates", "names", "--out", "people.csv"], "let its name end in .html"),
+        (["--candidates", "names", "--out", "no/such/r.html"], "the folder no/such does not exist"),
+        (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
+        (["--candidates", "names", "--features", "photo"], "no column is left as a feature"),
+        ([], "Missing option '--candidates'"),
+    ],
+)
+def test_mistakes_end_in_a_message(table, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    before = table.read_bytes()
+    assert message in " ".join(run("people.csv", *arguments, ok=False).split())
+    assert table.read_bytes() == before
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_missing_table_and_missing_corrections(table, tmp_path):
+    assert "gone.csv" in run(tmp_path / "gone.csv", "--candidates", "names", ok=False)
+    output = run(table, "--candidates", "names", "--corrections", tmp_path / "c.csv", ok=False)
+    assert "does not exist" in output
+
+
+def test_corrections_of_another_table_are_refused(table, tmp_path):
+    corrections = tmp_path / "c.csv"
+    corrections.write_text("row,candidates,label\n1,x|y,x\n")
+    output = run(table, "--candidates", "names", "--corrections", corrections, ok=False)
+    assert "made for another table" in " ".join(output.split())
+
+
+def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
+    text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
+    path = tmp_path / "people.txt"
+    path.write_text(text)
+    options = ["--candidates", "names", "--sep", "/", "--min-votes", "2", "--na-is-label"]
+    options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
+    options += ["--format", "csv", "--delimiter", "\\t"]
+    output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")
+    command = next(line for line in output.splitlines() if line.startswith("  ambilearn clean"))
+    words = shlex.split(command)
+    assert words == ["ambilearn", "clean", str(path), *options, "--corrections", words[-1]]
+    (tmp_path / "c.csv").write_text("row,candidates,label\n")
+    again = CliRunner().invoke(main, [*words[1:-1], str(tmp_path / "c.csv")])
+    assert again.exit_code == 0, again.output
+
+
+def test_one_image_is_singular(table, tmp_path):
+    (tmp_path / "pics" / "2.png").unlink()
+    table.write_text(table.read_text().replace("pics/3.png", "pics/1.png"))
+    lines = [line.replace("pics/2.png", "pics/1.png") for line in table.read_text().splitlines()]
+    lines[1] = lines[1].replace("pics/0.png", "pics/2.png")
+    table.write_text("\n".join(lines) + "\n")
+    output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
+    assert "1 image cannot be shown, the first is 'pics/2.png'" in output

@@ -1,0 +1,455 @@
+"""Who the neighbours are, found in every way that the parameter ``neighbors`` allows."""
+
+import pickle
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from literal import knn
+from literal_methods import nearest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from ambilearn import PLCL, PLKNN
+from ambilearn.graph import neighbors as module
+from ambilearn.graph.neighbors import (
+    NeighborSearch,
+    nearest_in_matrix,
+    neighbor_distances,
+    neighbors_key,
+    pair_distances,
+    refuse_search_in_kernel,
+    usable_neighbors,
+)
+
+needs_ann = pytest.mark.skipif(
+    not module.find_spec("faiss"), reason="needs the extra 'ann': pip install 'ambilearn[ann]'"
+)
+forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X, queries = rng.normal(size=(40, 5)), rng.normal(size=(12, 5))
+    X[np.abs(X) < 0.3] = 0
+    return X, queries
+
+
+@pytest.fixture
+def X(data):
+    return data[0]
+
+
+class Listed(TransformerMixin, BaseEstimator):
+    """A neighbours transformer that gives whatever graph it was told to."""
+
+    def __init__(self, graph=None, graph_of_new=None):
+        self.graph = graph
+        self.graph_of_new = graph_of_new
+
+    def fit_transform(self, X, y=None):
+        return self.graph
+
+    def transform(self, X):
+        return self.graph_of_new
+
+
+def full_graph(X, Z=None):
+    """All distances, every one stored, also those that are zero."""
+    distances = cdist(X, X if Z is None else Z)
+    m, n = distances.shape
+    parts = (distances.ravel(), np.tile(np.arange(n), m), np.arange(0, m * n + 1, n))
+    return sparse.csr_array(parts, shape=(m, n))
+
+
+# --- exact --------------------------------------------------------------------------------------
+
+
+def test_usable_neighbors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert usable_neighbors(3, 4) == 3
+    with pytest.warns(UserWarning, match="n_neighbors=4 but there are only 4 rows") as caught:
+        assert usable_neighbors(4, 4) == 3
+    assert "graph" not in str(caught[0].message)  # PL-KNN has none
+    assert caught[0].filename == __file__
+
+
+@forms
+def test_neighbors_by_full_distance_matrix(X, form):
+    np.testing.assert_array_equal(NeighborSearch().fit(form(X), 6), knn(X, 6))
+
+
+def test_no_row_is_its_own_neighbor_even_among_duplicates(X):
+    X[10:15] = X[3]
+    neighbor_indices = NeighborSearch().fit(X, 4)
+    assert (neighbor_indices != np.arange(len(X))[:, None]).all()
+    duplicates = {3, 10, 11, 12, 13, 14}
+    assert set(neighbor_indices[3]) < duplicates
+    assert all(len(set(row)) == 4 for row in neighbor_indices)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "matrix", "queries", "transformer", "radius"])
+def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
+    """Row 0 has three neighbours nearer than a group of four duplicates, of which two fit."""
+    X[1:4] = X[0] + 1e-3 * X[1:4]
+    X[[30, 12, 25, 7]] = X[0] + 0.01
+    if form == "matrix":
+        neighbor_indices = nearest_in_matrix(cdist(X, X), 5)
+    elif form == "queries":
+        search = NeighborSearch()
+        search.fit(X[1:], 5)
+        neighbor_indices = search.query(X[:1], 5) + 1
+    elif form == "transformer":
+        neighbor_indices = NeighborSearch(KNeighborsTransformer()).fit(X, 5)
+    elif form == "radius":
+        neighbor_indices = NeighborSearch(RadiusNeighborsTransformer(radius=9.0)).fit(X, 5)
+    else:
+        neighbor_indices = NeighborSearch().fit(sparse.csr_array(X) if form == "sparse" else X, 5)
+    assert sorted(neighbor_indices[0, :3]) == [1, 2, 3]
+    assert neighbor_indices[0, 3:].tolist() == [7, 12]
+
+
+@forms
+@pytest.mark.parametrize("k", [1, 7, 40])
+@pytest.mark.parametrize("neighbors", ["exact", KNeighborsTransformer()])
+def test_neighbors_of_new_rows(data, form, k, neighbors):
+    X, queries = data
+    search = NeighborSearch(neighbors)
+    search.fit(form(X), min(k, 39))
+    found = search.query(form(queries), k)
+    np.testing.assert_array_equal(found, [nearest(x, X, k)[0] for x in queries])
+
+
+def test_a_training_row_asked_as_a_new_one_finds_itself(X):
+    search = NeighborSearch()
+    search.fit(X, 3)
+    assert (search.query(X, 3)[:, 0] == np.arange(40)).all()
+
+
+@forms
+def test_no_matrix_of_all_distances_is_made(form):
+    """Sparse rows are compared in blocks of scikit-learn's working memory, dense ones at once."""
+    X = form(np.random.default_rng(0).normal(size=(2000, 20)))
+    tracemalloc.start()
+    try:
+        with config_context(working_memory=4):
+            NeighborSearch("exact").fit(X, 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2000**2 * 8 / 2
+
+
+# --- transformers -------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:KNeighborsTransformer found fewer:UserWarning")
+@pytest.mark.parametrize("k", [1, 6, 38, 39])
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        KNeighborsTransformer(),
+        KNeighborsTransformer(n_neighbors=2, mode="connectivity"),  # counts the row itself
+        KNeighborsTransformer(n_neighbors=1000),
+        KNeighborsTransformer(algorithm="kd_tree", metric="euclidean"),
+        RadiusNeighborsTransformer(radius=100.0),  # everybody
+        RadiusNeighborsTransformer(radius=100.0, mode="connectivity"),
+        make_pipeline(FunctionTransformer(), KNeighborsTransformer(n_neighbors=39)),
+    ],
+    ids=str,
+)
+def test_exact_transformers_find_the_exact_neighbors(data, transformer, k):
+    X, queries = data
+    before = transformer.get_params()
+    search, exact = NeighborSearch(transformer), NeighborSearch("exact")
+    np.testing.assert_array_equal(search.fit(X, k), exact.fit(X, k))
+    np.testing.assert_array_equal(search.query(queries, k), exact.query(queries, k))
+    assert not hasattr(transformer, "n_samples_fit_")  # a clone was fitted
+    assert transformer.get_params() == before
+
+
+@pytest.mark.parametrize(("own", "k", "asked"), [(2, 4, 10), (15, 4, 15), (2, 30, 36), (99, 4, 39)])
+def test_a_transformer_is_asked_for_some_more(X, own, k, asked):
+    """Never for more than there are other rows."""
+    seen = []
+
+    class Watched(KNeighborsTransformer):
+        def fit_transform(self, X, y=None):
+            seen.append(self.n_neighbors)
+            return super().fit_transform(X)
+
+    NeighborSearch(Watched(n_neighbors=own)).fit(X, k)
+    assert seen == [asked]
+
+
+@pytest.mark.parametrize("wrong", [KNeighborsTransformer, "fast", 7, None])
+def test_what_is_no_search_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"pass an instance: KNeighborsTransformer\(\.\.\.\)"):
+        NeighborSearch(wrong)
+
+
+@pytest.mark.parametrize("method", [PLCL, PLKNN])
+def test_a_class_is_no_transformer(X, method):
+    message = f"'neighbors' parameter of {method.__name__} .*pass an instance.* Got <class"
+    with pytest.raises(ValueError, match=message):
+        method(neighbors=KNeighborsTransformer).fit(X, np.arange(40) % 3)
+
+
+@pytest.mark.parametrize("with_own_row", [True, False])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix, sparse.csc_array])
+def test_the_own_row_may_be_listed_or_not(X, with_own_row, form):
+    graph = full_graph(X).tocoo()
+    keep = np.ones(graph.nnz, bool) if with_own_row else graph.row != graph.col
+    graph = sparse.coo_array((graph.data[keep], (graph.row[keep], graph.col[keep])), (40, 40))
+    np.testing.assert_array_equal(NeighborSearch(Listed(form(graph))).fit(X, 6), knn(X, 6))
+
+
+def test_a_neighbor_listed_twice_counts_once(X):
+    rows, columns = np.repeat(np.arange(40), 40), np.tile(np.arange(40), 40)
+    twice = sparse.coo_array(
+        (np.ones(3200), (np.tile(rows, 2), np.tile(columns, 2))), shape=(40, 40)
+    )
+    np.testing.assert_array_equal(NeighborSearch(Listed(twice)).fit(X, 6), knn(X, 6))
+
+
+def test_the_graph_of_the_transformer_is_not_changed(X):
+    graph = full_graph(X)
+    before = graph.copy()
+    NeighborSearch(Listed(graph)).fit(X, 6)
+    np.testing.assert_array_equal(graph.indices, before.indices)
+    np.testing.assert_array_equal(graph.data, before.data)
+
+
+def test_rows_with_too_few_neighbors_are_searched_exactly(data):
+    X, queries = data
+    X[[5, 6, 7, 8, 9, 10, 11, 12]] = X[4]  # more duplicates than the search looks beyond k
+    graph, new = full_graph(X).tolil(), full_graph(queries, X).tolil()
+    graph[4], new[3] = 0, 0
+    graph[11, :36] = 0  # four are left
+    transformer = Listed(graph.tocsr(), new.tocsr())
+    search, exact = NeighborSearch(transformer), NeighborSearch("exact")
+    with pytest.warns(UserWarning, match="fewer than 6 neighbours for .* of 40 rows") as caught:
+        found = search.fit(X, 6)
+    assert caught[0].filename == __file__
+    assert (found != np.arange(40)[:, None]).all()
+    assert all(len(set(row)) == 6 for row in found)
+    distances = neighbor_distances(X, X, exact.fit(X, 6))
+    np.testing.assert_array_equal(neighbor_distances(X, X, found), distances)
+    with pytest.warns(UserWarning, match="fewer than 6 neighbours for 1 of 12 rows"):
+        np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
+
+
+def test_a_radius_that_reaches_nobody_is_filled_up(X):
+    with pytest.warns(UserWarning, match="for 40 of 40 rows"):
+        found = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9)).fit(X, 6)
+    np.testing.assert_array_equal(found, knn(X, 6))
+
+
+def test_few_rows_are_filled_up_without_a_word(X):
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    graph = full_graph(X).tolil()
+    graph[17] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(NeighborSearch(Listed(graph.tocsr())).fit(X, 6), knn(X, 6))
+
+
+def test_another_metric_is_respected(data):
+    X, queries = data
+    search = NeighborSearch(KNeighborsTransformer(metric="manhattan"))
+    expected = np.argsort(cdist(X, X, "cityblock") + np.diag([np.inf] * 40), axis=1)[:, :6]
+    np.testing.assert_array_equal(search.fit(X, 6), expected)
+    assert (expected != knn(X, 6)).any()
+    expected = np.argsort(cdist(queries, X, "cityblock"), axis=1)[:, :6]
+    np.testing.assert_array_equal(search.query(queries, 6), expected)
+    other = NeighborSearch(KNeighborsTransformer(p=1)).fit(X, 6)
+    np.testing.assert_array_equal(other, search.fit(X, 6))
+
+
+def test_too_few_neighbors_in_another_metric_are_an_error(X):
+    search = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9, metric="manhattan"))
+    with pytest.raises(ValueError, match=r"fewer than 6 neighbours for 40 of 40 rows.* row 0"):
+        search.fit(X, 6)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (np.zeros((40, 40)), "Listed must give a sparse matrix of distances.* ndarray"),
+        (None, "must give a sparse matrix.* NoneType"),
+        (sparse.csr_array((40, 39)), r"of shape \(40, 40\).* is \(40, 39\)"),
+        (sparse.csr_array((39, 40)), r"of shape \(40, 40\).* is \(39, 40\)"),
+    ],
+)
+def test_what_is_no_graph_is_refused(X, graph, message):
+    with pytest.raises(ValueError, match=message):
+        NeighborSearch(Listed(graph)).fit(X, 6)
+
+
+def test_row_numbers_out_of_range_are_refused(X):
+    graph = full_graph(X)
+    graph.indices[5] = -1  # what an index gives that has found nothing
+    with pytest.raises(ValueError, match="Listed gave row numbers outside 0 … 39"):
+        NeighborSearch(Listed(graph)).fit(X, 6)
+
+
+def test_the_graph_of_new_rows_is_checked(data):
+    X, queries = data
+    search = NeighborSearch(Listed(full_graph(X), full_graph(X)))
+    search.fit(X, 6)
+    with pytest.raises(ValueError, match=r"of shape \(12, 40\)"):
+        search.query(queries, 6)
+
+
+def test_pynndescent():
+    pynndescent = pytest.importorskip(
+        "pynndescent", reason="needs pynndescent, which compiles itself for a minute"
+    )
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    transformer = pynndescent.PyNNDescentTransformer(random_state=0, n_jobs=1)
+    search, exact = NeighborSearch(transformer), NeighborSearch("exact")
+    found, expected = search.fit(X[:250], 5), exact.fit(X[:250], 5)
+    assert (found == expected).mean() > 0.9
+    assert (found != np.arange(250)[:, None]).all()
+    found, expected = search.query(X[250:], 5), exact.query(X[250:], 5)
+    assert (found == expected).mean() > 0.9
+
+
+@pytest.mark.parametrize("neighbors", ["exact", KNeighborsTransformer()])
+def test_a_search_survives_pickling(data, neighbors):
+    X, queries = data
+    search = NeighborSearch(neighbors)
+    search.fit(X, 6)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.query(queries, 6), search.query(queries, 6))
+
+
+# --- the automatic choice -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    """What counts as many rows here."""
+    monkeypatch.setattr(module, "_EXACT_ROWS", 30)
+    monkeypatch.setattr(module, "_EXACT_FEATURES", 4)
+
+
+@needs_ann
+def test_many_rows_are_searched_approximately(X, small_limits):
+    for rows, approximate in ((X, True), (X[:30], False), (X[:, :4], False)):
+        search = NeighborSearch()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search.fit(rows, 3)
+        assert (search._transformer is not None) == approximate
+
+
+def test_without_the_extra_exact_search_says_what_it_costs(X, small_limits, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "_EXACT_SPEED", 40**2 * 5 / (60 * 7))
+    with pytest.warns(UserWarning, match=r"40 rows .* exactly .* about 7 min") as caught:
+        found = NeighborSearch().fit(X, 6)
+    np.testing.assert_array_equal(found, knn(X, 6))
+    assert "pip install 'ambilearn[ann]'" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_many_sparse_rows_are_searched_exactly_and_the_cost_said(X, small_limits):
+    with pytest.warns(UserWarning, match="rows are sparse.*TruncatedSVD"):
+        found = NeighborSearch().fit(sparse.csr_array(X), 6)
+    np.testing.assert_array_equal(found, knn(X, 6))
+
+
+def test_who_asks_for_exact_search_is_not_warned(X, small_limits, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NeighborSearch("exact").fit(X, 6)
+
+
+def test_approximate_search_without_the_extra_names_it(X, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
+    with pytest.raises(ImportError, match=r"extra 'ann'.* pip install 'ambilearn\[ann\]'"):
+        NeighborSearch("approximate").fit(X, 6)
+
+
+def test_approximate_search_of_sparse_rows_is_refused(X):
+    with pytest.raises(ValueError, match=r"needs dense rows.*TruncatedSVD"):
+        NeighborSearch("approximate").fit(sparse.csr_array(X), 6)
+
+
+@needs_ann
+def test_approximate_neighbors_are_the_nearest_of_those_found(data):
+    X, queries = data
+    search, exact = NeighborSearch("approximate"), NeighborSearch("exact")
+    np.testing.assert_array_equal(search.fit(X, 6), exact.fit(X, 6))  # one cell: exact
+    np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
+
+
+def test_nothing_is_searched_in_a_kernel_matrix():
+    for neighbors in ("auto", "exact"):
+        refuse_search_in_kernel(neighbors)
+    for neighbors in ("approximate", KNeighborsTransformer()):
+        with pytest.raises(ValueError, match=r"kernel='precomputed'.* 'auto' or 'exact', not"):
+            refuse_search_in_kernel(neighbors)
+
+
+def test_clones_have_the_same_key_and_others_have_not():
+    transformer = KNeighborsTransformer(n_neighbors=7)
+    keys = {
+        neighbors_key(neighbors)
+        for neighbors in (
+            "auto",
+            "exact",
+            transformer,
+            clone(transformer),
+            KNeighborsTransformer(n_neighbors=7, p=1),
+            RadiusNeighborsTransformer(),
+        )
+    }
+    assert len(keys) == 5
+
+
+@needs_ann
+def test_the_choice_is_kept_in_a_pickle(X, small_limits, monkeypatch):
+    search = NeighborSearch()
+    search.fit(X, 6)
+    pickled = pickle.dumps(search)
+    monkeypatch.undo()
+    assert pickle.loads(pickled)._transformer is not None
+
+
+# --- distances ----------------------------------------------------------------------------------
+
+
+@forms
+@pytest.mark.parametrize("block", [1, 100, 2**16])
+def test_distances(data, form, block, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", block)
+    X, queries = data
+    rows, others = np.array([0, 3, 3, 11]), np.array([39, 0, 0, 7])
+    distances = pair_distances(form(queries), rows, form(X), others)
+    full = cdist(queries, X)
+    np.testing.assert_allclose(distances, full[rows, others])
+    neighbor_indices = np.argsort(full, axis=1)[:, :6]
+    np.testing.assert_allclose(
+        neighbor_distances(form(queries), form(X), neighbor_indices),
+        np.take_along_axis(full, neighbor_indices, axis=1),
+    )
+
+
+@forms
+def test_duplicates_are_at_distance_zero(form):
+    """A matrix product would leave 1e-6 here."""
+    X = 1e3 + np.random.default_rng(0).normal(size=(5, 300))
+    X = form(np.concatenate([X, X]))
+    assert (neighbor_distances(X, X, NeighborSearch().fit(X, 1)) == 0).all()

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from literal_methods import laplacian_step, similarity_graph
+from problems import ambiguous
+from scipy import sparse
+
+from ambilearn import as_candidates
+from ambilearn.graph.similarity import SimilarityGraph
+
+
+@pytest.fixture
+def problem():
+    X, Y, _ = ambiguous(n=30)
+    return X, Y, as_candidates(Y)
+
+
+@pytest.mark.parametrize("k", [1, 5, 29])
+def test_graph_by_loops(problem, k):
+    X, _, sets = problem
+    graph = SimilarityGraph(X, sets, k)
+    expected, sigma = similarity_graph(X, k)
+    assert graph.sigma == pytest.approx(sigma)
+    np.testing.assert_allclose(graph.similarities.toarray(), expected, atol=1e-12)
+
+
+def test_graph_is_symmetric_sparse_and_bounded(problem):
+    X, _, sets = problem
+    S = SimilarityGraph(X, sets, 4).similarities
+    assert S.format == "csr"
+    assert S.nnz <= 2 * 4 * 30
+    assert (S.diagonal() == 0).all()
+    assert np.abs(S - S.T).max() < 1e-15
+    values = np.linalg.eigvalsh(S.toarray())
+    assert values.max() == pytest.approx(1)  # so that the Laplacian is positive semi-definite
+    assert values.min() >= -1 - 1e-12
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, lambda X: X @ X.T])
+def test_sparse_rows_and_linear_kernel_give_the_same_graph(problem, form):
+    X, _, sets = problem
+    X[np.abs(X) < 0.2] = 0
+    dense = SimilarityGraph(X, sets, 5)
+    other = SimilarityGraph(form(X), sets, 5, precomputed=form is not sparse.csr_array)
+    assert other.sigma == pytest.approx(dense.sigma)
+    assert np.abs(other.similarities - dense.similarities).max() < 1e-9
+
+
+@pytest.mark.parametrize("weight", [0.005, 1.0, 3.0])
+def test_smoothing_towards_a_target(problem, weight):
+    X, Y, sets = problem
+    graph = SimilarityGraph(X, sets, 5)
+    L = np.eye(30) - similarity_graph(X, 5)[0]
+    wanted = np.random.default_rng(1).random(Y.shape)
+    p = graph.smooth(sets.uniform(), sets.gather(wanted), weight)
+    P = sets.scatter(p)
+    np.testing.assert_allclose(P, laplacian_step(weight * L, Y, 1.0, -2 * wanted), atol=1e-6)
+    assert graph.roughness(p) == pytest.approx(np.trace(P.T @ L @ P))
+
+
+def test_smoothing_at_a_cost(problem):
+    X, Y, sets = problem
+    graph = SimilarityGraph(X, sets, 5)
+    L = np.eye(30) - similarity_graph(X, 5)[0]
+    D = np.random.default_rng(1).random(Y.shape)
+    p = graph.smooth(sets.uniform(), None, 2.0, sets.gather(D))
+    np.testing.assert_allclose(sets.scatter(p), laplacian_step(2 * L, Y, 0.0, D), atol=1e-5)
+
+
+def test_more_weight_gives_smoother_confidences(problem):
+    X, Y, sets = problem
+    graph = SimilarityGraph(X, sets, 5)
+    target = sets.gather(np.random.default_rng(0).random(Y.shape))
+    rough = [
+        graph.roughness(graph.smooth(sets.uniform(), target, c)) for c in (0.0, 0.1, 1.0, 10.0)
+    ]
+    assert (np.diff(rough) < 0).all()
+
+
+def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
+    X, Y, _ = problem
+    with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
+        graph = SimilarityGraph(X[:4], as_candidates(Y[:4]), 10)
+    assert graph.similarities.nnz == 12
+
+
+def test_rows_that_all_coincide(problem):
+    _, _, sets = problem
+    graph = SimilarityGraph(np.ones((30, 3)), sets, 5)
+    assert graph.sigma == 1.0
+    assert np.isfinite(graph.similarities.data).all()
+    assert graph.similarities.nnz > 0
+
+
+def test_a_far_row_stays_alone(problem):
+    """Its similarities underflow to zero; nothing is divided by its degree of zero."""
+    X, _, sets = problem
+    X[0] += 1e4
+    graph = SimilarityGraph(X, sets, 1)
+    S = graph.similarities.toarray()
+    assert (S[0] == 0).all()
+    assert np.isfinite(S).all()
+    p = graph.smooth(sets.uniform(), sets.uniform(), 1.0)
+    np.testing.assert_allclose(sets.scatter(p)[0], sets.scatter(sets.uniform())[0], atol=1e-9)

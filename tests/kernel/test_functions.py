@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist, pdist
+
+from ambilearn.kernel.functions import cross_kernel, train_kernel
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
+
+
+def test_gaussian_with_the_mean_distance(rows):
+    X, Z = rows
+    K, sigma = train_kernel(X, "rbf")
+    assert sigma == pytest.approx(pdist(X).mean())
+    np.testing.assert_allclose(K, np.exp(-(cdist(X, X) ** 2) / (2 * sigma**2)), atol=1e-12)
+    np.testing.assert_allclose(
+        cross_kernel(Z, X, "rbf", sigma), np.exp(-(cdist(Z, X) ** 2) / (2 * sigma**2)), atol=1e-12
+    )
+
+
+def test_gaussian_with_a_given_bandwidth(rows):
+    K, sigma = train_kernel(rows[0], "rbf", 0.7)
+    assert sigma == 0.7
+    np.testing.assert_allclose(K, np.exp(-(cdist(rows[0], rows[0]) ** 2) / 0.98), atol=1e-12)
+
+
+def test_diagonal_is_exactly_one_far_from_the_origin(rows):
+    K, _ = train_kernel(rows[0] + 1e6, "rbf")
+    assert (np.diag(K) == 1).all()
+    assert (K <= 1).all()
+
+
+def test_many_blocks_equal_one(rows, monkeypatch):
+    X, _ = rows
+    expected = train_kernel(X, "rbf")
+    monkeypatch.setattr("ambilearn.kernel.functions._BLOCK", 64)
+    K, sigma = train_kernel(X, "rbf")
+    np.testing.assert_allclose(K, expected[0], atol=1e-14)
+    assert sigma == pytest.approx(expected[1], rel=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_sparse_rows_give_the_same(rows, kernel):
+    X, Z = rows
+    K, sigma = train_kernel(X, kernel)
+    K_sparse, sigma_sparse = train_kernel(sparse.csr_array(X), kernel)
+    assert sigma_sparse == pytest.approx(sigma)
+    np.testing.assert_allclose(K_sparse, K, atol=1e-12)
+    np.testing.assert_allclose(
+        cross_kernel(sparse.csr_array(Z), X, kernel, sigma),
+        cross_kernel(Z, X, kernel, sigma),
+        atol=1e-12,
+    )
+
+
+def test_identical_rows_have_bandwidth_one():
+    K, sigma = train_kernel(np.ones((5, 3)), "rbf")
+    assert sigma == 1.0
+    np.testing.assert_array_equal(K, np.ones((5, 5)))
+
+
+def test_callable_and_precomputed(rows):
+    X, Z = rows
+    cubic = lambda a, b: (a @ b.T + 1) ** 3  # noqa: E731
+    np.testing.assert_allclose(cross_kernel(Z, X, cubic), (Z @ X.T + 1) ** 3)
+    assert train_kernel(X, cubic)[1] is None
+    K = X @ X.T
+    assert train_kernel(K, "precomputed")[0] is K
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda a, b: np.ones((2, 2)), r"shape \(30, 30\).*returned shape \(2, 2\)"),
+        (lambda a, b: np.full((len(a), len(b)), np.nan), "NaN or infinity"),
+    ],
+)
+def test_a_kernel_function_that_misbehaves(rows, kernel, message):
+    with pytest.raises(ValueError, match=message):
+        train_kernel(rows[0], kernel)
+
+
+def test_far_from_the_origin_distances_do_not_cancel(rows):
+    """A column like a Unix time: without centring, the matrix is not even positive definite."""
+    X, Z = rows
+    K, sigma = train_kernel(X, "rbf")
+    K_far, sigma_far = train_kernel(X + 1e8, "rbf")
+    assert sigma_far == pytest.approx(sigma, rel=1e-6)
+    np.testing.assert_allclose(K_far, K, atol=1e-6)
+    np.testing.assert_allclose(
+        cross_kernel(Z + 1e8, X + 1e8, "rbf", sigma), cross_kernel(Z, X, "rbf", sigma), atol=1e-6
+    )
+
+
+def test_a_matrix_that_does_not_fit_into_memory_says_what_to_use_instead():
+    X = np.zeros((40_000_000, 1))
+    with pytest.raises(MemoryError, match=r"needs \d+ GB.*PLKNN"):
+        train_kernel(X, "rbf")

@@ -1,0 +1,88 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import random_mask
+from scipy import sparse
+
+from ambilearn import as_candidates
+from ambilearn.kernel import many_labels as many_label_regression
+from ambilearn.kernel.many_labels import ManyLabelRegressor
+from ambilearn.kernel.regression import DualRegressor
+from ambilearn.solvers import KernelRidge
+
+
+def problem(seed, n=25, n_labels=9, unused=4):
+    """Random sets, the last labels being nobody's; a kernel matrix, and that of three new rows."""
+    rng = np.random.default_rng(seed)
+    mask = np.hstack([random_mask(rng, n, n_labels), np.zeros((n, unused))])
+    mask = mask[:, rng.permutation(n_labels + unused)]
+    X, Z = rng.normal(size=(n, 4)), rng.normal(size=(3, 4))
+    sets = as_candidates(sparse.csr_array(mask))
+    return KernelRidge(X @ X.T, 0.3), sets, rng.random(len(sets.labels)), Z @ X.T, rng
+
+
+@pytest.fixture(params=[1, 60, 2**20])
+def block(request, monkeypatch):
+    """Blocks of one label, of two, and of all."""
+    monkeypatch.setattr(many_label_regression, "_BLOCK", request.param)
+    monkeypatch.setattr(many_label_regression, "_FEWEST", 1)
+    return request.param
+
+
+@pytest.mark.parametrize("unused", [0, 1, 4])
+@pytest.mark.parametrize("fill", [0.0, 1.0, "rows"])
+def test_equals_the_regressor_with_dense_targets(block, unused, fill):
+    ridge, sets, values, K, rng = problem(1, unused=unused)
+    fill = rng.random(sets.n_rows) if fill == "rows" else fill
+    found = ManyLabelRegressor(ridge, sets).solve(values, fill)
+    expected = DualRegressor(ridge, sets).solve(values, fill)
+    for name in ("intercept", "outputs", "squared_norm", "squared_outputs", "total_output", "size"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-10)
+    np.testing.assert_allclose(found.coef.toarray(), expected.coef, atol=1e-10)
+    np.testing.assert_allclose(K @ found.coef, K @ expected.coef, atol=1e-10)
+    assert found.coef.shape == expected.coef.shape
+    assert found.fitted is None
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_squared_error_is_that_of_all_entries(seed):
+    ridge, sets, values, _, rng = problem(seed)
+    others, fill = rng.random(len(values)), rng.random()
+    found = ManyLabelRegressor(ridge, sets).solve(values)
+    outputs = ridge.solve(sets.scatter(values)).value.fitted
+    expected = np.sum((outputs - sets.scatter(others, fill)) ** 2)
+    assert found.squared_error(others, fill) == pytest.approx(expected, rel=1e-9)
+
+
+def test_blocks_hold_every_label_and_every_pair_once(block):
+    ridge, sets, _, _, _ = problem(2)
+    blocks = ManyLabelRegressor(ridge, sets)._blocks
+    assert sorted(np.concatenate([each.labels for each in blocks])) == list(range(sets.n_labels))
+    assert sorted(np.concatenate([each.pairs for each in blocks])) == list(range(len(sets.labels)))
+    assert sum(each.n_columns * each.times for each in blocks) == sets.n_labels
+    assert max(each.n_columns for each in blocks) <= max(1, block // sets.n_rows)
+
+
+def test_outputs_come_on_the_candidates_only():
+    ridge, sets, values, _, _ = problem(3)
+    regressor = ManyLabelRegressor(ridge, sets)
+    fit = regressor.solve(values)
+    output = regressor.train_output(fit)
+    assert output.nnz == len(sets.labels)
+    np.testing.assert_array_equal(output.data, fit.outputs)
+
+
+def test_coefficients_say_what_they_are():
+    ridge, sets, values, _, _ = problem(4)
+    coef = ManyLabelRegressor(ridge, sets).solve(values).coef
+    assert "FactoredCoefficients of shape (25, 13)" in repr(coef)
+
+
+def test_coefficients_survive_pickling():
+    ridge, sets, values, K, _ = problem(4)
+    coef = ManyLabelRegressor(ridge, sets).solve(values).coef
+    np.testing.assert_array_equal(K @ pickle.loads(pickle.dumps(coef)), K @ coef)

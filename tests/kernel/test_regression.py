@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import ambiguous, random_mask
+from scipy import sparse
+from sklearn.linear_model import Ridge
+
+from ambilearn import as_candidates
+from ambilearn.kernel import regression
+from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, pair_outputs, target_sums
+from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+
+
+def problem(seed, n=30, m=5, n_labels=4):
+    rng = np.random.default_rng(seed)
+    sets = as_candidates(random_mask(rng, n, n_labels))
+    values = rng.random(len(sets.labels))
+    return rng.normal(size=(n, m)), sets, values, rng
+
+
+def regressors(features, sets, ridge=0.2):
+    return (
+        PrimalRegressor(features, PrimalRidge(Moments.of(features), ridge), sets),
+        DualRegressor(KernelRidge(features @ features.T, ridge), sets),
+    )
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=30)
+def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
+    features, sets, values, rng = problem(seed)
+    for fill in (0.0, 1.0, rng.random(sets.n_rows)):
+        targets = sets.scatter(values, np.reshape(fill, (-1, 1)))
+        expected = Ridge(alpha=0.2).fit(features, targets)
+        outputs = expected.predict(features)
+        for regressor in regressors(features, sets):
+            fit = regressor.solve(values, fill)
+            np.testing.assert_allclose(fit.intercept, expected.intercept_, atol=1e-9)
+            np.testing.assert_allclose(fit.outputs, sets.gather(outputs), atol=1e-9)
+            np.testing.assert_allclose(regressor.train_output(fit), outputs, atol=1e-9)
+            assert fit.squared_norm == pytest.approx(np.sum(expected.coef_**2), rel=1e-6)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, -0.5]))
+@settings(max_examples=30)
+def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, fill):
+    features, sets, values, rng = problem(seed)
+    others = rng.random(len(values))
+    for regressor in regressors(features, sets):
+        fit = regressor.solve(values)
+        difference = regressor.train_output(fit) - sets.scatter(others, fill)
+        assert fit.squared_error(others, fill) == pytest.approx(np.sum(difference**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fill", [0.0, 1.0])
+def test_target_sums_add_up_over_parts(form, fill):
+    features, sets, values, _ = problem(3)
+    dense = sets.scatter(values, fill)
+    whole = target_sums(form(features), sets, values, fill)
+    np.testing.assert_allclose(whole[0], features.T @ dense, atol=1e-12)
+    np.testing.assert_allclose(whole[1], dense.sum(axis=0))
+    cut = sets.indptr[11]
+    parts = [
+        target_sums(form(features[:11]), sets.take(np.arange(11)), values[:cut], fill),
+        target_sums(form(features[11:]), sets.take(np.arange(11, 30)), values[cut:], fill),
+    ]
+    for i in range(2):
+        np.testing.assert_allclose(whole[i], parts[0][i] + parts[1][i], atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 7, 2**20])
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, block, few):
+    """By products of single pairs or of whole blocks, in blocks of any length."""
+    features, sets, _, rng = problem(4)
+    coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
+    monkeypatch.setattr(regression, "_BLOCK", block)
+    monkeypatch.setattr(regression, "_FEW_PER_ROW", few)
+    expected = sets.gather(features @ coef + intercept)
+    for form in (np.asarray, sparse.csr_array):
+        found = pair_outputs(form(features), sets, coef, intercept)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_sparse_mask_gives_sparse_outputs_on_the_candidates_only():
+    X, mask, _ = ambiguous(seed=1)
+    sets = as_candidates(sparse.csr_array(mask))
+    for regressor in regressors(X, sets):
+        fit = regressor.solve(sets.uniform())
+        output = regressor.train_output(fit)
+        assert output.nnz == mask.sum()
+        np.testing.assert_array_equal(output.data, fit.outputs)

@@ -1,0 +1,149 @@
+"""What the methods with neighbours have in common: how they search, and sparse masks."""
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from problems import ambiguous
+from scipy import sparse
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, as_candidates
+from ambilearn.sharing import SharedFits
+
+METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
+ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbours too
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "transformer", [KNeighborsTransformer(), RadiusNeighborsTransformer(radius=1e3)]
+)
+def test_an_exact_transformer_gives_the_exact_answer(method, transformer):
+    X, Y, _ = ambiguous(n=80, d=6)
+    model = method(neighbors=transformer).fit(X[:60], Y[:60])
+    exact = method(neighbors="exact").fit(X[:60], Y[:60])
+    np.testing.assert_array_equal(model.label_distributions_, exact.label_distributions_)
+    np.testing.assert_array_equal(model.predict_proba(X[60:]), exact.predict_proba(X[60:]))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X[60:]), exact.predict_proba(X[60:]))
+    assert model.neighbors is transformer
+    assert not hasattr(transformer, "n_features_in_")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_other_neighbors_give_another_answer(method):
+    X, Y, _ = ambiguous(n=80, d=6, extra=0.5)
+    exact = method().fit(X, Y)
+    other = method(neighbors=KNeighborsTransformer(metric="cosine")).fit(X, Y)
+    if method in (PLCL, PLAGGD, IPAL):  # on unit-length rows both metrics have the same order
+        np.testing.assert_allclose(
+            other.label_distributions_, exact.label_distributions_, atol=1e-6
+        )
+    else:
+        assert np.abs(other.label_distributions_ - exact.label_distributions_).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", [*METHODS, PLDATransformer])
+def test_the_parameter_is_checked_and_named(method):
+    X, Y, _ = ambiguous(n=20)
+    for wrong in ("fast", 7, None):
+        with pytest.raises(ValueError, match=f"'neighbors' parameter of {method.__name__}"):
+            method(neighbors=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_parameters_of_the_transformer_can_be_set(method):
+    model = method(neighbors=KNeighborsTransformer()).set_params(neighbors__algorithm="brute")
+    assert model.neighbors.algorithm == "brute"
+
+
+@pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO])
+def test_a_kernel_matrix_has_no_rows_to_search(method):
+    X, Y, _ = ambiguous(n=20)
+    with pytest.raises(ValueError, match="neighbors must be 'auto' or 'exact'"):
+        method(kernel="precomputed", neighbors=KNeighborsTransformer()).fit(X @ X.T, Y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_few_rows_are_warned_of_once(method):
+    X, Y, _ = ambiguous(n=6)
+    with pytest.warns(UserWarning, match="only 6 rows") as caught:
+        method().fit(X, Y)
+    assert len([w for w in caught if "n_neighbors" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize("method", [PLCL, PLAGGD])
+def test_shared_fits_tell_neighbors_apart(method):
+    X, Y, _ = ambiguous(n=40)
+    fits = SharedFits(X, Y)
+    for neighbors in ("auto", "exact", KNeighborsTransformer(), KNeighborsTransformer()):
+        fits.fit(method(max_iter=2, tol=0, neighbors=neighbors))
+    assert fits.made["graph"] == 3  # two transformers with the same parameters search alike
+
+
+# --- sparse masks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ASKING)
+def test_a_sparse_mask_gives_the_same_answer_as_a_sparse_matrix(method):
+    X, Y, _ = ambiguous(n=80, n_labels=6)
+    dense = method().fit(X[:60], Y[:60])
+    model = method().fit(X[:60], sparse.csr_array(Y[:60]))
+    assert isinstance(model.label_distributions_, sparse.csr_array)
+    np.testing.assert_array_equal(model.label_distributions_.toarray(), dense.label_distributions_)
+    np.testing.assert_array_equal(model.transduction_, dense.transduction_)
+    np.testing.assert_array_equal(model.predict_proba(X[60:]), dense.predict_proba(X[60:]))
+    if method is PLKNN:
+        np.testing.assert_array_equal(model.train_output_.toarray(), dense.train_output_)
+
+
+@pytest.mark.parametrize("assignment", ["hard", "soft"])
+def test_augmented_rows_are_the_same_for_a_sparse_mask(assignment):
+    X, Y, _ = ambiguous(n=80, n_labels=6)
+    dense, thin = (PLDATransformer(assignment=assignment) for _ in range(2))
+    expected = dense.fit_transform(X[:60], Y[:60])
+    np.testing.assert_array_equal(thin.fit_transform(X[:60], sparse.csr_matrix(Y[:60])), expected)
+    assert isinstance(thin.label_distributions_, sparse.csr_array)
+    np.testing.assert_allclose(thin.transform(X[60:]), dense.transform(X[60:]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ASKING)
+def test_nothing_dense_is_made_of_rows_and_many_labels(method):
+    """3 000 rows × 20 000 labels would take 480 MB, and 60 MB as a mask."""
+    n, n_labels = 3000, 20_000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    labels = rng.integers(n_labels, size=3 * n)
+    mask = sparse.coo_array((np.ones(3 * n, bool), (np.repeat(np.arange(n), 3), labels)))
+    mask = sparse.csr_array(mask, shape=(n, n_labels))
+    tracemalloc.start()
+    try:
+        model = method().fit(X, mask)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n_labels
+    assert model.label_distributions_.shape == (n, n_labels)
+    assert model.label_distributions_.nnz == as_candidates(mask).indptr[-1]
+    assert (model.label_distributions_.sum(axis=1) > 0.999).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict_proba(X[:2]).shape == (2, n_labels)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    X, Y, _ = ambiguous(n=80)
+    expected = IPAL().fit(X[:60], Y[:60])
+    monkeypatch.setattr("ambilearn.methods.ipal._BLOCK", 7)
+    model = IPAL().fit(X[:60], Y[:60])
+    np.testing.assert_allclose(
+        model.label_distributions_, expected.label_distributions_, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.decision_function(X[60:]), expected.decision_function(X[60:]), atol=1e-7
+    )

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from problems import random_mask
+
+from ambilearn import as_candidates
+from ambilearn.methods._shares import candidate_shares, row_shares
+
+votes = hnp.arrays(
+    float,
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8),
+    elements=st.one_of(st.just(0.0), st.floats(1e-3, 1e3)),
+)
+
+
+@given(votes)
+def test_row_shares_lie_on_the_simplex_and_keep_the_order(values):
+    shares = row_shares(values)
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    for row, share in zip(values, shares, strict=True):
+        assert (np.diff(share[np.argsort(row, kind="stable")]) >= 0).all()
+        assert (share[row == 0] == 0).all() or (row == 0).all()
+
+
+def test_row_shares_by_hand():
+    np.testing.assert_allclose(
+        row_shares(np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])),
+        [[0.75, 0.25, 0, 0], [0.25, 0.25, 0.25, 0.25]],
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_candidate_shares_are_row_shares_of_the_candidates(seed):
+    rng = np.random.default_rng(seed)
+    mask = random_mask(rng, 12, 5)
+    sets = as_candidates(mask)
+    values = rng.random(mask.shape) * (rng.random(mask.shape) < 0.6)
+    shares = sets.scatter(candidate_shares(sets, sets.gather(values)))
+    for row, candidates, share in zip(values, mask.astype(bool), shares, strict=True):
+        np.testing.assert_allclose(share[candidates], row_shares(row[None, candidates])[0])
+        assert (share[~candidates] == 0).all()
