@@ -9,13 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.validation import (
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.pausing import PausingFit, run_alone
 from ambilearn.solvers import project_rows

@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _num_samples
 
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_split
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
 from ambilearn.sharing import SharedFits

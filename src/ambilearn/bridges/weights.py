@@ -8,9 +8,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.text import counted
 from ambilearn.bridges.score_table import score_table
 

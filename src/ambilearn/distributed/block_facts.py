@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.base import check_magnitude
 from ambilearn.candidates import as_candidates
 

@@ -8,9 +8,9 @@ import numpy as np
 from dask import delayed
 from dask.delayed import Delayed
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks

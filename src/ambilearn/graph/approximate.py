@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ambilearn._utils.sklearn_compat import Interval
 
 _ROWS_PER_CENTRE = 64  # k-means sees this many for each centre
 _BLOCK = 2**17  # rows asked at once

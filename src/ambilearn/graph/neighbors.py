@@ -16,13 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import (
-    HasMethods,
-    StrOptions,
-    validate_parameter_constraints,
-)
 from sklearn.utils.extmath import row_norms
 
+from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.warnings import warn_user
 
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval
 
 from ambilearn._utils.kmeans import seeded_centres
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
 
 

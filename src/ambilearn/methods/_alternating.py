@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop

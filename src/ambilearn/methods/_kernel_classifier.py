@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
 
 # What the parameters may be that the loop takes from its estimator.

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import value_of
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets

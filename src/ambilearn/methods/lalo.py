@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph

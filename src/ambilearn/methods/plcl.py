@@ -4,8 +4,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction

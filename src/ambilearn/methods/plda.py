@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.base import PartialLabelClassifier, check_magnitude
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.graph.geometry import weights_to_csr

@@ -1,0 +1,26 @@
+"""The private names of scikit-learn that we use, under scikit-learn's own names.
+
+scikit-learn has no public name for what these do, and may move them with any release. No other
+module imports one: where a release differs, its fallback goes here. From 1.6 to 1.9 none is needed.
+"""
+
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_feature_names_in, _num_samples
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "_check_feature_names_in",
+    "_num_samples",
+    "_safe_indexing",
+    "_safe_split",
+    "validate_parameter_constraints",
+]
