@@ -14,8 +14,7 @@ from common import print_result, real_split, resampled_digits
 
 from ambilearn import PLCL
 from ambilearn.datasets import make_candidates
-from ambilearn.selection import draw_points
-from ambilearn.sharing import SharedFits
+from ambilearn.selection import FitCache, draw_points
 
 VALUES = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
 GRID = dict.fromkeys(("alpha", "beta", "gamma", "mu"), VALUES)
@@ -24,8 +23,8 @@ GRID = dict.fromkeys(("alpha", "beta", "gamma", "mu"), VALUES)
 def compare(name, X, Y, points, every, loop):
     """Time both ways, and compare the answers."""
     began = perf_counter()
-    fits = SharedFits(X, Y)
-    shared = list(fits.fit_all(PLCL(**point, **loop) for point in points))
+    cache = FitCache()
+    shared = [PLCL(**point, **loop).fit(X, Y, cache=cache) for point in points]
     grid_time = perf_counter() - began
 
     separate_time, equal, checked = 0.0, True, range(0, len(points), every)
@@ -46,7 +45,7 @@ def compare(name, X, Y, points, every, loop):
         separate=separate_time,
         separate_fits_timed=len(checked),
         equal_bit_for_bit=bool(equal),
-        made=dict(fits.made),
+        computed=dict(cache.n_computed),
         iterations=int(sum(model.n_iter_ for model in shared)),
     )
 

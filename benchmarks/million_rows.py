@@ -18,16 +18,16 @@ from common import make_ambiguous, print_result, time_parts
 from ambilearn import PLCL
 
 PARTS = {  # function → what it is called in the report
-    "low_rank.sampled_sigma": "bandwidth",
-    "low_rank.choose_landmarks": "landmarks",
-    "low_rank.transform": "features",
+    "landmarks.sampled_sigma": "bandwidth",
+    "landmarks.choose_landmarks": "landmarks",
+    "landmarks.transform": "features",
     "ridge.of": "moments",
     "regression.target_sums": "target_sums",
     "regression.pair_outputs": "outputs",
-    "neighbours.fit": "neighbours",
-    "graphs.difference_grams": "feature_grams",
-    "adaptive_graph.update": "graph_weights",
-    "adaptive_graph.smooth": "confidences",
+    "neighbors.fit": "neighbors",
+    "geometry.difference_grams": "feature_grams",
+    "adaptive.fit_graph": "graph_weights",
+    "adaptive.smooth": "confidences",
 }
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
@@ -71,7 +72,7 @@ class CLPL(PartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         shape = X.shape[1] + 1, candidates.n_labels  # the last row is the bias
         found = minimize(
             mean_loss,

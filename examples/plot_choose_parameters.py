@@ -77,5 +77,5 @@ plt.show()
 # little regularisation believes every candidate, too much believes none, and held-out candidate
 # sets show both.
 #
-# For larger grids of a kernel method :func:`~ambilearn.selection.best_by_candidates` does the same
+# For larger grids of a kernel method :class:`~ambilearn.selection.CandidateSearchCV` does the same
 # and shares the work that the points have in common; see :doc:`/guide/selection`.

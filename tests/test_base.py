@@ -4,14 +4,14 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from ambilearn import SURE
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn.base import PartialLabelClassifier
 
 
 class CandidateCounts(PartialLabelClassifier):
     """The smallest method there is: every row gets the share of each label among the candidates."""
 
-    def _fit(self, X, candidates):
+    def _fit(self, X, candidates, cache):
         mask = candidates.to_mask()
         self.label_distributions_ = mask / mask.sum(axis=1, keepdims=True)
         self.shares_ = self.label_distributions_.mean(axis=0)
@@ -119,8 +119,8 @@ def test_blocks_of_new_rows_do_not_matter(monkeypatch):
 
 
 class NearestMean(CandidateCounts):
-    def _fit(self, X, candidates):
-        super()._fit(X, candidates)
+    def _fit(self, X, candidates, cache):
+        super()._fit(X, candidates, cache)
         self.means_ = self.label_distributions_.T @ X
 
     def _scores(self, X):
@@ -130,21 +130,25 @@ class NearestMean(CandidateCounts):
 class Forgetful(PartialLabelClassifier):
     """Learns nothing, and returns what a `fit` would return."""
 
-    def _fit(self, X, candidates):
+    def _fit(self, X, candidates, cache):
         return self
 
     def _scores(self, X):
         return np.zeros((X.shape[0], len(self.classes_)))
 
 
-class NotDelegating(SURE):
-    """Calls the generator that it should have yielded from."""
-
-    def _fit(self, X, candidates):
-        super()._fit(X, candidates)
+def test_a_method_that_sets_no_confidences_is_told_so():
+    with pytest.raises(AttributeError, match=r"Forgetful.*label_distributions_"):
+        Forgetful().fit(np.eye(4), [1, 2, 1, 2])
 
 
-@pytest.mark.parametrize("method", [Forgetful, NotDelegating])
-def test_a_method_that_sets_no_confidences_is_told_so(method):
-    with pytest.raises(NotImplementedError, match=rf"{method.__name__}.*label_distributions_"):
-        method().fit(np.eye(4), [1, 2, 1, 2])
+def test_the_cache_reaches_the_method_and_is_routed_nowhere():
+    class Curious(CandidateCounts):
+        def _fit(self, X, candidates, cache):
+            super()._fit(X, candidates, cache)
+            self.cache_ = cache
+
+    X, y, cache = np.eye(4), [1, 2, 1, 2], FitCache()
+    assert Curious().fit(X, y, cache=cache).cache_ is cache
+    assert Curious().fit(X, y).cache_ is NO_CACHE
+    assert not hasattr(Curious(), "set_fit_request")

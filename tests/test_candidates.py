@@ -230,7 +230,7 @@ def test_views_agree_with_the_mask():
     matrix = np.arange(9.0).reshape(3, 3)
     np.testing.assert_array_equal(sets.gather(matrix), matrix[rows, columns])
     np.testing.assert_array_equal(
-        sets.scatter(sets.gather(matrix), fill=-1), np.where(MASK, matrix, -1)
+        sets.scatter(sets.gather(matrix), off_support=-1), np.where(MASK, matrix, -1)
     )
     np.testing.assert_allclose(sets.scatter(sets.uniform()), MASK / MASK.sum(axis=1, keepdims=True))
 
@@ -275,7 +275,7 @@ def test_other_forms_give_dense_results():
     assert not sets.sparse_mask
     values = np.array([0.5, 0.5, 1.0])
     np.testing.assert_array_equal(
-        sets.as_output(values, fill=1.0), [[0.5, 0.5, 1.0], [1.0, 1.0, 1.0]]
+        sets.as_output(values, off_support=1.0), [[0.5, 0.5, 1.0], [1.0, 1.0, 1.0]]
     )
 
 
@@ -286,9 +286,9 @@ def test_gather_takes_dense_and_sparse_matrices():
         np.testing.assert_array_equal(sets.gather(form(matrix)), [0, 2, 4])
 
 
-def test_fill_may_differ_from_row_to_row():
+def test_what_is_off_the_support_may_differ_from_row_to_row():
     sets = as_candidates([{0}, {1}])
-    filled = sets.scatter([7.0, 8.0], fill=np.array([[1.0], [2.0]]))
+    filled = sets.scatter([7.0, 8.0], off_support=np.array([[1.0], [2.0]]))
     np.testing.assert_array_equal(filled, [[7, 1], [2, 8]])
 
 

@@ -27,7 +27,6 @@ from ambilearn import (
     as_candidates,
     bridges,
     metrics,
-    selection,
 )
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat, read_table
@@ -35,6 +34,7 @@ from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
+from ambilearn.selection import FitCache
 
 METHODS = [PLCL, SURE, PLAGGD, LALO, IPAL, PLDA, PLKNN]
 X = np.arange(12.0).reshape(6, 2)
@@ -48,6 +48,12 @@ def changed(array, place, value):
     array = np.array(array, dtype=float)
     array[place] = value
     return array
+
+
+def cache_of_other_rows():
+    cache = FitCache()
+    cache.bind(X.copy(), SETS)
+    return cache
 
 
 def table(text, **options):
@@ -207,10 +213,10 @@ SCORES = {
         r"It has \(6, 1\)",
         r"shape \(6, 2\)",
     ),
-    "no points": (
-        lambda: selection.best_by_candidates(PLKNN(), [], X, SETS),
-        "no points",
-        "at least one",
+    "another cache": (
+        lambda: PLKNN(n_neighbors=2).fit(X, SETS, cache=cache_of_other_rows()),
+        "other rows",
+        r"a new FitCache\(\)",
     ),
 }
 

@@ -2,14 +2,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, PredefinedSplit
 
-from ambilearn import PLCL, SURE
+from ambilearn import PLCL, PLKNN, SURE
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
-from ambilearn.selection import best_by_candidates, best_point, draw_points, score_points
+from ambilearn.selection import (
+    CandidateSearchCV,
+    FitCache,
+    draw_points,
+    fit_points,
+    include_current,
+)
 
 GRID = {"alpha": [0.1, 0.5, 1.0], "beta": [0.1, 1.0], "mu": [0.0, 1.0]}
 
@@ -46,24 +54,126 @@ def test_draws_are_seeded_and_independent_of_the_order_of_names():
     assert draw_points(GRID, 99) == draw_points(GRID)
 
 
+def test_a_list_of_grids_is_a_union():
+    assert draw_points([{"a": [1]}, {"b": [2, 3]}]) == [{"a": 1}, {"b": 2}, {"b": 3}]
+
+
+def test_the_estimator_s_own_point_comes_first_in_the_place_of_another():
+    points = [{"mu": 0.1}, {"mu": 1.0}, {"mu": 4.0}]
+    assert include_current(PLCL(), points) == [{"mu": 1.0}, {"mu": 0.1}, {"mu": 4.0}]
+    assert include_current(PLCL(mu=2.0), points) == [{"mu": 2.0}, {"mu": 0.1}, {"mu": 1.0}]
+
+
+# --- fits on the same rows ----------------------------------------------------------------------
+
+
+def test_fits_are_those_of_separate_fits_in_the_order_of_the_points(wine):
+    X, sets = wine
+    points = draw_points(GRID)
+    for point, model in zip(points, fit_points(PLCL(), points, X, sets), strict=True):
+        alone = PLCL(**point).fit(X, sets)
+        assert model.get_params() == alone.get_params()
+        assert np.array_equal(model.decision_function(X), alone.decision_function(X))
+
+
+def test_fifty_points_of_the_paper_s_grid_compute_the_common_parts_once(wine, monkeypatch):
+    values = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
+    points = draw_points(dict.fromkeys(["alpha", "beta", "gamma", "mu"], values), 50, 1)
+    cache = FitCache()
+    monkeypatch.setattr("ambilearn.selection.FitCache", lambda: cache)
+    assert len(list(fit_points(PLCL(max_iter=1, tol=0), points, *wine))) == 50
+    ridges = {0.03} | {0.03 / point["alpha"] for point in points}
+    assert cache.n_computed == {"graph": 1, "kernel": 1, "factorization": len(ridges)}
+
+
+class SevenNeighbors(PLCL):
+    def fit(self, X, y):
+        self.n_neighbors = 7
+        return super().fit(X, y)
+
+
+class FitsSets(LogisticRegression):
+    def fit(self, X, sets):
+        self.fitted_with = len(X), sets.n_rows
+        return self
+
+
+def test_a_subclass_with_a_fit_of_its_own_is_fitted_by_it(wine):
+    X, sets = wine
+    (model,) = fit_points(SevenNeighbors(), [{"mu": 2.0}], X, sets)
+    alone = PLCL(n_neighbors=7, mu=2.0).fit(X, sets)
+    assert np.array_equal(model.decision_function(X), alone.decision_function(X))
+
+
+def test_an_estimator_of_another_library_is_simply_fitted(wine):
+    (model,) = fit_points(FitsSets(), [{"C": 2.0}], *wine)
+    assert model.fitted_with == (89, 89)
+
+
+# --- the search ---------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("scoring", [approximated_accuracy_scorer, covering_rate_scorer])
 def test_the_choice_is_that_of_a_plain_loop(wine, scoring):
     X, sets = wine
-    points = draw_points(GRID, 4, 0)
+    grid = {"alpha": [0.1, 1.0], "mu": [0.0, 1.0]}
     folds = list(KFold(3, shuffle=True, random_state=5).split(X))
-    means = [
-        np.mean(
+    scores = np.array(
+        [
             [
                 scoring(PLCL(**p).fit(X[train], sets.take(train)), X[test], sets.take(test))
                 for train, test in folds
             ]
-        )
-        for p in points
-    ]
-    found = best_by_candidates(PLCL(), points, X, sets, scoring=scoring, folds=3, random_state=5)
-    assert found.params == points[int(np.argmax(means))]
-    assert found.score == pytest.approx(max(means))
-    assert found.n_fits == 12
+            for p in draw_points(grid)
+        ]
+    )
+    search = CandidateSearchCV(PLCL(), grid, scoring=scoring, cv=3, random_state=5).fit(X, sets)
+    best = int(np.argmax(scores.mean(axis=1)))
+    assert search.best_index_ == best
+    assert search.best_params_ == draw_points(grid)[best]
+    assert search.best_score_ == pytest.approx(scores.mean(axis=1).max())
+    assert search.n_fits_ == 12
+    assert search.n_splits_ == 3
+    for fold in range(3):
+        np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"], scores[:, fold])
+    np.testing.assert_allclose(search.cv_results_["std_test_score"], scores.std(axis=1))
+
+
+def test_results_have_the_form_of_scikit_learn_s_searches(wine):
+    from sklearn.model_selection import GridSearchCV
+
+    X, sets = wine
+    grid = [{"n_neighbors": [3, 5]}, {"neighbors": ["exact"]}]
+    cv = PredefinedSplit(np.arange(len(X)) % 2)
+    ours = CandidateSearchCV(PLKNN(), grid, scoring=covering_rate_scorer, cv=cv).fit(X, sets)
+    theirs = GridSearchCV(PLKNN(), grid, scoring=covering_rate_scorer, cv=cv)
+    theirs.fit(X, sets.to_mask())
+    assert set(ours.cv_results_) == {
+        name for name in theirs.cv_results_ if not name.endswith("_time")
+    }
+    for name, values in ours.cv_results_.items():
+        if name.startswith("param_"):
+            assert values.mask.tolist() == theirs.cv_results_[name].mask.tolist()
+        elif name != "params":
+            np.testing.assert_allclose(values, theirs.cv_results_[name])
+    assert ours.best_params_ == theirs.best_params_
+
+
+def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
+    X, sets = wine
+    search = CandidateSearchCV(SURE(), {"reg": [0.03, 3.0]}, cv=3, random_state=0).fit(X, sets)
+    alone = SURE(**search.best_params_).fit(X, sets)
+    for method in ("predict", "predict_proba", "decision_function"):
+        np.testing.assert_array_equal(getattr(search, method)(X), getattr(alone, method)(X))
+    assert search.score(X, sets.to_sets()) == alone.score(X, sets.to_sets())
+    assert search.classes_.tolist() == alone.classes_.tolist()
+
+
+def test_without_refit_nothing_predicts(wine):
+    search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2, refit=False).fit(*wine)
+    assert search.best_params_ == {"reg": 0.03}
+    with pytest.raises(NotFittedError):
+        search.predict(wine[0])
 
 
 class Counting:
@@ -77,60 +187,67 @@ class Counting:
         return self.quality(model.alpha)
 
 
+QUICK = PLCL(max_iter=1, tol=0, graph=False, complementary=False)
+
+
 def test_halving_drops_the_worse_half_after_each_fold(wine):
-    X, sets = wine
-    points = [{"alpha": float(a)} for a in range(1, 9)]
+    grid = {"alpha": [float(a) for a in range(1, 9)]}
     scorer = Counting(lambda alpha: -abs(alpha - 6))
-    model = PLCL(max_iter=1, tol=0, graph=False, complementary=False)
-    found = best_by_candidates(model, points, X, sets, scoring=scorer, folds=5, halving=True)
-    assert found.params == {"alpha": 6.0}
+    search = CandidateSearchCV(QUICK, grid, scoring=scorer, halving=True).fit(*wine)
+    assert search.best_params_ == {"alpha": 6.0}
     assert sorted(scorer.asked.values()) == [1, 1, 1, 1, 2, 2, 3, 5]
-    assert found.n_fits == 16
+    assert search.n_fits_ == 16
     assert scorer.asked[6.0] == 5
+    assert np.isnan(search.cv_results_["split4_test_score"]).sum() == 7
 
 
-def test_among_equals_the_first_point_wins(wine):
-    X, sets = wine
-    points = [{"alpha": 3.0}, {"alpha": 1.0}, {"alpha": 2.0}]
-    model = PLCL(max_iter=1, tol=0, graph=False, complementary=False)
-    for halving in (False, True):
-        found = best_by_candidates(model, points, X, sets, scoring=lambda *_: 0.5, halving=halving)
-        assert found.params == {"alpha": 3.0}
-    assert best_point([0.1, 0.7, 0.7]) == 1
+def test_a_point_that_was_dropped_early_does_not_win_by_its_first_folds(wine):
+    """After one fold a mean may be high by chance; those who met more folds have outlived it."""
+    order = iter([0.9, 0.9, 0.9, 0.8] + [0.1] * 20)
+    search = CandidateSearchCV(
+        QUICK, {"alpha": [1.0, 2.0, 3.0, 4.0]}, scoring=lambda *_: next(order), halving=True
+    ).fit(*wine)
+    assert search.best_params_ == {"alpha": 1.0}
+    assert search.cv_results_["rank_test_score"].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("halving", [False, True])
+def test_among_equals_the_first_point_wins(wine, halving):
+    search = CandidateSearchCV(
+        QUICK, {"alpha": [3.0, 1.0, 2.0]}, scoring=lambda *_: 0.5, halving=halving
+    ).fit(*wine)
+    assert search.best_params_ == {"alpha": 3.0}
+
+
+def test_the_current_point_is_tried_if_asked_for(wine):
+    grid = {"alpha": [0.1, 0.2, 0.3, 0.4]}
+    search = CandidateSearchCV(QUICK, grid, n_points=2, include_current=True, cv=2, random_state=0)
+    points = search.fit(*wine).cv_results_["params"]
+    assert points[0] == {"alpha": 0.5}
+    assert len(points) == 2
 
 
 def test_the_estimator_itself_is_left_alone(wine):
-    X, sets = wine
     model = PLCL(alpha=0.7)
-    best_by_candidates(model, draw_points(GRID, 2), X, sets, folds=2)
+    CandidateSearchCV(model, GRID, n_points=2, cv=2, random_state=0).fit(*wine)
     assert model.get_params() == PLCL(alpha=0.7).get_params()
     assert not hasattr(model, "classes_")
 
 
 def test_any_form_of_candidates_gives_the_same_choice(wine):
     X, sets = wine
-    points = draw_points(GRID, 2)
-    a = best_by_candidates(PLCL(), points, X, sets, folds=2)
-    b = best_by_candidates(PLCL(), points, X, as_candidates(sets.to_sets()), folds=2)
-    c = best_by_candidates(PLCL(), points, X, sets.to_sets(), folds=2)
-    assert a == b == c
+    search = CandidateSearchCV(PLCL(), GRID, n_points=2, cv=2, refit=False, random_state=0)
+    found = [
+        (search.fit(X, y).best_params_, search.best_score_)
+        for y in (sets, as_candidates(sets.to_sets()), sets.to_sets(), sets.to_mask())
+    ]
+    assert found[0] == found[1] == found[2] == found[3]
 
 
 def test_hidden_labels_are_not_needed_but_help_is_real(wine):
     """A hopeless ridge is recognised from candidate sets alone."""
-    X, sets = wine
-    points = [{"reg": 1e6}, {"reg": 0.03}]
-    assert best_by_candidates(PLCL(), points, X, sets, folds=3).params == {"reg": 0.03}
-
-
-def test_shared_work_changes_no_bit(wine):
-    """Fits on the same rows share what does not depend on the point; results stay the same."""
-    X, sets = wine
-    points = draw_points(GRID)
-    outputs = []
-    score_points(PLCL(), points, X, sets, lambda m: outputs.append(m.decision_function(X)) or 0)
-    for point, output in zip(points, outputs, strict=True):
-        assert np.array_equal(PLCL(**point).fit(X, sets).decision_function(X), output)
+    search = CandidateSearchCV(PLCL(), {"reg": [1e6, 0.03]}, cv=3, random_state=0).fit(*wine)
+    assert search.best_params_ == {"reg": 0.03}
 
 
 @pytest.mark.parametrize(
@@ -138,18 +255,20 @@ def test_shared_work_changes_no_bit(wine):
 )
 def test_rows_in_any_form_give_the_same_choice(wine, form):
     X, sets = wine
-    points = draw_points({"reg": [0.03, 3.0], "lam": [0.1, 1.0]})
-    expected = best_by_candidates(SURE(), points, X, sets, folds=3)
-    found = best_by_candidates(SURE(), iter(points), form(X), sets, folds=3)
-    assert found.params == expected.params
-    assert found.score == pytest.approx(expected.score)
+    search = CandidateSearchCV(
+        SURE(), {"reg": [0.03, 3.0], "lam": [0.1, 1.0]}, cv=3, refit=False, random_state=0
+    )
+    expected = search.fit(X, sets).best_params_, pytest.approx(search.best_score_)
+    search.fit(form(X), sets)
+    assert (search.best_params_, search.best_score_) == expected
 
 
 def test_a_kernel_matrix_is_cut_on_both_sides(wine):
     X, sets = wine
+    options = {"param_grid": {"reg": [0.03, 3.0]}, "cv": 3, "random_state": 0}
+    expected = CandidateSearchCV(SURE(kernel="rbf", sigma=5**0.5), **options).fit(X, sets)
     K = rbf_kernel(X, gamma=0.1)
-    points = draw_points({"reg": [0.03, 3.0]})
-    expected = best_by_candidates(SURE(kernel="rbf", sigma=5**0.5), points, X, sets, folds=3)
-    found = best_by_candidates(SURE(kernel="precomputed"), points, K, sets, folds=3)
-    assert found.params == expected.params
-    assert found.score == pytest.approx(expected.score)
+    found = CandidateSearchCV(SURE(kernel="precomputed"), **options).fit(K, sets)
+    assert found.best_params_ == expected.best_params_
+    assert found.best_score_ == pytest.approx(expected.best_score_)
+    assert found.__sklearn_tags__().input_tags.pairwise

@@ -1,7 +1,7 @@
 """The fit/predict contract that all methods share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches, get_tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.pausing import PausingFit, run_alone
 from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
@@ -43,13 +44,16 @@ def check_magnitude(X: Any) -> None:
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
-    A method implements ``_fit(X, candidates)``, which sets ``label_distributions_``, and
+    A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
     ``_scores(X)``, one score per row and label. Everything a user meets is here.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
 
-    def fit(self, X: ArrayLike, y: Any) -> Self:
+    # The cache is for searches over fits on the same rows: no meta-estimator routes it.
+    __metadata_request__fit = {"cache": UNUSED}
+
+    def fit(self, X: ArrayLike, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -59,40 +63,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
             every set has one member, and the method is an ordinary classifier.
+        cache : FitCache, optional
+            Work that fits on the same rows share, such as the points of a grid; see
+            :class:`~ambilearn.selection.FitCache`. By default nothing is kept.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        run_alone(self._fitting(X, y))
-        return self
-
-    def _fitting(self, X: ArrayLike, y: Any) -> PausingFit:
-        """The fit as a generator, which pauses at its regressions if the method has any."""
         self._validate_params()
+        cache.bind(X, y)
         # y first: a refused y must not have changed n_features_in_ of an earlier fit.
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         self._forget()
         self.classes_ = candidates.classes
-        regressions = self._fit(X, candidates)
-        if isinstance(regressions, Generator):
-            yield from regressions
-        if not hasattr(self, "label_distributions_"):
-            raise NotImplementedError(
-                f"{type(self).__name__}._fit did not set label_distributions_. (The _fit of a "
-                "kernel method is a generator: `yield from super()._fit(X, candidates)`.)"
-            )
+        self._fit(X, candidates, cache)
         self.transduction_ = candidates.best(self.label_distributions_)
-
-    def _once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
-        """Work that fits on the same rows have in common; see :class:`ambilearn.SharedFits`."""
-        return self._shared.once(what, key, make) if self._is_shared else make()
-
-    @property
-    def _is_shared(self) -> bool:
-        return hasattr(self, "_shared")
+        return self
 
     def _forget(self) -> None:
         """Drop the results of an earlier fit, which may have had attributes this one has not."""
@@ -101,10 +90,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             delattr(self, name)
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit | None:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         """Learn, and set ``label_distributions_`` of shape (n, l).
 
-        Either at once, or as a generator that pauses; see :mod:`ambilearn.pausing`.
+        What other fits on the same rows can use, too, goes through the cache.
         """
 
     @abstractmethod

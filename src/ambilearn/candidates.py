@@ -80,22 +80,27 @@ class CandidateSets:
         """Entries of an (n_rows, n_labels) array or CSR matrix on the support, one per pair."""
         return np.asarray(matrix[self.rows, self.labels]).ravel()
 
-    def scatter(self, values: ArrayLike, fill: float = 0.0) -> NDArray[np.float64]:
-        """Dense (n_rows, n_labels) matrix with ``values`` on the support and ``fill`` elsewhere."""
-        matrix = np.full((self.n_rows, self.n_labels), fill)
+    def scatter(self, values: ArrayLike, off_support: ArrayLike = 0.0) -> NDArray[np.float64]:
+        """Dense (n_rows, n_labels) matrix with values on the support and off it."""
+        matrix = np.empty((self.n_rows, self.n_labels))
+        matrix[...] = off_support
         matrix[self.rows, self.labels] = values
         return matrix
 
-    def as_output(self, values: NDArray[np.float64], fill: float = 0.0) -> Any:
+    def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
+        """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
+        parts = values, self.labels, self.indptr
+        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
+
+    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Any:
         """A support vector in the form that a user gets: sparse where the mask came sparse.
 
         The sparse form stores every pair, also the zeros, and nothing else: what it does not store
-        is ``fill``.
+        is ``off_support``.
         """
         if not self.sparse_mask:
-            return self.scatter(values, fill)
-        parts = values, self.labels.copy(), self.indptr.copy()  # the user's, who may change them
-        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
+            return self.scatter(values, off_support)
+        return self.to_csr(values).copy()  # the user's, who may change it
 
     def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""
@@ -135,10 +140,7 @@ class CandidateSets:
 
     def to_sparse(self) -> sparse.csr_array:
         """Boolean CSR mask of shape (n_rows, n_labels)."""
-        values = np.ones(len(self.labels), dtype=bool)
-        return sparse.csr_array(
-            (values, self.labels, self.indptr), shape=(self.n_rows, self.n_labels)
-        )
+        return self.to_csr(np.ones(len(self.labels), dtype=bool))
 
     def to_sets(self) -> list[set[Any]]:
         """Back to a list of Python sets of labels."""

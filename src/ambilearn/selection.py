@@ -1,43 +1,41 @@
 """Hyper-parameters chosen without a hidden label: cross-validation on candidate sets alone."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import KFold
-from sklearn.utils import indexable
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_split
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_split
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
-from ambilearn.sharing import SharedFits
+
+__all__ = ["CandidateSearchCV", "FitCache", "draw_points", "fit_points"]
 
 Scorer = Callable[[Any, Any, Any], float]
-
-
-class Choice(NamedTuple):
-    """Chosen parameters, their cross-validated score, and the number of fits that it took."""
-
-    params: dict[str, Any]
-    score: float
-    n_fits: int
+Grid = Mapping[str, Sequence[Any]]
 
 
 def draw_points(
-    grid: Mapping[str, Sequence[Any]], n_points: int | None = None, random_state: int = 0
+    grid: Grid | Sequence[Grid], n_points: int | None = None, random_state: Any = 0
 ) -> list[dict[str, Any]]:
     """Points of a grid: all of them, or some distinct ones drawn at random.
 
     Parameters
     ----------
-    grid : mapping of str to sequence
-        Values of each parameter.
+    grid : mapping of str to sequence, or sequence of such mappings
+        Values of each parameter, as for :class:`sklearn.model_selection.ParameterGrid`.
     n_points : int, optional
         How many to draw; all where the grid has no more.
-    random_state : int, default=0
+    random_state : int or RandomState, default=0
         Seed.
 
     Returns
@@ -52,129 +50,285 @@ def draw_points(
     >>> len(draw_points({"alpha": range(9), "beta": range(9)}, n_points=5))
     5
     """
-    names = sorted(grid)
-    values = [list(grid[name]) for name in names]
-    size = prod(map(len, values))
-    if n_points is None or n_points >= size:
-        return [dict(zip(names, point, strict=True)) for point in product(*values)]
-    numbers = np.random.default_rng(random_state).choice(size, n_points, replace=False)
-    places = np.unravel_index(numbers, [len(v) for v in values])
-    return [
-        {name: values[j][place] for j, (name, place) in enumerate(zip(names, point, strict=True))}
-        for point in np.transpose(places).tolist()
-    ]
+    points = ParameterGrid(grid)
+    if n_points is None or n_points >= len(points):
+        return list(points)
+    return list(ParameterSampler(grid, n_points, random_state=random_state))
 
 
-def best_by_candidates(
-    estimator: Any,
-    points: Iterable[Mapping[str, Any]],
-    X: Any,
-    y: Any,
-    *,
-    scoring: Scorer = approximated_accuracy_scorer,
-    folds: int = 5,
-    halving: bool = False,
-    random_state: int = 0,
-) -> Choice:
-    """Choose parameters by cross-validation that sees candidate sets only.
+def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many points, the first of them what the estimator has: no search is blind to the defaults.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are the first point.
+    points : list of dict
+        Points with the same names.
+
+    Returns
+    -------
+    list of dict
+    """
+    current = {name: estimator.get_params()[name] for name in points[0]}
+    return [current, *(point for point in points if point != current)][: len(points)]
+
+
+def fit_points(
+    estimator: Any, points: Sequence[Mapping[str, Any]], X: Any, y: Any
+) -> Iterator[Any]:
+    """Fit clones of an estimator with the parameters of each point to the same rows.
+
+    What does not depend on the point is computed once; see :class:`FitCache`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any; only the methods of this library have something to share.
+    points : sequence of dict
+        Parameters.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Training rows.
+    y : candidate sets of n rows, in any accepted form
+        Their candidate sets.
+
+    Yields
+    ------
+    fitted : estimator
+        In the order of the points.
+    """
+    cache = FitCache()
+    shared = {"cache": cache} if has_fit_parameter(estimator, "cache") else {}
+    for point in points:
+        yield clone(estimator).set_params(**point).fit(X, y, **shared)
+
+
+def _best_estimator_has(name: str) -> Callable[[Any], bool]:
+    """Whether the estimator that predicts has a method; for ``available_if``."""
+
+    def check(search: Any) -> bool:
+        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+    return check
+
+
+class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Search over parameters by cross-validation that sees candidate sets only.
+
+    Like :class:`sklearn.model_selection.GridSearchCV`, with which the methods work, too; but the
+    fits on the same rows share their neighbours, kernel matrices and factorizations, points may be
+    halved from fold to fold, and the score needs no true label.
 
     Parameters
     ----------
     estimator : estimator
         Is cloned, never fitted.
-    points : iterable of dict
-        Parameters to try; see :func:`draw_points`.
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows; the square kernel matrix for ``kernel="precomputed"``.
-    y : candidate sets of n rows, in any accepted form
-        What is known of the labels.
+    param_grid : mapping of str to sequence, or sequence of such mappings
+        Values to try, as for :class:`sklearn.model_selection.ParameterGrid`.
+    n_points : int, optional
+        Points of the grid to try, drawn at random. None, the default, tries all.
+    include_current : bool, default=False
+        Whether the first point is what the estimator has, in the place of another.
     scoring : callable, default=approximated_accuracy_scorer
         ``scoring(fitted, X, candidates)``, larger is better.
-    folds : int, default=5
-        Number of folds.
+    cv : int, splitter or iterable of splits, default=5
+        Number of shuffled folds, or what :func:`sklearn.model_selection.check_cv` takes.
     halving : bool, default=False
         Successive halving, with folds as the resource: all points meet the first fold, the better
-        half the second, and so on. Takes about two fits per point instead of ``folds``.
-    random_state : int, default=0
-        Seed of the folds.
+        half the second, and so on. Takes about two fits per point instead of ``cv``.
+    refit : bool, default=True
+        Whether to fit the best point to all rows, for predictions.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the points and the folds.
 
-    Returns
-    -------
-    Choice
+    Attributes
+    ----------
+    best_params_ : dict
         Among equal scores the first point.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    best_estimator_ : estimator
+        Fitted to all rows. Only with ``refit``.
+    cv_results_ : dict of arrays
+        As in scikit-learn: ``params``, ``param_NAME``, ``split0_test_score`` … (NaN where a point
+        had been dropped), ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+    n_splits_ : int
+        Number of folds.
+    n_fits_ : int
+        Fits that the search took.
+    classes_ : ndarray of shape (l,)
+        The labels. Only with ``refit``.
 
     Examples
     --------
     >>> from ambilearn import PLCL
     >>> from ambilearn.datasets import load_dataset, make_candidates
-    >>> from ambilearn.selection import best_by_candidates, draw_points
+    >>> from ambilearn.selection import CandidateSearchCV
     >>> data = load_dataset("iris")
     >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
-    >>> points = draw_points({"alpha": [0.1, 1.0], "reg": [0.03, 30.0]})
-    >>> best_by_candidates(PLCL(), points, data.X, sets).params["reg"]
+    >>> grid = {"alpha": [0.1, 1.0], "reg": [0.03, 30.0]}
+    >>> search = CandidateSearchCV(PLCL(), grid, random_state=0).fit(data.X, sets)
+    >>> search.best_params_["reg"]
     0.03
     """
-    points = list(points)
-    if not points:
-        raise ValueError("There are no points to choose from: pass at least one, {} for defaults.")
-    (X,) = indexable(X)
-    sets = as_candidates(y, n_rows=_num_samples(X))
-    scores: list[list[float]] = [[] for _ in points]
-    alive = list(range(len(points)))
-    for train, test in KFold(folds, shuffle=True, random_state=random_state).split(X):
-        # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
-        X_train, _ = _safe_split(estimator, X, None, train)
-        X_test, _ = _safe_split(estimator, X, None, test, train)
-        held_out = sets.take(test)
 
-        def score(fitted: Any, rows: Any = X_test, held_out: CandidateSets = held_out) -> float:
-            return scoring(fitted, rows, held_out)
+    _parameter_constraints = {
+        "estimator": [HasMethods("fit")],
+        "param_grid": [dict, list, tuple],
+        "n_points": [None, Interval(Integral, 1, None, closed="left")],
+        "include_current": ["boolean"],
+        "scoring": [callable],
+        "cv": ["cv_object"],
+        "halving": ["boolean"],
+        "refit": ["boolean"],
+        "random_state": ["random_state"],
+    }
 
-        chosen = [points[i] for i in alive]
-        found = score_points(estimator, chosen, X_train, sets.take(train), score)
-        for i, value in zip(alive, found, strict=True):
-            scores[i].append(value)
-        if halving and len(alive) > 1:
-            # A stable sort: among equals the first point stays, as without halving.
-            alive = sorted(alive, key=lambda i: -np.mean(scores[i]))[: -(-len(alive) // 2)]
-            alive.sort()
-    means = [float(np.mean(scores[i])) for i in alive]
-    best = best_point(means)
-    return Choice(dict(points[alive[best]]), means[best], sum(map(len, scores)))
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Grid | Sequence[Grid],
+        *,
+        n_points: int | None = None,
+        include_current: bool = False,
+        scoring: Scorer = approximated_accuracy_scorer,
+        cv: Any = 5,
+        halving: bool = False,
+        refit: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_points = n_points
+        self.include_current = include_current
+        self.scoring = scoring
+        self.cv = cv
+        self.halving = halving
+        self.refit = refit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Try the points, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows; the square kernel matrix for ``kernel="precomputed"``.
+        y : candidate sets of n rows, in any accepted form
+            What is known of the labels.
+
+        Returns
+        -------
+        self : object
+            The search with its results.
+        """
+        self._validate_params()
+        (X,) = indexable(X)
+        sets = as_candidates(y, n_rows=_num_samples(X))
+        points = draw_points(self.param_grid, self.n_points, self.random_state)
+        if self.include_current:
+            points = include_current(self.estimator, points)
+        scores = self._score_folds(points, X, sets)
+        self.cv_results_ = _results(points, scores)
+        self.n_splits_ = scores.shape[1]
+        self.n_fits_ = int(np.isfinite(scores).sum())
+        self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
+        self.best_params_ = points[self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        if self.refit:
+            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
+            self.best_estimator_.fit(X, y)
+        return self
+
+    def _score_folds(
+        self, points: list[dict[str, Any]], X: Any, sets: CandidateSets
+    ) -> NDArray[np.float64]:
+        """Score of every point on every fold, shape (n_points, n_folds); NaN once it is dropped."""
+        cv = self.cv
+        if isinstance(cv, Integral):
+            cv = KFold(cv, shuffle=True, random_state=self.random_state)
+        folds = list(check_cv(cv).split(X))
+        scores = np.full((len(points), len(folds)), np.nan)
+        alive = np.arange(len(points))
+        for fold, (train, test) in enumerate(folds):
+            # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
+            X_train, _ = _safe_split(self.estimator, X, None, train)
+            X_test, _ = _safe_split(self.estimator, X, None, test, train)
+            held_out = sets.take(test)
+            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets.take(train))
+            scores[alive, fold] = [self.scoring(model, X_test, held_out) for model in fits]
+            if self.halving:
+                # A stable sort: among equals the first point stays, as without halving.
+                order = np.argsort(-scores[alive, : fold + 1].mean(axis=1), kind="stable")
+                alive = np.sort(alive[order[: -(-len(alive) // 2)]])
+        return scores
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features; only after a fit with ``refit``."""
+        try:
+            check_is_fitted(self, "best_estimator_")
+        except Exception as error:
+            raise AttributeError("n_features_in_") from error
+        return self.best_estimator_.n_features_in_
+
+    @available_if(_best_estimator_has("predict"))
+    def predict(self, X: ArrayLike) -> Any:
+        """Most likely label of every row, by the best point."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_estimator_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> Any:
+        """Confidence of every label, by the best point."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_estimator_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> Any:
+        """Score of every label, by the best point."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @available_if(_best_estimator_has("score"))
+    def score(self, X: ArrayLike, y: Any) -> float:
+        """Share of rows whose predicted label is right, or in the row's set, by the best point."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.target_tags = deepcopy(inner.target_tags)
+        tags.input_tags = deepcopy(inner.input_tags)
+        return tags
 
 
-def score_points(
-    estimator: Any,
-    points: Sequence[Mapping[str, Any]],
-    X: Any,
-    y: CandidateSets,
-    score: Callable[[Any], float],
-) -> list[float]:
-    """Fit the estimator with each point's parameters on the same rows, and score it.
-
-    What does not depend on the point is done once; see :class:`ambilearn.sharing.SharedFits`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Is cloned, never fitted.
-    points : sequence of dict
-        Parameters.
-    X : array of shape (n, d)
-        Training rows.
-    y : CandidateSets
-        Their candidate sets.
-    score : callable
-        Score of a fitted estimator.
-
-    Returns
-    -------
-    list of float
-    """
-    models = (clone(estimator).set_params(**point) for point in points)
-    return [float(score(model)) for model in SharedFits(X, y).fit_all(models)]
-
-
-def best_point(scores: Sequence[float]) -> int:
-    """Index of the largest score; the first of equals."""
-    return int(np.argmax(scores))
+def _results(points: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
+    """The results as scikit-learn's searches have them."""
+    results: dict[str, Any] = {"params": points}
+    for name in sorted({name for point in points for name in point}):
+        values = np.ma.masked_all(len(points), dtype=object)
+        for i, point in enumerate(points):
+            if name in point:
+                values[i] = point[name]
+        results[f"param_{name}"] = values
+    for fold, column in enumerate(scores.T):
+        results[f"split{fold}_test_score"] = column
+    means = np.nanmean(scores, axis=1)
+    results["mean_test_score"], results["std_test_score"] = means, np.nanstd(scores, axis=1)
+    # Points that met more folds have outlived the others, whatever their mean; equals share a rank.
+    quality = np.rec.fromarrays([np.isfinite(scores).sum(axis=1), means])
+    _, place = np.unique(quality, return_inverse=True)
+    results["rank_test_score"] = np.array([1 + np.sum(place > each) for each in place], np.int32)
+    return results

@@ -1,10 +1,8 @@
 import warnings
 
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn._utils.warnings import value_of, warn_user
-from ambilearn.solvers import Solution, Status
+from ambilearn._utils.warnings import warn_user
 
 
 def within(package, function):
@@ -70,11 +68,3 @@ def test_without_any_outsider_the_outermost_frame_is_named():
         warnings.simplefilter("always")
         exec("warn_user('careful')", scope)
     assert len(caught) == 1
-
-
-def test_value_of_a_solution():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert value_of(Solution("best", Status.OPTIMAL, 3, 0.0), "weights") == "best"
-    with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
-        assert value_of(Solution("near", Status.STEP_LIMIT, 7, 0.002), "weights") == "near"

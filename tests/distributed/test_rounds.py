@@ -14,7 +14,7 @@ from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import Rows
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.regression import target_sums
-from ambilearn.methods._plcl_confidences import PLCLWeights
+from ambilearn.methods._plcl_steps import PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit
 
 WEIGHTS = PLCLWeights.of(PLCL())
@@ -84,7 +84,7 @@ def test_contribution_holds_the_targets_of_both_classifiers(whole):
     state = rounds.start(partition, WEIGHTS)
     sums = rounds.contribute(partition, state, True)
     sets = as_candidates(whole.mask)
-    P, Q = sets.scatter(state.p), sets.scatter(state.q, state.elsewhere[:, None])
+    P, Q = sets.scatter(state.p), sets.scatter(state.q, state.q_off_support[:, None])
     for got, want in zip(sums[2:], (*both(partition, P), *both(partition, Q)), strict=True):
         np.testing.assert_allclose(got, want, atol=1e-12)
     assert len(rounds.contribute(partition, state, False)) == 4
@@ -135,8 +135,7 @@ def test_outcome_stores_the_candidates(whole):
 
 def test_dask_knows_how_large_a_partition_is(whole):
     partition = build(whole)
-    graph = partition.graph
-    at_least = partition.features.nbytes + graph._geometry.gram.nbytes
+    at_least = partition.features.nbytes + partition.neighborhoods.geometry.gram.nbytes
     assert at_least < sizeof(partition) < 2 * len(pickle.dumps(partition))
 
 

@@ -34,7 +34,7 @@ def test_dense_mask_gives_dense_distributions():
     assert got.chunks == ((2, 3), (3,))  # Dask leaves out empty blocks
     np.testing.assert_array_equal(got.compute(), P)
     Q = np.where(MASK, 1 - P, 1.0)
-    np.testing.assert_array_equal(made.distributions(1, fill=1.0).compute(), Q)
+    np.testing.assert_array_equal(made.distributions(1, off_support=1.0).compute(), Q)
 
 
 def test_sparse_mask_gives_sparse_distributions():

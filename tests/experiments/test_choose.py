@@ -58,17 +58,17 @@ def test_the_oracle_is_the_best_on_the_test_labels():
 @pytest.fixture
 def points_seen(monkeypatch):
     """Points that a search of a task looks at, in their order."""
-    real = module.score_points
+    real = selection.fit_points
 
     def of(task):
         seen = []
 
-        def watch(model, points, *rest):
+        def watch(model, points, *rows):
             seen.extend(points)
-            return real(model, points, *rest)
+            return real(model, points, *rows)
 
-        monkeypatch.setattr(module, "score_points", watch)
-        monkeypatch.setattr(selection, "score_points", watch)
+        monkeypatch.setattr(module, "fit_points", watch)
+        monkeypatch.setattr(selection, "fit_points", watch)
         choose(task, split_of(task))
         return seen[: task.search["points"]]
 

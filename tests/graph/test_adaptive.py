@@ -1,5 +1,3 @@
-from copy import copy
-
 import numpy as np
 import pytest
 from literal import confidence_step, graph_step, knn, unit_rows
@@ -7,7 +5,7 @@ from problems import ambiguous
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import as_candidates
-from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, initial_graph
 from ambilearn.solvers import solve_confidences, solve_neighbor_weights, support_graph
 
 
@@ -19,8 +17,7 @@ def problem():
 
 def test_weights_rebuild_features(problem):
     X, _, sets = problem
-    graph = AdaptiveGraph(X, sets, 5)
-    graph.update(1.0)
+    graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     unit = unit_rows(X)
     expected = graph_step(unit, np.zeros((30, 1)), knn(unit, 5), 1.0, 0.0).T
     np.testing.assert_allclose(graph.to_csr().toarray(), expected, atol=1e-5)
@@ -32,39 +29,56 @@ def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(probl
     P = Y / Y.sum(axis=1, keepdims=True)
     unit = unit_rows(X)
     expected = graph_step(unit, P, knn(unit, 5), 0.3, 2.0).T
-    cold, warm = AdaptiveGraph(X, sets, 5), AdaptiveGraph(X, sets, 5)
-    warm.update(1.0)
+    neighborhoods, p = Neighborhoods(X, sets, 5), sets.gather(P)
+    cold = neighborhoods.fit_graph(0.3, 2.0, p)
+    warm = neighborhoods.fit_graph(1.0).refit(0.3, 2.0, p)
     for graph in (cold, warm):
-        graph.update(0.3, 2.0, sets.gather(P))
         np.testing.assert_allclose(graph.to_csr().toarray(), expected, atol=1e-5)
 
 
 def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
     X, _, sets = problem
-    whole = AdaptiveGraph(X, sets, 5)
+    whole = Neighborhoods(X, sets, 5)
     monkeypatch.setattr(support_graph, "_ROWS", 7)
-    parts = AdaptiveGraph(X, sets, 5)
-    for graph in (whole, parts):
-        graph.update(1.0)
-        graph.update(0.5, 1.0, sets.uniform())
-    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-12)
+    parts = Neighborhoods(X, sets, 5)
+    weights = [
+        each.fit_graph(1.0).refit(0.5, 1.0, sets.uniform()).weights for each in (whole, parts)
+    ]
+    np.testing.assert_allclose(*weights, atol=1e-12)
 
 
-def test_an_update_leaves_what_others_hold_as_it_is(problem):
-    """Fits that share their first graph copy it, without a copy of its arrays."""
+def test_a_graph_is_a_value_that_a_new_one_does_not_change(problem):
     X, _, sets = problem
-    graph = AdaptiveGraph(X, sets, 5)
-    graph.update(1.0)
+    graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     first, roughness = graph.weights.copy(), graph.label_roughness(sets.uniform())
-    copy(graph).update(0.1, 3.0, sets.uniform())
+    other = graph.refit(0.1, 3.0, sets.uniform())
+    assert not np.array_equal(other.weights, first)
     np.testing.assert_array_equal(graph.weights, first)
     assert graph.label_roughness(sets.uniform()) == roughness
+    with pytest.raises(AttributeError):
+        graph.weights = other.weights
+
+
+def test_a_graph_is_its_neighborhoods_and_its_weights(problem):
+    """What travels between machines is the weights alone."""
+    X, _, sets = problem
+    graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
+    same = AdaptiveGraph(graph.neighborhoods, graph.weights)
+    assert same.label_roughness(sets.uniform()) == graph.label_roughness(sets.uniform())
+    assert (same.to_csr() != graph.to_csr()).nnz == 0
+
+
+def test_the_first_confidences_agree_best_with_the_neighbors(problem):
+    X, _, sets = problem
+    graph, p = initial_graph(X, sets, 5)
+    np.testing.assert_array_equal(graph.weights, Neighborhoods(X, sets, 5).fit_graph(1.0).weights)
+    np.testing.assert_allclose(np.add.reduceat(p, sets.indptr[:-1]), 1)
+    assert graph.label_roughness(p) < graph.label_roughness(sets.uniform())
 
 
 def test_smoothing_and_roughness(problem):
     X, Y, sets = problem
-    graph = AdaptiveGraph(X, sets, 5)
-    graph.update(1.0)
+    graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     W = graph.to_csr().toarray()
     O = np.random.default_rng(1).random(Y.shape)
     p = graph.smooth(sets.uniform(), sets.gather(O), 0.8)
@@ -79,26 +93,24 @@ def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
     X, Y, _ = problem
     sets = as_candidates(Y[:4])
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
-        graph = AdaptiveGraph(X[:4], sets, 10)
-    graph.update(1.0)
-    assert graph.weights.shape == (4, 3)
+        neighborhoods = Neighborhoods(X[:4], sets, 10)
+    assert neighborhoods.fit_graph(1.0).weights.shape == (4, 3)
 
 
 def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
     X, _, sets = problem
     monkeypatch.setattr(support_graph, "_ROWS", 7)
     monkeypatch.setitem(solve_neighbor_weights.__kwdefaults__, "max_steps", 2)
-    graph = AdaptiveGraph(X, sets, 5)
+    neighborhoods = Neighborhoods(X, sets, 5)
     with pytest.warns(ConvergenceWarning, match="neighbour weights are not exact") as caught:
-        graph.update(1.0)
+        graph = neighborhoods.fit_graph(1.0)
     assert len(caught) == 1
     np.testing.assert_allclose(graph.weights.sum(axis=1), 1)
 
 
 def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):
     X, _, sets = problem
-    graph = AdaptiveGraph(X, sets, 5)
-    graph.update(1.0)
+    graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     monkeypatch.setitem(solve_confidences.__kwdefaults__, "max_steps", 1)
     with pytest.warns(ConvergenceWarning, match="label confidences are not exact"):
         graph.smooth(sets.uniform(), None, 1.0)

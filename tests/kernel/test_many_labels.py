@@ -33,12 +33,12 @@ def block(request, monkeypatch):
 
 
 @pytest.mark.parametrize("unused", [0, 1, 4])
-@pytest.mark.parametrize("fill", [0.0, 1.0, "rows"])
-def test_equals_the_regressor_with_dense_targets(block, unused, fill):
+@pytest.mark.parametrize("off_support", [0.0, 1.0, "rows"])
+def test_equals_the_regressor_with_dense_targets(block, unused, off_support):
     ridge, sets, values, K, rng = problem(1, unused=unused)
-    fill = rng.random(sets.n_rows) if fill == "rows" else fill
-    found = ManyLabelRegressor(ridge, sets).solve(values, fill)
-    expected = DualRegressor(ridge, sets).solve(values, fill)
+    off_support = rng.random(sets.n_rows) if off_support == "rows" else off_support
+    found = ManyLabelRegressor(ridge, sets).fit(values, off_support)
+    expected = DualRegressor(ridge, sets).fit(values, off_support)
     for name in ("intercept", "outputs", "squared_norm", "squared_outputs", "total_output", "size"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-10)
     np.testing.assert_allclose(found.coef.toarray(), expected.coef, atol=1e-10)
@@ -51,11 +51,11 @@ def test_equals_the_regressor_with_dense_targets(block, unused, fill):
 @settings(max_examples=25)
 def test_squared_error_is_that_of_all_entries(seed):
     ridge, sets, values, _, rng = problem(seed)
-    others, fill = rng.random(len(values)), rng.random()
-    found = ManyLabelRegressor(ridge, sets).solve(values)
+    others, off_support = rng.random(len(values)), rng.random()
+    found = ManyLabelRegressor(ridge, sets).fit(values)
     outputs = ridge.solve(sets.scatter(values)).value.fitted
-    expected = np.sum((outputs - sets.scatter(others, fill)) ** 2)
-    assert found.squared_error(others, fill) == pytest.approx(expected, rel=1e-9)
+    expected = np.sum((outputs - sets.scatter(others, off_support)) ** 2)
+    assert found.squared_error(others, off_support) == pytest.approx(expected, rel=1e-9)
 
 
 def test_blocks_hold_every_label_and_every_pair_once(block):
@@ -70,7 +70,7 @@ def test_blocks_hold_every_label_and_every_pair_once(block):
 def test_outputs_come_on_the_candidates_only():
     ridge, sets, values, _, _ = problem(3)
     regressor = ManyLabelRegressor(ridge, sets)
-    fit = regressor.solve(values)
+    fit = regressor.fit(values)
     output = regressor.train_output(fit)
     assert output.nnz == len(sets.labels)
     np.testing.assert_array_equal(output.data, fit.outputs)
@@ -78,11 +78,11 @@ def test_outputs_come_on_the_candidates_only():
 
 def test_coefficients_say_what_they_are():
     ridge, sets, values, _, _ = problem(4)
-    coef = ManyLabelRegressor(ridge, sets).solve(values).coef
+    coef = ManyLabelRegressor(ridge, sets).fit(values).coef
     assert "FactoredCoefficients of shape (25, 13)" in repr(coef)
 
 
 def test_coefficients_survive_pickling():
     ridge, sets, values, K, _ = problem(4)
-    coef = ManyLabelRegressor(ridge, sets).solve(values).coef
+    coef = ManyLabelRegressor(ridge, sets).fit(values).coef
     np.testing.assert_array_equal(K @ pickle.loads(pickle.dumps(coef)), K @ coef)

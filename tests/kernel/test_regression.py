@@ -30,12 +30,12 @@ def regressors(features, sets, ridge=0.2):
 @settings(max_examples=30)
 def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
     features, sets, values, rng = problem(seed)
-    for fill in (0.0, 1.0, rng.random(sets.n_rows)):
-        targets = sets.scatter(values, np.reshape(fill, (-1, 1)))
+    for off_support in (0.0, 1.0, rng.random(sets.n_rows)):
+        targets = sets.scatter(values, np.reshape(off_support, (-1, 1)))
         expected = Ridge(alpha=0.2).fit(features, targets)
         outputs = expected.predict(features)
         for regressor in regressors(features, sets):
-            fit = regressor.solve(values, fill)
+            fit = regressor.fit(values, off_support)
             np.testing.assert_allclose(fit.intercept, expected.intercept_, atol=1e-9)
             np.testing.assert_allclose(fit.outputs, sets.gather(outputs), atol=1e-9)
             np.testing.assert_allclose(regressor.train_output(fit), outputs, atol=1e-9)
@@ -44,27 +44,29 @@ def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, -0.5]))
 @settings(max_examples=30)
-def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, fill):
+def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, off_support):
     features, sets, values, rng = problem(seed)
     others = rng.random(len(values))
     for regressor in regressors(features, sets):
-        fit = regressor.solve(values)
-        difference = regressor.train_output(fit) - sets.scatter(others, fill)
-        assert fit.squared_error(others, fill) == pytest.approx(np.sum(difference**2), rel=1e-9)
+        fit = regressor.fit(values)
+        difference = regressor.train_output(fit) - sets.scatter(others, off_support)
+        assert fit.squared_error(others, off_support) == pytest.approx(
+            np.sum(difference**2), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("fill", [0.0, 1.0])
-def test_target_sums_add_up_over_parts(form, fill):
+@pytest.mark.parametrize("off_support", [0.0, 1.0])
+def test_target_sums_add_up_over_parts(form, off_support):
     features, sets, values, _ = problem(3)
-    dense = sets.scatter(values, fill)
-    whole = target_sums(form(features), sets, values, fill)
+    dense = sets.scatter(values, off_support)
+    whole = target_sums(form(features), sets, values, off_support)
     np.testing.assert_allclose(whole[0], features.T @ dense, atol=1e-12)
     np.testing.assert_allclose(whole[1], dense.sum(axis=0))
     cut = sets.indptr[11]
     parts = [
-        target_sums(form(features[:11]), sets.take(np.arange(11)), values[:cut], fill),
-        target_sums(form(features[11:]), sets.take(np.arange(11, 30)), values[cut:], fill),
+        target_sums(form(features[:11]), sets.take(np.arange(11)), values[:cut], off_support),
+        target_sums(form(features[11:]), sets.take(np.arange(11, 30)), values[cut:], off_support),
     ]
     for i in range(2):
         np.testing.assert_allclose(whole[i], parts[0][i] + parts[1][i], atol=1e-12)
@@ -88,7 +90,7 @@ def test_a_sparse_mask_gives_sparse_outputs_on_the_candidates_only():
     X, mask, _ = ambiguous(seed=1)
     sets = as_candidates(sparse.csr_array(mask))
     for regressor in regressors(X, sets):
-        fit = regressor.solve(sets.uniform())
+        fit = regressor.fit(sets.uniform())
         output = regressor.train_output(fit)
         assert output.nnz == mask.sum()
         np.testing.assert_array_equal(output.data, fit.outputs)

@@ -23,16 +23,15 @@ class Projecting(AlternatingClassifier):
         self.verbose = verbose
         self.offset = offset
 
-    def _fit(self, X, candidates):
+    def _fit(self, X, candidates, cache):
         self.seen = []
 
         def improve(p, output):
             self.seen.append((p, output))
             return CandidateSimplex(candidates.indptr).project(output)
 
-        yield from self._alternate(
-            X, candidates, candidates.uniform(), improve, lambda p: self.offset
-        )
+        start = candidates.uniform()
+        self._alternate(X, candidates, cache, start, improve, lambda p: self.offset)
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ class Regression(KernelPartialLabelClassifier):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def _fit(self, X, candidates):
+    def _fit(self, X, candidates, cache):
         self.label_distributions_ = candidates.as_output(candidates.uniform())
-        (regressor,) = self._factor(X, candidates, 0.1)
-        fit = regressor.solve(candidates.uniform())
-        self._keep(X, fit)
+        (regressor,), landmarks = self._factor(X, candidates, cache, 0.1)
+        fit = regressor.fit(candidates.uniform())
+        self._keep(X, fit, landmarks)
         self.outputs_ = regressor.train_output(fit)
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, as_candidates
-from ambilearn.sharing import SharedFits
+from ambilearn.selection import FitCache
 
 METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
 ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbours too
@@ -78,12 +78,12 @@ def test_few_rows_are_warned_of_once(method):
 
 
 @pytest.mark.parametrize("method", [PLCL, PLAGGD])
-def test_shared_fits_tell_neighbors_apart(method):
+def test_fits_with_a_cache_tell_neighbors_apart(method):
     X, Y, _ = ambiguous(n=40)
-    fits = SharedFits(X, Y)
+    cache = FitCache()
     for neighbors in ("auto", "exact", KNeighborsTransformer(), KNeighborsTransformer()):
-        fits.fit(method(max_iter=2, tol=0, neighbors=neighbors))
-    assert fits.made["graph"] == 3  # two transformers with the same parameters search alike
+        method(max_iter=2, tol=0, neighbors=neighbors).fit(X, Y, cache=cache)
+    assert cache.n_computed["graph"] == 3  # two transformers with the same parameters search alike
 
 
 # --- sparse masks -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ def run(changes, **parameters):
     estimator = SimpleNamespace(**{"max_iter": 10, "tol": 0.1, "verbose": 0} | parameters)
     loop = OuterLoop(estimator)
     for change in changes:
-        if not loop.goes_on():
+        if not loop.should_continue():
             break
         loop.record(np.array([change, 0.0]), np.zeros(2), 1, objective=change)
     return loop
@@ -28,17 +28,17 @@ def test_stops_when_the_change_is_small():
 def test_change_is_the_root_mean_square_over_rows():
     loop = OuterLoop(SimpleNamespace(max_iter=10, tol=0.5, verbose=0))
     loop.record(np.array([3.0, 4.0, 0.0]), np.zeros(3), n_rows=100, objective=0.0)  # 5 / 10
-    assert not loop.goes_on()
+    assert not loop.should_continue()
     loop.record(np.array([3.0, 4.0, 0.0]), np.zeros(3), n_rows=99, objective=0.0)
-    assert loop.goes_on()
+    assert loop.should_continue()
 
 
 def test_change_may_be_known_already():
     loop = OuterLoop(SimpleNamespace(max_iter=10, tol=0.5, verbose=0))
-    loop.note(0.6, objective=3.0)
-    assert loop.goes_on()
-    loop.note(0.5, objective=2.0)
-    assert not loop.goes_on()
+    loop.record_change(0.6, objective=3.0)
+    assert loop.should_continue()
+    loop.record_change(0.5, objective=2.0)
+    assert not loop.should_continue()
     assert (loop.n_iter, loop.objective) == (2, [3.0, 2.0])
 
 

@@ -4,10 +4,6 @@ import sys
 import warnings
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
-from ambilearn.solvers import Solution, Status
-
 _INSIDE = {"ambilearn", "sklearn", "joblib"}  # a call of Pipeline.fit counts, not those within
 
 
@@ -34,28 +30,3 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 def _package(frame: Any) -> str:
     return frame.f_globals.get("__name__", "").partition(".")[0]
-
-
-def value_of(solution: Solution, problem: str) -> Any:
-    """The value of a solution, with a warning where the solver stopped before the optimum.
-
-    Parameters
-    ----------
-    solution : Solution
-        What a solver returned.
-    problem : str
-        What it was to find, for the message.
-
-    Returns
-    -------
-    value : Any
-        ``solution.value``.
-    """
-    if solution.status is not Status.OPTIMAL:
-        warn_user(
-            f"The {problem} are not exact: {solution.status.value} (residual "
-            f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
-            "lower the weight of the graph.",
-            ConvergenceWarning,
-        )
-    return solution.value

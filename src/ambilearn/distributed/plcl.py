@@ -21,7 +21,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._outer_loop import OuterLoop
-from ambilearn.methods._plcl_confidences import PLCLWeights
+from ambilearn.methods._plcl_steps import PLCLWeights, classifier_terms
 from ambilearn.methods.plcl import PLCL
 from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
 
@@ -207,7 +207,7 @@ class DistributedPLCL(PLCL):
         states = persist_now(delayed(rounds.start)(part, weights) for part in partitions)
         _, _, *targets = self._sums(partitions, states)
         loop = OuterLoop(self)
-        while loop.goes_on():
+        while loop.should_continue():
             pairs = zip(targets[::2], targets[1::2], strict=True)
             fits = [solver.solve(*pair).value for solver, pair in zip(solvers, pairs, strict=True)]
             sent = delayed(fits, traverse=False)  # one task, not a copy for every partition
@@ -220,7 +220,7 @@ class DistributedPLCL(PLCL):
             objective, squared_change, *targets = self._sums(partitions, following)
             states = following  # not earlier: the new ones are made from the old
             objective += _off_the_support(weights, fits, data.shape[0] * len(data.classes))
-            loop.note((squared_change / data.shape[0]) ** 0.5, objective)
+            loop.record_change((squared_change / data.shape[0]) ** 0.5, objective)
 
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
         self.partition_sizes_ = counts.sum(axis=0)
@@ -233,7 +233,7 @@ class DistributedPLCL(PLCL):
         self.label_distributions_ = results.distributions(0)
         self.transduction_ = results.transduction()
         if self.complementary:
-            self.complementary_distributions_ = results.distributions(1, fill=1.0)
+            self.complementary_distributions_ = results.distributions(1, off_support=1.0)
 
     def _choose_features(self, data: RowBlocks) -> LandmarkFeatures | None:
         """The map from rows to low-rank features, from the rows that a local fit would take."""
@@ -353,4 +353,4 @@ def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: int) -> 
     """The part of the classifiers' terms that comes from the sums over all rows alone."""
     nothing = np.empty(0)
     f, f_hat = ([SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits] + [None])[:2]
-    return weights.of_classifiers(f, nothing, f_hat, nothing)
+    return classifier_terms(weights, f, nothing, f_hat, nothing)

@@ -4,7 +4,6 @@ Nothing here remembers anything. A partition and its state are ordinary Dask res
 move them, write them to disk, and make them again when the worker that held them is gone.
 """
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +12,15 @@ from dask import delayed
 from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
 from ambilearn.distributed.sizes import bytes_behind
-from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.regression import SupportFit, pair_outputs, target_sums
-from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
+from ambilearn.methods._plcl_steps import PLCLState, PLCLSteps, PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit, SupportGraph
 
 _BRANCHES = 8  # sums that one task of a tree adds
@@ -35,7 +33,7 @@ class Partition:
     numbers: NDArray[np.intp]
     candidates: CandidateSets
     features: Any
-    graph: AdaptiveGraph | None
+    neighborhoods: Neighborhoods | None
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class State:
 
     p: NDArray[np.float64]
     q: NDArray[np.float64]
-    elsewhere: Any
+    q_off_support: Any
     graph_weights: NDArray[np.float64] | None
     objective: float
     squared_change: float
@@ -59,11 +57,11 @@ def build(
 ) -> Partition:
     """Features and graph of a partition; no graph with ``n_neighbors=None``."""
     candidates = as_candidates(rows.mask, classes=classes)
-    graph = None
+    neighborhoods = None
     if n_neighbors is not None:
-        graph = AdaptiveGraph(rows.X, candidates, n_neighbors, neighbors=neighbors)
+        neighborhoods = Neighborhoods(rows.X, candidates, n_neighbors, neighbors=neighbors)
     phi = rows.X if features is None else features.transform(rows.X)
-    return Partition(rows.numbers, candidates, phi, graph)
+    return Partition(rows.numbers, candidates, phi, neighborhoods)
 
 
 def moments(partition: Partition) -> Moments:
@@ -73,13 +71,11 @@ def moments(partition: Partition) -> Moments:
 
 def start(partition: Partition, weights: PLCLWeights) -> State:
     """The confidences before the first round."""
-    candidates, graph = partition.candidates, copy(partition.graph)
-    p = candidates.uniform()
-    if graph is not None:
-        graph.update(feature_weight=1.0)
+    p, graph = partition.candidates.uniform(), None
+    if partition.neighborhoods is not None:
+        graph = partition.neighborhoods.fit_graph(feature_weight=1.0)
         p = graph.smooth(p, target=None, weight=1.0)
-    first = PLCLConfidences(candidates, weights, graph, p)
-    return State(first.p, first.q, first.elsewhere, getattr(graph, "weights", None), 0.0, 0.0)
+    return _to_state(PLCLSteps(partition.candidates, weights).start(p, graph), 0.0, 0.0)
 
 
 def contribute(partition: Partition, state: State, complementary: bool) -> tuple[Any, ...]:
@@ -91,7 +87,7 @@ def contribute(partition: Partition, state: State, complementary: bool) -> tuple
     candidates, features = partition.candidates, partition.features
     sums = state.objective, state.squared_change, *target_sums(features, candidates, state.p, 0.0)
     if complementary:
-        sums += target_sums(features, candidates, state.q, state.elsewhere)
+        sums += target_sums(features, candidates, state.q, state.q_off_support)
     return sums
 
 
@@ -99,21 +95,21 @@ def advance(
     partition: Partition, state: State, classifiers: list[PrimalFit], weights: PLCLWeights
 ) -> State:
     """Update Q, the graph and P for new classifiers: the ordinary, perhaps a complementary one."""
-    candidates = partition.candidates
-    graph = copy(partition.graph)  # an update changes the copy only
-    if graph is not None:
-        graph.weights = state.graph_weights
-    now = PLCLConfidences(candidates, weights, graph, state.p)
+    steps = PLCLSteps(partition.candidates, weights)
+    graph = None
+    if partition.neighborhoods is not None:
+        graph = AdaptiveGraph(partition.neighborhoods, state.graph_weights)
+    before = PLCLState(state.p, state.q, state.q_off_support, graph)
     f, f_hat = ([_on_support(partition, fit) for fit in classifiers] + [None])[:2]
-    now.update(f, f_hat)
-    return State(
-        now.p,
-        now.q,
-        now.elsewhere,
-        getattr(graph, "weights", None),
-        now.objective(f, f_hat),
-        float(np.sum((now.p - state.p) ** 2)),
-    )
+    after = steps.advance(before, f, f_hat)
+    squared_change = float(np.sum((after.p - before.p) ** 2))
+    return _to_state(after, steps.objective(after, f, f_hat), squared_change)
+
+
+def _to_state(state: PLCLState, objective: float, squared_change: float) -> State:
+    """Of the graph only the weights: the rest is in the partition, and need not travel twice."""
+    graph_weights = None if state.graph is None else state.graph.weights
+    return State(*state[:3], graph_weights, objective, squared_change)
 
 
 def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
@@ -124,10 +120,8 @@ def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
 
 def outcome(partition: Partition, state: State) -> tuple[Any, ...]:
     """Row numbers, and P and Q on the candidates as CSR matrices."""
-    sets = partition.candidates
-    shape = sets.n_rows, sets.n_labels
-    matrices = (sparse.csr_array((v, sets.labels, sets.indptr), shape) for v in (state.p, state.q))
-    return partition.numbers, *matrices
+    to_csr = partition.candidates.to_csr
+    return partition.numbers, to_csr(state.p), to_csr(state.q)
 
 
 def tree_sum(parts: list[Delayed]) -> Delayed:
@@ -143,5 +137,5 @@ def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 sizeof.register(
-    (Partition, State, AdaptiveGraph, LocalGeometry, SupportGraph, CandidateSets), bytes_behind
+    (Partition, State, Neighborhoods, LocalGeometry, SupportGraph, CandidateSets), bytes_behind
 )

@@ -37,12 +37,12 @@ class RowResults:
         # Arrays, unlike delayed objects, hold on to what they were made from.
         self._matrices = persist_now(matrices)
 
-    def distributions(self, which: int, fill: float = 0.0) -> da.Array:
-        """P (0) or Q (1), shape (n, l): sparse if the mask was, else dense with ``fill``."""
+    def distributions(self, which: int, off_support: float = 0.0) -> da.Array:
+        """P (0) or Q (1), shape (n, l): sparse if the mask was, else dense with ``off_support``."""
         matrix = self._matrices[which]
         if self._sparse:
             return matrix
-        return matrix.map_blocks(_dense, fill, meta=np.empty((0, 0)))
+        return matrix.map_blocks(_dense, off_support, meta=np.empty((0, 0)))
 
     def transduction(self) -> da.Array:
         """The candidate of largest confidence of every row, shape (n,)."""
@@ -58,9 +58,9 @@ def _pick(block: tuple[Any, ...], which: int) -> sparse.csr_array:
     return block[which]
 
 
-def _dense(matrix: sparse.csr_array, fill: float) -> NDArray[np.float64]:
+def _dense(matrix: sparse.csr_array, off_support: float) -> NDArray[np.float64]:
     sets = CandidateSets(np.arange(matrix.shape[1]), matrix.indptr, matrix.indices)
-    return sets.scatter(matrix.data, fill)
+    return sets.scatter(matrix.data, off_support)
 
 
 def _best(P: sparse.csr_array, classes: NDArray[Any]) -> NDArray[Any]:

@@ -5,11 +5,13 @@ The search itself is :mod:`ambilearn.selection`.
 
 from typing import Any
 
+import numpy as np
+
 from ambilearn.experiments.seeds import seed_of
 from ambilearn.experiments.splits import Split
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import accuracy, approximated_accuracy_scorer, covering_rate_scorer
-from ambilearn.selection import best_by_candidates, best_point, draw_points, score_points
+from ambilearn.selection import CandidateSearchCV, draw_points, fit_points, include_current
 
 _SCORERS = {"approximated": approximated_accuracy_scorer, "covering": covering_rate_scorer}
 
@@ -28,28 +30,23 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
     # The points belong to the run, not to the way of choosing: both ways see the same ones.
     seed = seed_of("search", task.data, task.candidates and dict(task.candidates), task.run)
     model = task.estimator()
-    points = _with_own_first(model, draw_points(search["grid"], search["points"], seed))
     if task.select == "label-free":
-        found = best_by_candidates(
+        found = CandidateSearchCV(
             model,
-            points,
-            split.X_train,
-            split.candidates,
+            search["grid"],
+            n_points=search["points"],
+            include_current=True,
             scoring=_SCORERS[search["scoring"]],
             halving=search["kind"] == "halving",
+            refit=False,
             random_state=seed,
-        )
-        return found.params, {"points": len(points), "fits": found.n_fits, "score": found.score}
+        ).fit(split.X_train, split.candidates)
+        n_points = len(found.cv_results_["params"])
+        account = {"points": n_points, "fits": found.n_fits_, "score": found.best_score_}
+        return found.best_params_, account
 
-    def on_test_labels(fitted: Any) -> float:
-        return accuracy(split.y_test, fitted.predict(split.X_test))
-
-    scores = score_points(model, points, split.X_train, split.candidates, on_test_labels)
-    best = best_point(scores)
+    points = include_current(model, draw_points(search["grid"], search["points"], seed))
+    fits = fit_points(model, points, split.X_train, split.candidates)
+    scores = [accuracy(split.y_test, fitted.predict(split.X_test)) for fitted in fits]
+    best = int(np.argmax(scores))  # the first of equals
     return points[best], {"points": len(points), "fits": len(points), "score": scores[best]}
-
-
-def _with_own_first(model: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many points, the first of them what the model has: no search is blind to the defaults."""
-    own = {name: model.get_params()[name] for name in points[0]}
-    return [own, *(point for point in points if point != own)][: len(points)]

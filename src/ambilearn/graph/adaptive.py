@@ -7,17 +7,20 @@ label space at once:
           \quad\text{s.t.}\quad W\mathbf 1 = \mathbf 1,\ W \ge 0,\ W_{ia} = 0
           \text{ unless } a \in \mathcal N_i
 
-and *W* in turn smooths the confidences *P*.
+and *W* in turn smooths the confidences *P*. Neighbours never change during a fit
+(:class:`Neighborhoods`); each new *W* is a new :class:`AdaptiveGraph`.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.warnings import value_of
 from ambilearn.candidates import CandidateSets
+from ambilearn.graph.convergence import value_or_warn
 from ambilearn.graph.geometry import LocalGeometry, weights_to_csr
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.solvers import (
@@ -27,13 +30,11 @@ from ambilearn.solvers import (
     solve_confidences,
     solve_neighbor_weights,
 )
+from ambilearn.solvers.support_graph import Roughness
 
 
-class AdaptiveGraph:
-    """A neighbour graph whose weights follow the features and the current confidences.
-
-    What does not change during a fit (neighbours, feature Gram matrices, sparsity pattern) is
-    computed once, here; every problem starts from the last one's solution.
+class Neighborhoods:
+    """What every graph of a fit has in common: neighbours, Gram matrices, sparsity pattern.
 
     Parameters
     ----------
@@ -50,8 +51,12 @@ class AdaptiveGraph:
 
     Attributes
     ----------
-    weights : ndarray of shape (n, k) or None
-        Weights of the neighbours, after the first :meth:`update`.
+    geometry : LocalGeometry
+        Neighbours of each row, and the Gram matrices of the differences to them.
+    support : SupportGraph
+        The graph's pattern on the candidate pairs.
+    simplex : CandidateSimplex
+        Where the confidences live.
     """
 
     def __init__(
@@ -59,33 +64,76 @@ class AdaptiveGraph:
         X: Any,
         candidates: CandidateSets,
         n_neighbors: int,
-        *,
         precomputed: bool = False,
         neighbors: Any = "auto",
     ) -> None:
         n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
-        self._geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed, neighbors=neighbors)
-        self._support = SupportGraph(
-            candidates.indptr, candidates.labels, self._geometry.neighbor_indices
+        self.geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed, neighbors=neighbors)
+        self.simplex = CandidateSimplex(candidates.indptr)
+        self.support = SupportGraph(
+            candidates.indptr, candidates.labels, self.geometry.neighbor_indices
         )
-        self._simplex = CandidateSimplex(candidates.indptr)
-        self.weights: NDArray[np.float64] | None = None
 
-    def update(
-        self, feature_weight: float, label_weight: float = 0.0, p: NDArray[np.float64] | None = None
-    ) -> None:
-        """Find the weights that best rebuild the features and the confidences, a support vector."""
+    def fit_graph(
+        self,
+        feature_weight: float,
+        label_weight: float = 0.0,
+        p: NDArray[np.float64] | None = None,
+        start: NDArray[np.float64] | None = None,
+    ) -> "AdaptiveGraph":
+        """The graph that best rebuilds the features and the confidences, a support vector.
+
+        Parameters
+        ----------
+        feature_weight, label_weight : float
+            The weights γ and μ.
+        p : ndarray of shape (n_pairs,), optional
+            The confidences; without them only the features are rebuilt.
+        start : ndarray of shape (n, k), optional
+            Weights of an earlier graph, from which the solver starts.
+
+        Returns
+        -------
+        AdaptiveGraph
+        """
         solutions = []
-        for block in self._support.blocks:
-            gram = feature_weight * self._geometry.gram[block.rows]
+        for block in self.support.blocks:
+            gram = feature_weight * self.geometry.gram[block.rows]
             if p is not None:
-                gram += label_weight * self._support.difference_grams(p, block)
-            start = None if self.weights is None else self.weights[block.rows]
-            solutions.append(solve_neighbor_weights(gram, start))
+                gram += label_weight * self.support.difference_grams(p, block)
+            block_start = None if start is None else start[block.rows]
+            solutions.append(solve_neighbor_weights(gram, block_start))
         weights = np.concatenate([solution.value for solution in solutions])
         worst = max(solutions, key=lambda each: (each.status is not Status.OPTIMAL, each.residual))
-        self.weights = value_of(worst._replace(value=weights), "neighbour weights")
-        self._roughness = self._support.roughness(self.weights)
+        weights = value_or_warn(worst._replace(value=weights), "neighbour weights")
+        return AdaptiveGraph(self, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveGraph:
+    """A graph *W* between the rows of a fit.
+
+    Parameters
+    ----------
+    neighborhoods : Neighborhoods
+        Who the neighbours are.
+    weights : ndarray of shape (n, k)
+        Weights of the neighbours.
+    """
+
+    neighborhoods: Neighborhoods
+    weights: NDArray[np.float64]
+
+    @cached_property
+    def roughness(self) -> Roughness:
+        r"""The matrix of :math:`\|(I - W)P\|_F^2` on the support."""
+        return self.neighborhoods.support.roughness(self.weights)
+
+    def refit(
+        self, feature_weight: float, label_weight: float, p: NDArray[np.float64]
+    ) -> "AdaptiveGraph":
+        """The graph for new confidences."""
+        return self.neighborhoods.fit_graph(feature_weight, label_weight, p, self.weights)
 
     def smooth(
         self, start: NDArray[np.float64], target: NDArray[np.float64] | None, weight: float
@@ -95,19 +143,44 @@ class AdaptiveGraph:
         Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
         target only the second term.
         """
-        solution = solve_confidences(self._simplex, self._roughness, target, weight, start)
-        return value_of(solution, "label confidences")
+        simplex = self.neighborhoods.simplex
+        solution = solve_confidences(simplex, self.roughness, target, weight, start)
+        return value_or_warn(solution, "label confidences")
 
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""
-        return float(
-            np.einsum("ia,iab,ib->", self.weights, self._geometry.gram, self.weights, optimize=True)
-        )
+        gram = self.neighborhoods.geometry.gram
+        return float(np.einsum("ia,iab,ib->", self.weights, gram, self.weights, optimize=True))
 
     def label_roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\|P - WP\|_F^2` for a support vector."""
-        return float(np.sum(p * (self._roughness @ p)))
+        return float(np.sum(p * (self.roughness @ p)))
 
     def to_csr(self) -> sparse.csr_array:
         """The graph *W* of shape (n, n)."""
-        return weights_to_csr(self._geometry.neighbor_indices, self.weights)
+        return weights_to_csr(self.neighborhoods.geometry.neighbor_indices, self.weights)
+
+
+def initial_graph(
+    X: Any,
+    candidates: CandidateSets,
+    n_neighbors: int,
+    precomputed: bool = False,
+    neighbors: Any = "auto",
+) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
+    """The graph before there are confidences, from the features alone, and the first confidences.
+
+    Parameters
+    ----------
+    X, candidates, n_neighbors, precomputed, neighbors
+        As in :class:`Neighborhoods`.
+
+    Returns
+    -------
+    graph : AdaptiveGraph
+    p : ndarray of shape (n_pairs,)
+        The confidences that agree best with the neighbours', a support vector.
+    """
+    neighborhoods = Neighborhoods(X, candidates, n_neighbors, precomputed, neighbors)
+    graph = neighborhoods.fit_graph(feature_weight=1.0)
+    return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.warnings import value_of
 from ambilearn.candidates import CandidateSets
+from ambilearn.graph.convergence import value_or_warn
 from ambilearn.graph.geometry import squared_kernel_distances, weights_to_csr
 from ambilearn.graph.neighbors import (
     NeighborSearch,
@@ -100,7 +100,7 @@ class SimilarityGraph:
         solution = solve_confidences(
             self._simplex, self._laplacian, target, weight, start, cost=cost
         )
-        return value_of(solution, "label confidences")
+        return value_or_warn(solution, "label confidences")
 
     def roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\mathrm{tr}(P^\top (I - \tilde S) P)` for a support vector."""

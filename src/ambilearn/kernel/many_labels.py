@@ -35,7 +35,7 @@ class FactoredCoefficients:
         Holds the factor of *M*.
     excess : csr_array of shape (n, l)
         Targets on the support, less what is off it.
-    fill : ndarray of shape (n,)
+    off_support : ndarray of shape (n,)
         Targets off the support, one number for each row.
     intercept : ndarray of shape (l,)
         The bias *b*.
@@ -47,12 +47,12 @@ class FactoredCoefficients:
         self,
         ridge: KernelRidge,
         excess: sparse.csr_array,
-        fill: NDArray[np.float64],
+        off_support: NDArray[np.float64],
         intercept: NDArray[np.float64],
     ) -> None:
         self.ridge = ridge
         self.excess = excess
-        self.fill = fill
+        self.off_support = off_support
         self.intercept = intercept
 
     @property
@@ -61,9 +61,9 @@ class FactoredCoefficients:
         return self.excess.shape
 
     def __rmatmul__(self, K: NDArray[np.float64]) -> NDArray[np.float64]:
-        rows = self.ridge.inverse_times(K.T).T
+        rows = self.ridge.solve_system(K.T).T
         product = (self.excess.T @ rows.T).T
-        product += (rows @ self.fill)[:, None]
+        product += (rows @ self.off_support)[:, None]
         product -= rows.sum(axis=1)[:, None] * self.intercept
         return product
 
@@ -115,14 +115,14 @@ class ManyLabelRegressor:
         self._candidates = candidates
         self._blocks = list(_blocks_of_labels(candidates))
 
-    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
+    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
         n, n_labels = self._candidates.n_rows, self._candidates.n_labels
-        fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (n,))
+        off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (n,))
         outputs, intercept = np.empty_like(values), np.empty(n_labels)
         squared_norm = squared_outputs = total_output = 0.0
         for block in self._blocks:
-            targets = np.repeat(fill[:, None], block.n_columns, axis=1)
+            targets = np.repeat(off[:, None], block.n_columns, axis=1)
             targets[block.places] = values[block.pairs]
             with threads_for(4.0 * n * targets.size):
                 fit = self._ridge.solve(targets).value
@@ -131,8 +131,8 @@ class ManyLabelRegressor:
             squared_norm += block.times * fit.squared_norm
             squared_outputs += block.times * float(np.sum(fit.fitted * fit.fitted))
             total_output += block.times * float(np.sum(fit.fitted))
-        excess = excess_over(fill, self._candidates, values)
-        coef = FactoredCoefficients(self._ridge, excess, fill, intercept)
+        excess = excess_over(off, self._candidates, values)
+        coef = FactoredCoefficients(self._ridge, excess, off, intercept)
         sums = squared_norm, squared_outputs, total_output
         return SupportFit(coef, intercept, outputs, *sums, size=n * n_labels)
 

@@ -11,7 +11,6 @@ with targets :math:`t_{ij}` on the support and :math:`t` off it. In the primal n
 (n, l) ever exists; in the dual see :mod:`ambilearn.kernel.many_labels`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ambilearn._utils.threads import one_thread, threads_for, worth_threads
+from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import KernelRidge, PrimalRidge
 
@@ -60,11 +59,12 @@ class SupportFit:
     size: int
     fitted: NDArray[np.float64] | None = None
 
-    def squared_error(self, values: NDArray[np.float64], fill: float = 0.0) -> float:
-        """Squared distance of all n·l outputs to ``values`` on the support, ``fill`` off it."""
-        to_fill = self.squared_outputs - 2 * fill * self.total_output + self.size * fill**2
-        on_support = (self.outputs - values) ** 2 - (self.outputs - fill) ** 2
-        return float(to_fill + np.sum(on_support))
+    def squared_error(self, values: NDArray[np.float64], off_support: float = 0.0) -> float:
+        """Squared distance of all n·l outputs to ``values`` on the support, a number off it."""
+        t = off_support
+        everywhere = self.squared_outputs - 2 * t * self.total_output + self.size * t**2
+        on_support = (self.outputs - values) ** 2 - (self.outputs - t) ** 2
+        return float(everywhere + np.sum(on_support))
 
 
 class DualRegressor:
@@ -79,40 +79,14 @@ class DualRegressor:
     """
 
     def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
-        self.ridge = ridge
+        self._ridge = ridge
         self._candidates = candidates
-        self._operations = 4.0 * candidates.n_rows**2 * candidates.n_labels
 
-    @property
-    def is_small(self) -> bool:
-        """Whether a regression does not fill the machine: then several are better solved at once.
-
-        On one thread, as each alone: with more, the result of a column would depend on which of
-        the threads gets it.
-        """
-        return not worth_threads(self._operations)
-
-    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
-        targets = self._targets(values, fill)
-        with threads_for(self._operations):
-            return self._on_support(self.ridge.solve(targets).value)
-
-    @staticmethod
-    def solve_all(regressions: Sequence[tuple["DualRegressor", Any, Any]]) -> list[SupportFit]:
-        """Solve small regressions that have the same ridge, as each would be solved alone."""
-        targets = [regressor._targets(values, fill) for regressor, values, fill in regressions]
-        with one_thread():
-            solutions = regressions[0][0].ridge.solve_all(targets)
-        return [
-            regressor._on_support(solution.value)
-            for (regressor, _, _), solution in zip(regressions, solutions, strict=True)
-        ]
-
-    def _targets(self, values: NDArray[np.float64], fill: Any) -> NDArray[np.float64]:
-        return self._candidates.scatter(values, np.reshape(fill, (-1, 1)))
-
-    def _on_support(self, fit: Any) -> SupportFit:
+    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
+        targets = self._candidates.scatter(values, np.reshape(off_support, (-1, 1)))
+        with threads_for(4.0 * len(targets) * targets.size):
+            fit = self._ridge.solve(targets).value
         return SupportFit(
             coef=fit.coef,
             intercept=fit.intercept,
@@ -149,10 +123,10 @@ class PrimalRegressor:
         self._ridge = ridge
         self._candidates = candidates
 
-    def solve(self, values: NDArray[np.float64], fill: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``fill``, a number or one for each row, off it."""
+    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
         candidates = self._candidates
-        product, total = target_sums(self._features, candidates, values, fill)
+        product, total = target_sums(self._features, candidates, values, off_support)
         fit = self._ridge.solve(product, total).value
         outputs = pair_outputs(self._features, candidates, fit.coef, fit.intercept)
         size = candidates.n_rows * candidates.n_labels
@@ -166,7 +140,7 @@ class PrimalRegressor:
 
 
 def target_sums(
-    features: Any, candidates: CandidateSets, values: NDArray[np.float64], fill: Any
+    features: Any, candidates: CandidateSets, values: NDArray[np.float64], off_support: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of the targets with the features.
 
@@ -178,7 +152,7 @@ def target_sums(
         The support.
     values : ndarray of shape (n_pairs,)
         Targets on the support.
-    fill : float or ndarray of shape (n,)
+    off_support : float or ndarray of shape (n,)
         Targets off it, one number for each row.
 
     Returns
@@ -186,24 +160,22 @@ def target_sums(
     product : ndarray of shape (m, l)
     total : ndarray of shape (l,)
     """
-    fill = np.broadcast_to(np.asarray(fill, dtype=np.float64), (candidates.n_rows,))
-    excess = excess_over(fill, candidates, values)
+    off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (candidates.n_rows,))
+    excess = excess_over(off, candidates, values)
     product = excess.T @ features
     product = (product.toarray() if sparse.issparse(product) else product).T
     total = np.bincount(candidates.labels, excess.data, candidates.n_labels)
-    if fill.any():
-        product = product + (features.T @ fill)[:, None]
-        total = total + fill.sum()
+    if off.any():
+        product = product + (features.T @ off)[:, None]
+        total = total + off.sum()
     return np.ascontiguousarray(product), total
 
 
 def excess_over(
-    fill: NDArray[np.float64], candidates: CandidateSets, values: NDArray[np.float64]
+    off_support: NDArray[np.float64], candidates: CandidateSets, values: NDArray[np.float64]
 ) -> sparse.csr_array:
-    """What the targets are more than ``fill``, one number for each row: zero off the support."""
-    shape = candidates.n_rows, candidates.n_labels
-    excess = values - fill[candidates.rows]
-    return sparse.csr_array((excess, candidates.labels, candidates.indptr), shape=shape)
+    """What the targets are more than ``off_support``, one number a row: zero off the support."""
+    return candidates.to_csr(values - off_support[candidates.rows])
 
 
 def pair_outputs(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.pausing import PausingFit, Regression
 
 
 class AlternatingClassifier(KernelPartialLabelClassifier):
@@ -22,7 +22,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
 
     Methods differ in :math:`\Omega` and in how they minimise over *P*. A subclass has the
     parameters ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and
-    ``verbose``, and its ``_fit`` yields from :meth:`_alternate`.
+    ``verbose``, and its ``_fit`` calls :meth:`_alternate`.
     """
 
     _parameter_constraints = {
@@ -35,10 +35,11 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         self,
         X: Any,
         candidates: CandidateSets,
+        cache: FitCache,
         start: NDArray[np.float64],
         improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
         penalty: Callable[[NDArray[np.float64]], float],
-    ) -> PausingFit:
+    ) -> None:
         r"""Regress and improve in turn until the confidences stop moving; then keep everything.
 
         The regressor is solved once more after the last confidences, so that it belongs to them.
@@ -49,6 +50,8 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
             Training rows.
         candidates : CandidateSets
             Their candidate sets.
+        cache : FitCache
+            What other fits on the same rows have computed.
         start : ndarray of shape (n_pairs,)
             First confidences, a support vector.
         improve : callable
@@ -57,17 +60,17 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         penalty : callable
             ``penalty(p)`` is :math:`\Omega`.
         """
-        (regressor,) = self._factor(X, candidates, self.reg)
+        (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
         p = start
-        f = yield Regression(regressor, p)
+        f = regressor.fit(p)
         loop = OuterLoop(self)
-        while loop.goes_on():
+        while loop.should_continue():
             previous, p = p, improve(p, f.outputs)
-            f = yield Regression(regressor, p)
-            fit = f.squared_error(p) + self.reg * f.squared_norm
-            loop.record(p, previous, candidates.n_rows, float(fit + penalty(p)))
+            f = regressor.fit(p)
+            error = f.squared_error(p) + self.reg * f.squared_norm
+            loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))
 
-        self._keep(X, f)
+        self._keep(X, f, landmarks)
         self.label_distributions_ = candidates.as_output(p)
         self.train_output_ = regressor.train_output(f)
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)

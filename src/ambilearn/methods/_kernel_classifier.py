@@ -1,7 +1,5 @@
 """The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO and SURE."""
 
-from abc import abstractmethod
-from copy import copy
 from numbers import Real
 from typing import Any
 
@@ -9,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.graph.neighbors import neighbors_key
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
@@ -23,7 +22,6 @@ from ambilearn.kernel.landmarks import (
 )
 from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
-from ambilearn.pausing import PausingFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 _BLOCK = 2**24  # kernel values held at once while predicting
@@ -66,54 +64,51 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             _check_symmetric(X)
         return X
 
-    def _factor(self, X: Any, candidates: CandidateSets, *ridges: float) -> list[Regressor]:
-        """One regressor per ridge weight, all on the same features."""
-        self.sigma_, self._low_rank = None, None
+    def _factor(
+        self, X: Any, candidates: CandidateSets, cache: FitCache, *ridges: float
+    ) -> tuple[list[Regressor], LandmarkFeatures | None]:
+        """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
+        self.sigma_ = None
         if self._primal(X):
-            return self._primal_regressors(X, candidates, ridges, ("linear",))
+            return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
+        key = self.kernel, self.sigma
         if self.n_landmarks is not None and self.kernel != "linear":
-            key = self._kernel_key(self.n_landmarks, self.landmarks, self.random_state)
-            made = self._once("features", key, lambda: self._landmark_features(X))
-            self._low_rank, features = made
-            self.sigma_ = self._low_rank.sigma
-            return self._primal_regressors(features, candidates, ridges, key)
+            key = *key, self.n_landmarks, self.landmarks, self.random_state
+            landmarks, features = cache.get_or_compute("features", key, self._landmark_features, X)
+            self.sigma_ = landmarks.sigma
+            return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
-        K, self.sigma_ = self._once("kernel", self._kernel_key(), lambda: self._train_kernel(X))
-
-        def factored(ridge: float, last: bool) -> KernelRidge:
+        K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X)
+        many_labels = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
+        regressor = ManyLabelRegressor if many_labels else DualRegressor
+        regressors = []
+        for i, ridge in enumerate(ridges, start=1):
             # The last factor may take the place of a kernel matrix that nobody else needs.
-            ours = last and not self._pairwise and not self._is_shared
-            return KernelRidge(K, ridge, overwrite=ours)
-
-        many = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
-        regressors: list[Regressor] = []
-        for ridge in ridges:
-            last = len(regressors) + 1 == len(ridges)
-            made = self._once(
-                "factorisation", self._kernel_key(ridge), lambda r=ridge, e=last: factored(r, e)
+            overwrite = i == len(ridges) and not self._pairwise and not cache.keeps_results
+            factored = cache.get_or_compute(
+                "factorization", (*key, ridge), KernelRidge, K, ridge, overwrite
             )
-            regressors.append((ManyLabelRegressor if many else DualRegressor)(made, candidates))
-        return regressors
+            regressors.append(regressor(factored, candidates))
+        return regressors, None
 
-    def _primal_regressors(
-        self, features: Any, candidates: CandidateSets, ridges: tuple[float, ...], key: Any
+    def _factor_features(
+        self,
+        features: Any,
+        candidates: CandidateSets,
+        cache: FitCache,
+        ridges: tuple[float, ...],
+        key: tuple[Any, ...],
     ) -> list[Regressor]:
-        moments = self._once("moments", key, lambda: Moments.of(features))
-        return [
-            PrimalRegressor(
-                features,
-                self._once("factorisation", (*key, ridge), lambda r=ridge: PrimalRidge(moments, r)),
-                candidates,
-            )
+        moments = cache.get_or_compute("moments", key, Moments.of, features)
+        factored = [
+            cache.get_or_compute("factorization", (*key, ridge), PrimalRidge, moments, ridge)
             for ridge in ridges
         ]
+        return [PrimalRegressor(features, ridge, candidates) for ridge in factored]
 
     def _primal(self, X: Any) -> bool:
         # In the primal a linear model costs d³ instead of n³; both give the same optimum.
         return self.kernel == "linear" and X.shape[1] <= X.shape[0]
-
-    def _kernel_key(self, *more: Any) -> tuple[Any, ...]:
-        return self.kernel, self.sigma, *more
 
     def _train_kernel(self, X: Any) -> tuple[NDArray[np.float64], float | None]:
         """Kernel matrix of the training rows, and its bandwidth."""
@@ -136,39 +131,25 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         landmarks = choose_landmarks(X, self.n_landmarks, self.landmarks, self.random_state)
         return LandmarkFeatures(landmarks, self.kernel, sigma)
 
-    def _keep(self, X: Any, fit: SupportFit) -> None:
+    def _keep(self, X: Any, fit: SupportFit, landmarks: LandmarkFeatures | None) -> None:
         """Store the classifier that predicts."""
-        low_rank = self._low_rank
-        del self._low_rank
         self.intercept_ = fit.intercept
         if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
             self.coef_ = fit.coef if self._primal(X) else X.T @ fit.coef
-        elif low_rank is not None:
-            self.dual_coef_ = low_rank.whitening @ fit.coef
-            self.X_fit_ = low_rank.landmarks.copy()  # those here may be shared with other fits
+        elif landmarks is not None:
+            self.dual_coef_ = landmarks.whitening @ fit.coef
+            self.X_fit_ = landmarks.landmarks.copy()  # those here may be shared with other fits
         else:
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else X
 
-    def _start_graph(
-        self, X: Any, candidates: CandidateSets
+    def _initial_graph(
+        self, X: Any, candidates: CandidateSets, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
-
-        def start() -> tuple[AdaptiveGraph, NDArray[np.float64]]:
-            graph = AdaptiveGraph(
-                X,
-                candidates,
-                self.n_neighbors,
-                precomputed=self._pairwise,
-                neighbors=self.neighbors,
-            )
-            graph.update(feature_weight=1.0)
-            return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)
-
-        key = (self.n_neighbors, neighbors_key(self.neighbors), self._pairwise)
-        graph, p = self._once("graph", key, start)
-        return copy(graph), p  # an update gives the copy new weights and leaves the original's
+        key = self.n_neighbors, neighbors_key(self.neighbors), self._pairwise
+        inputs = X, candidates, self.n_neighbors, self._pairwise, self.neighbors
+        return cache.get_or_compute("graph", key, initial_graph, *inputs)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self, "coef_"):
@@ -184,10 +165,6 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
     @property
     def _pairwise(self) -> bool:
         return self.kernel == "precomputed"
-
-    @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit | None:
-        """Learn; a generator that yields its regressions, and is sent their fits."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -49,7 +49,7 @@ class OuterLoop:
         self.n_iter = 0
         self.objective: list[float] = []
 
-    def goes_on(self) -> bool:
+    def should_continue(self) -> bool:
         """Whether another iteration is due; warns when the limit came before convergence."""
         if self._change <= self._tol:
             return False
@@ -76,9 +76,9 @@ class OuterLoop:
 
         Methods that minimise nothing, such as label propagation, have no objective.
         """
-        self.note(float(np.linalg.norm(p - previous)) / n_rows**0.5, objective)
+        self.record_change(float(np.linalg.norm(p - previous)) / n_rows**0.5, objective)
 
-    def note(self, change: float, objective: float | None = None) -> None:
+    def record_change(self, change: float, objective: float | None = None) -> None:
         """Note the end of an iteration whose change is known, wherever the confidences are."""
         self.n_iter += 1
         self._change = change

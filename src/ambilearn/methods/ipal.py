@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.warnings import value_of
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.graph.convergence import value_or_warn
 from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_csr
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
@@ -129,7 +130,7 @@ class IPAL(PartialLabelClassifier):
         self.verbose = verbose
         self.neighbors = neighbors
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         # Small letters are support vectors: F has one entry per candidate.
         self.X_fit_ = X = unit_rows(X)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
@@ -144,7 +145,7 @@ class IPAL(PartialLabelClassifier):
 
         f = start = candidates.uniform()
         loop = OuterLoop(self)
-        while loop.goes_on():
+        while loop.should_continue():
             previous = f
             f = self.alpha * (spread @ f) + (1 - self.alpha) * start
             f = candidate_shares(candidates, f)
@@ -192,7 +193,7 @@ def _rebuild(
     products = neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
-    return value_of(solution, "neighbour weights"), products
+    return value_or_warn(solution, "neighbour weights"), products
 
 
 def _restore_class_mass(

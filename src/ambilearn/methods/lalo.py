@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.pausing import PausingFit
 
 
 class LALO(AlternatingClassifier):
@@ -150,7 +150,7 @@ class LALO(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         graph = SimilarityGraph(
             X,
             candidates,
@@ -166,4 +166,4 @@ class LALO(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.roughness(p)
 
-        yield from self._alternate(X, candidates, candidates.uniform(), propagate, penalty)
+        self._alternate(X, candidates, cache, candidates.uniform(), propagate, penalty)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.pausing import PausingFit
 
 
 class PLAGGD(AlternatingClassifier):
@@ -159,17 +159,18 @@ class PLAGGD(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
-        graph, start = self._start_graph(X, candidates)
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+        graph, start = self._initial_graph(X, candidates, cache)
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]
         ) -> NDArray[np.float64]:
-            graph.update(self.gamma, self.mu, p)
+            nonlocal graph
+            graph = graph.refit(self.gamma, self.mu, p)
             return graph.smooth(p, target=output, weight=self.mu)
 
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()
 
-        yield from self._alternate(X, candidates, start, disambiguate, penalty)
+        self._alternate(X, candidates, cache, start, disambiguate, penalty)
         self.graph_ = graph.to_csr()

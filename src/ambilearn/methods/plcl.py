@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
-from ambilearn.pausing import PausingFit, Regression
+from ambilearn.methods._plcl_steps import PLCLSteps, PLCLWeights
 
 
 class PLCL(KernelPartialLabelClassifier):
@@ -208,39 +208,33 @@ class PLCL(KernelPartialLabelClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
-        # candidates P is 0, and Q is `elsewhere`, which is 1 once it has been updated.
-        weights = PLCLWeights.of(self)
-        ordinary, complementary = self._factor_classifiers(X, candidates)
+        # candidates P is 0, and Q is `q_off_support`, which is 1 once it has been updated.
+        steps = PLCLSteps(candidates, PLCLWeights.of(self))
+        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
+        regressors, landmarks = self._factor(X, candidates, cache, *dict.fromkeys(ridges))
+        ordinary, complementary = regressors[0], regressors[-1]  # one of both where α = 1
         graph, p = None, candidates.uniform()
         if self.graph:
-            graph, p = self._start_graph(X, candidates)
-        rows = PLCLConfidences(candidates, weights, graph, p)
+            graph, p = self._initial_graph(X, candidates, cache)
 
-        loop, f_hat = OuterLoop(self), None
-        while loop.goes_on():
-            f = yield Regression(ordinary, rows.p)
+        state, f_hat = steps.start(p, graph), None
+        loop = OuterLoop(self)
+        while loop.should_continue():
+            f = ordinary.fit(state.p)
             if self.complementary:
-                f_hat = yield Regression(complementary, rows.q, rows.elsewhere)
-            previous = rows.p
-            rows.update(f, f_hat)
-            loop.record(rows.p, previous, candidates.n_rows, rows.objective(f, f_hat))
+                f_hat = complementary.fit(state.q, state.q_off_support)
+            previous, state = state, steps.advance(state, f, f_hat)
+            objective = steps.objective(state, f, f_hat)
+            loop.record(state.p, previous.p, candidates.n_rows, objective)
 
-        self._keep(X, f)
-        self.label_distributions_ = candidates.as_output(rows.p)
+        self._keep(X, f, landmarks)
+        self.label_distributions_ = candidates.as_output(state.p)
         self.train_output_ = ordinary.train_output(f)
-        if self.complementary:
-            self.complementary_distributions_ = candidates.as_output(rows.q, fill=1.0)
+        if f_hat is not None:
+            self.complementary_distributions_ = candidates.as_output(state.q, off_support=1.0)
             self.complementary_train_output_ = complementary.train_output(f_hat)
-        if self.graph:
-            self.graph_ = graph.to_csr()
+        if state.graph is not None:
+            self.graph_ = state.graph.to_csr()
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
-
-    def _factor_classifiers(self, X: Any, candidates: CandidateSets) -> tuple[Any, Any]:
-        """Regressors of the ordinary and the complementary classifier (ridges λ and λ/α)."""
-        if not self.complementary or self.alpha == 1:
-            (ordinary,) = self._factor(X, candidates, self.reg)
-            return ordinary, ordinary
-        ordinary, complementary = self._factor(X, candidates, self.reg, self.reg / self.alpha)
-        return ordinary, complementary

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.base import PartialLabelClassifier, check_magnitude
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -217,7 +218,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         C = _prototypes(X, candidates, f)
         cost = self._cost(X, candidates, C)
         loop = OuterLoop(self)
-        while loop.goes_on():
+        while loop.should_continue():
             previous = f
             f = graph.smooth(f, target=None, weight=2.0, cost=cost)
             C = _prototypes(X, candidates, f)
@@ -360,7 +361,7 @@ class PLDA(PartialLabelClassifier):
         self.verbose = verbose
         self.neighbors = neighbors
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         params = self.get_params(deep=False)
         del params["estimator"]
         self.transformer_ = PLDATransformer(**params)

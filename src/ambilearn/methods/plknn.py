@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
@@ -101,7 +102,7 @@ class PLKNN(PartialLabelClassifier):
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> None:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         self.X_fit_ = X
         self.candidates_ = candidates.to_sparse()
         k = usable_neighbors(self.n_neighbors, X.shape[0])

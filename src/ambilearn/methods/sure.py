@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.pausing import PausingFit
 from ambilearn.solvers import CandidateSimplex
 
 
@@ -131,7 +131,7 @@ class SURE(AlternatingClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> PausingFit:
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         simplex = CandidateSimplex(candidates.indptr)
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -142,4 +142,4 @@ class SURE(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return -self.lam * np.maximum.reduceat(p, candidates.indptr[:-1]).sum()
 
-        yield from self._alternate(X, candidates, candidates.uniform(), sharpen, penalty)
+        self._alternate(X, candidates, cache, candidates.uniform(), sharpen, penalty)

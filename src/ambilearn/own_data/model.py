@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
@@ -22,7 +23,7 @@ from ambilearn.own_data.methods import METHODS, make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
 from ambilearn.own_data.tables import CandidateTable, with_columns
-from ambilearn.selection import best_by_candidates, draw_points
+from ambilearn.selection import CandidateSearchCV
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,26 +215,26 @@ def _select(
             f"Choosing parameters by cross-validation needs {2 * _FOLDS} rows, the table has "
             f"{X.shape[0]}: leave --select out."
         )
-    own = {key: estimator.get_params()[key] for key in grid}
-    points = [own, *(p for p in draw_points(grid, _POINTS, random_state) if p != own)][:_POINTS]
-    total = sum(-(-len(points) // 2**fold) for fold in range(_FOLDS))
+    n_points = min(_POINTS, len(ParameterGrid(grid)))
+    total = sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
     fits = count(1)
 
     def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
         progress(f"choosing parameters: {next(fits)} of {total} fits")
         return approximated_accuracy_scorer(fitted, rows, held_out)
 
-    choice = best_by_candidates(
+    search = CandidateSearchCV(
         estimator,
-        points,
-        X,
-        table.candidates,
+        grid,
+        n_points=_POINTS,
+        include_current=True,
         scoring=scoring,
-        folds=_FOLDS,
+        cv=_FOLDS,
         halving=True,
+        refit=False,
         random_state=random_state,
-    )
-    return choice.params, choice.score
+    ).fit(X, table.candidates)
+    return search.best_params_, search.best_score_
 
 
 def _is_plain(value: Any) -> bool:

@@ -11,7 +11,6 @@ With :math:`M = K + \lambda I` and :math:`s = M^{-1}\mathbf 1` the optimum is
 This is Eq. (A b solution) of PL-CL, up to its factor :math:`2\lambda` in *A*.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,6 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy import linalg, sparse
 
 from ambilearn.solvers.result import Solution, Status
-
-# Right-hand sides come in multiples of this many columns, zeros added. A kernel of BLAS handles
-# some columns at a time and the rest in another way, which rounds differently; full ones are all
-# alike on the processors of today (where they are not, `solve_all` notices).
-_COLUMNS = 12
 
 
 class RidgeFit(NamedTuple):
@@ -60,64 +54,27 @@ class KernelRidge:
         Let the factor take the kernel matrix's place (saves n² numbers; NumPy only).
     """
 
-    def __init__(self, kernel: Any, ridge: float, *, overwrite: bool = False) -> None:
+    def __init__(self, kernel: Any, ridge: float, overwrite: bool = False) -> None:
         xp = array_namespace(kernel)
         self._ridge = ridge
         self._factor = _cholesky(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
-        self._unit = self.inverse_times(ones)
-        self._columns_alike: bool | None = None  # not tried yet
+        self._unit = self.solve_system(ones)
 
     def solve(self, targets: Any) -> Solution:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
-        return self._finish(targets, self.inverse_times(targets))
-
-    def solve_all(self, targets: Sequence[Any]) -> list[Solution]:
-        """Fit several targets as :meth:`solve` fits each, bit for bit if BLAS has one thread.
-
-        One substitution with many columns takes much less time than many with few: most of it goes
-        into reading the factor.
-        """
-        if len(targets) > 1 and self._columns_alike is not False and is_numpy_array(targets[0]):
-            if self._columns_alike is None:
-                self._columns_alike = self._try_columns()
-            if self._columns_alike:
-                stacked = self.inverse_times(np.concatenate(targets, axis=1))
-                ends = np.cumsum([each.shape[1] for each in targets])
-                solved = np.split(stacked, ends[:-1], axis=1)
-                return [self._finish(*each) for each in zip(targets, solved, strict=True)]
-        return [self.solve(each) for each in targets]
-
-    def _try_columns(self) -> bool:
-        """Whether a column is rounded alike at all places, among few and among many."""
-        n = len(self._factor)
-        for k in range(1 + 1000 // n):  # a short column may be rounded alike by chance
-            column = np.sin((k + 1) * np.arange(1.0, n + 1))[:, None]
-            few, many = (
-                self.inverse_times(np.repeat(column, width, axis=1))
-                for width in (_COLUMNS, 3 * _COLUMNS)
-            )
-            if np.any(few != few[:, :1]) or np.any(many != few[:, :1]):
-                return False
-        return True
-
-    def inverse_times(self, columns: Any) -> Any:
-        r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c)."""
-        if not is_numpy_array(columns):
-            return _cholesky_solve(self._factor, columns)
-        n, width = columns.shape
-        padded = np.zeros((n, -(-width // _COLUMNS) * _COLUMNS), order="F")
-        padded[:, :width] = columns
-        return _cholesky_solve(self._factor, padded, overwrite=True)[:, :width]
-
-    def _finish(self, targets: Any, solved: Any) -> Solution:
         xp = array_namespace(targets)
+        solved = self.solve_system(targets)
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
         intercept = xp.sum(solved, axis=0) / xp.sum(self._unit)
         coef = solved - self._unit * intercept[None, :]
         fitted = targets - self._ridge * coef
         fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * fitted)))
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
+
+    def solve_system(self, columns: Any) -> Any:
+        r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c)."""
+        return _cholesky_solve(self._factor, columns)
 
 
 class Moments(NamedTuple):
@@ -244,10 +201,11 @@ def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:
     return factor
 
 
-def _cholesky_solve(factor: Any, targets: Any, overwrite: bool = False) -> Any:
+def _cholesky_solve(factor: Any, targets: Any) -> Any:
+    """Solve with both triangles of a lower Cholesky factor."""
     xp = array_namespace(targets)
     if is_numpy_array(factor):
-        solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1, overwrite_b=overwrite)
+        solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
         return solved
     half = xp.linalg.solve(factor, targets)
     return xp.linalg.solve(xp.matrix_transpose(factor), half)

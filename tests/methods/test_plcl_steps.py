@@ -3,9 +3,9 @@ import pytest
 
 from ambilearn import PLCL
 from ambilearn.candidates import as_candidates
-from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.adaptive import Neighborhoods
 from ambilearn.kernel.regression import SupportFit
-from ambilearn.methods._plcl_confidences import PLCLConfidences, PLCLWeights
+from ambilearn.methods._plcl_steps import PLCLSteps, PLCLWeights
 
 SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -20,9 +20,7 @@ def classifier(seed):
 
 
 def graph():
-    made = AdaptiveGraph(X, SETS, 3)
-    made.update(feature_weight=1.0)
-    return made
+    return Neighborhoods(X, SETS, 3).fit_graph(feature_weight=1.0)
 
 
 @pytest.mark.parametrize("complementary", [True, False])
@@ -32,11 +30,11 @@ def test_no_tie_without_complementary_classifier(complementary):
 
 
 def test_q_starts_uniform_off_the_candidates():
-    rows = PLCLConfidences(SETS, WEIGHTS, None, SETS.uniform())
-    np.testing.assert_array_equal(rows.q, 0)
-    np.testing.assert_allclose(rows.elsewhere, [1 / 2, 1 / 3, 1 / 2, 1 / 2, 1 / 3, 1])
+    state = PLCLSteps(SETS, WEIGHTS).start(SETS.uniform(), None)
+    np.testing.assert_array_equal(state.q, 0)
+    np.testing.assert_allclose(state.q_off_support, [1 / 2, 1 / 3, 1 / 2, 1 / 2, 1 / 3, 1])
     every = as_candidates([{0, 1}, {0}])
-    assert PLCLConfidences(every, WEIGHTS, None, every.uniform()).elsewhere[0] == 1
+    assert PLCLSteps(every, WEIGHTS).start(every.uniform(), None).q_off_support[0] == 1
 
 
 def test_q_is_the_minimiser():
@@ -44,12 +42,12 @@ def test_q_is_the_minimiser():
     _, f = classifier(1)
     _, f_hat = classifier(2)
     p = SETS.uniform()
-    rows = PLCLConfidences(SETS, WEIGHTS, None, p)
-    rows.update(f, f_hat)
+    steps = PLCLSteps(SETS, WEIGHTS)
+    state = steps.advance(steps.start(p, None), f, f_hat)
     grid = np.linspace(0, 1, 2001)[:, None]
     cost = WEIGHTS.alpha * (f_hat.outputs - grid) ** 2 + WEIGHTS.beta * (1 - p - grid) ** 2
-    np.testing.assert_allclose(rows.q, grid[np.argmin(cost, axis=0), 0], atol=1e-3)
-    assert rows.elsewhere == 1.0
+    np.testing.assert_allclose(state.q, grid[np.argmin(cost, axis=0), 0], atol=1e-3)
+    assert state.q_off_support == 1.0
 
 
 @pytest.mark.parametrize("with_graph", [True, False])
@@ -58,34 +56,34 @@ def test_objective_is_equation_7(with_graph, complementary):
     weights = WEIGHTS if complementary else WEIGHTS._replace(beta=0.0)
     F, f = classifier(1)
     F_hat, f_hat = classifier(2)
-    W = graph() if with_graph else None
-    rows = PLCLConfidences(SETS, weights, W, SETS.uniform())
-    rows.update(f, f_hat if complementary else None)
+    steps, fits = PLCLSteps(SETS, weights), (f, f_hat if complementary else None)
+    state = steps.advance(steps.start(SETS.uniform(), graph() if with_graph else None), *fits)
 
-    P, Q = SETS.scatter(rows.p), SETS.scatter(rows.q, 1.0)
+    P, Q = SETS.scatter(state.p), SETS.scatter(state.q, 1.0)
     expected = np.sum((F - P) ** 2) + weights.reg * 2.5
     if complementary:
         expected += weights.alpha * np.sum((F_hat - Q) ** 2) + weights.reg * 2.5
         expected += weights.beta * np.sum((1 - P - Q) ** 2)
     if with_graph:
         unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-        smoothed = W.to_csr()
+        smoothed = state.graph.to_csr()
         expected += weights.mu * np.sum((P - smoothed @ P) ** 2)
         expected += weights.gamma * np.sum((unit - smoothed @ unit) ** 2)
-    assert rows.objective(f, f_hat if complementary else None) == pytest.approx(expected)
+    assert steps.objective(state, *fits) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("with_graph", [True, False])
-def test_update_does_not_raise_the_objective(with_graph):
+def test_advancing_does_not_raise_the_objective(with_graph):
     _, f = classifier(1)
     _, f_hat = classifier(2)
-    rows = PLCLConfidences(SETS, WEIGHTS, graph() if with_graph else None, SETS.uniform())
+    steps = PLCLSteps(SETS, WEIGHTS)
+    state = steps.start(SETS.uniform(), graph() if with_graph else None)
     values = []
     for _ in range(6):
-        rows.update(f, f_hat)
-        values.append(rows.objective(f, f_hat))
-        np.testing.assert_allclose(np.add.reduceat(rows.p, SETS.indptr[:-1]), 1)
-        assert rows.p.min() >= 0
+        state = steps.advance(state, f, f_hat)
+        values.append(steps.objective(state, f, f_hat))
+        np.testing.assert_allclose(np.add.reduceat(state.p, SETS.indptr[:-1]), 1)
+        assert state.p.min() >= 0
     assert np.all(np.diff(values) <= 1e-9)
 
 
@@ -100,7 +98,7 @@ def test_rows_that_are_no_neighbors_add_up():
             SupportFit(None, None, sets.gather(each[members]), 0.0, 0.0, 0.0, 0)
             for each in (F, F_hat)
         ]
-        rows = PLCLConfidences(sets, WEIGHTS, None, sets.uniform())
-        rows.update(*fits)
-        total.append(rows.objective(*fits))
+        steps = PLCLSteps(sets, WEIGHTS)
+        state = steps.advance(steps.start(sets.uniform(), None), *fits)
+        total.append(steps.objective(state, *fits))
     assert total[0] == pytest.approx(total[1] + total[2])

@@ -1,0 +1,209 @@
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.neighbors import KNeighborsTransformer
+
+from ambilearn import LALO, PLAGGD, PLCL, PLKNN, SURE
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn.datasets import load_dataset, make_candidates
+
+QUICK = {"max_iter": 2, "tol": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    data = load_dataset("iris")
+    sets, _ = make_candidates(data.y, p=0.8, random_state=0)
+    return data.X[::2], sets.take(np.arange(0, 150, 2))
+
+
+def assert_same(found, expected, X):
+    """The same operations in the same order: not a bit differs."""
+    assert np.array_equal(found.decision_function(X), expected.decision_function(X))
+    assert np.array_equal(found.label_distributions_, expected.label_distributions_)
+
+
+# --- the cache itself ---------------------------------------------------------------------------
+
+
+def test_each_kind_and_key_is_computed_once():
+    cache, calls = FitCache(), []
+
+    def square(x):
+        calls.append(x)
+        return [x * x]
+
+    first = cache.get_or_compute("square", (3,), square, 3)
+    assert cache.get_or_compute("square", (3,), square, 3) is first
+    assert cache.get_or_compute("square", (4,), square, 4) == [16]
+    assert cache.get_or_compute("other", (3,), square, 5) == [25]
+    assert calls == [3, 4, 5]
+    assert cache.n_computed == {"square": 2, "other": 1}
+
+
+def test_a_key_without_a_hash_is_computed_each_time():
+    cache = FitCache()
+    assert [cache.get_or_compute("list", ([1],), list, "ab") for _ in range(2)] == [["a", "b"]] * 2
+    assert cache.n_computed == {"list": 2}
+
+
+def test_a_failure_is_not_kept():
+    cache = FitCache()
+    with pytest.raises(ZeroDivisionError):
+        cache.get_or_compute("ratio", (0,), lambda: 1 / 0)
+    assert cache.get_or_compute("ratio", (0,), lambda: 2.0) == 2.0
+
+
+def test_other_rows_are_refused():
+    X, y = np.eye(3), [0, 1, 1]
+    cache = FitCache()
+    cache.bind(X, y)
+    cache.bind(X, y)
+    for other in ((X.copy(), y), (X, list(y))):
+        with pytest.raises(ValueError, match="other rows"):
+            cache.bind(*other)
+
+
+def test_a_single_fit_keeps_nothing():
+    NO_CACHE.bind(1, 2)
+    NO_CACHE.bind(3, 4)
+    results = [NO_CACHE.get_or_compute("list", (), list, "a") for _ in range(2)]
+    assert results == [["a"], ["a"]]
+    assert results[0] is not results[1]
+    assert not NO_CACHE.keeps_results
+
+
+# --- fits that share one ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [PLCL, SURE, LALO, PLAGGD, PLKNN])
+def test_results_are_those_of_fits_without_a_cache(method, rows):
+    cache = FitCache()
+    for _ in range(2):
+        assert_same(method().fit(*rows, cache=cache), method().fit(*rows), rows[0])
+
+
+@pytest.mark.parametrize("method", [PLCL, PLAGGD])
+def test_other_weights_take_the_first_graph_as_it_was(method, rows):
+    """A later fit must not start from the graph that an earlier one has refitted."""
+    cache = FitCache()
+    for mu in (4.0, 0.1, 4.0):
+        model = method(mu=mu, **QUICK)
+        assert_same(model.fit(*rows, cache=cache), method(mu=mu, **QUICK).fit(*rows), rows[0])
+    assert cache.n_computed["graph"] == 1
+
+
+@pytest.mark.parametrize("method", [PLCL, SURE, LALO, PLAGGD])
+def test_another_kernel_is_another_factorization(method, rows):
+    cache = FitCache()
+    for params in ({}, {"sigma": 0.7}, {"sigma": 0.7}, {"reg": 0.5}):
+        found = method(**QUICK, **params).fit(*rows, cache=cache)
+        alone = method(**QUICK, **params).fit(*rows)
+        assert_same(found, alone, rows[0])
+        assert found.sigma_ == alone.sigma_
+    assert cache.n_computed["kernel"] == 2
+    assert cache.n_computed["factorization"] == (6 if method is PLCL else 3)
+
+
+def test_equal_ridges_of_both_classifiers_are_one_factorization(rows):
+    cache = FitCache()
+    PLCL(alpha=1.0, **QUICK).fit(*rows, cache=cache)
+    PLCL(complementary=False, **QUICK).fit(*rows, cache=cache)
+    assert cache.n_computed["factorization"] == 1
+
+
+def test_other_landmarks_are_other_features(rows):
+    cache = FitCache()
+    different = ({"n_landmarks": 10}, {"n_landmarks": 11}, {"n_landmarks": 10, "random_state": 1})
+    for params in (*different, *different):
+        params = {"random_state": 0, **QUICK, **params}
+        assert_same(SURE(**params).fit(*rows, cache=cache), SURE(**params).fit(*rows), rows[0])
+    assert cache.n_computed == {"features": 3, "moments": 3, "factorization": 3}
+
+
+def test_the_linear_kernel_shares_its_moments(rows):
+    cache = FitCache()
+    for reg in (0.1, 1.0, 0.1):
+        model = SURE(kernel="linear", reg=reg)
+        assert_same(
+            model.fit(*rows, cache=cache), SURE(kernel="linear", reg=reg).fit(*rows), rows[0]
+        )
+    assert cache.n_computed == {"moments": 1, "factorization": 2}
+
+
+def metric(p):
+    return lambda a, b: (abs(a - b) ** p).sum()
+
+
+@pytest.mark.parametrize(
+    "searches",
+    [
+        [KNeighborsTransformer(metric=metric(p), algorithm="brute") for p in (1, 4)],
+        [
+            KNeighborsTransformer(
+                metric="mahalanobis", metric_params={"VI": np.diag(v)}, algorithm="brute"
+            )
+            for v in ([1.0, 1.0, 1.0, 1.0], [1e4, 1.0, 1.0, 1.0 + 1e-12])
+        ],
+    ],
+    ids=["function", "array"],
+)
+def test_a_graph_is_shared_only_if_its_neighbors_are_the_same(rows, searches):
+    cache = FitCache()
+    for search in searches * 2:
+        params = {"neighbors": search, **QUICK}
+        found, alone = PLCL(**params).fit(*rows, cache=cache), PLCL(**params).fit(*rows)
+        assert (found.graph_ != alone.graph_).nnz == 0
+        assert_same(found, alone, rows[0])
+    # A function cannot be compared with another, so these are searched each time.
+    assert cache.n_computed["graph"] == (2 if isinstance(searches[0].metric, str) else 4)
+
+
+def test_a_kernel_without_a_hash_is_not_shared(rows):
+    cache = FitCache()
+    for _ in range(2):
+        found = SURE(kernel=RBF(0.8)).fit(*rows, cache=cache)
+        assert_same(found, SURE(kernel=RBF(0.8)).fit(*rows), rows[0])
+    assert cache.n_computed == {"kernel": 2, "factorization": 2}
+
+
+def test_what_a_user_does_to_one_model_does_not_reach_the_next(rows):
+    X, sets = rows
+    mask, few = sparse.csr_array(sets.to_mask()), {"n_landmarks": 9, "random_state": 0}
+    cache = FitCache()
+    for params in ({}, few) * 2:
+        model = SURE(**params).fit(X, mask, cache=cache)
+        expected = SURE(**params).fit(X, mask)
+        np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+        model.label_distributions_.eliminate_zeros()
+        assert model.train_output_.nnz == mask.nnz
+        if params:
+            model.X_fit_[:] = 0
+
+
+def test_the_fitted_model_is_an_ordinary_one(rows):
+    model = PLCL(alpha=0.25).fit(*rows, cache=FitCache())
+    assert_same(pickle.loads(pickle.dumps(model)), model, rows[0])
+    assert not any(isinstance(value, FitCache) for value in vars(model).values())
+
+
+def test_what_is_shared_goes_with_the_cache(rows):
+    cache = FitCache()
+    model = SURE(**QUICK).fit(*rows, cache=cache)
+    alive = weakref.ref(cache)
+    del cache
+    gc.collect()
+    assert alive() is None
+    assert model.predict(rows[0]).shape == (75,)
+
+
+def test_a_fit_that_fails_leaves_the_cache_usable(rows):
+    cache = FitCache()
+    with pytest.raises(ValueError, match="alpha"):
+        PLCL(alpha=-1).fit(*rows, cache=cache)
+    assert_same(PLCL().fit(*rows, cache=cache), PLCL().fit(*rows), rows[0])
