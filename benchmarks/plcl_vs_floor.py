@@ -15,7 +15,7 @@ from scipy import linalg
 from ambilearn import PLCL
 
 PARTS = {  # function → what it is called in the report
-    "kernels.train_kernel": "kernel",
+    "functions.train_kernel": "kernel",
     "ridge._cholesky": "factor",
     "ridge.solve": "ridge_solves",
     "neighbors.fit": "neighbors",

@@ -40,7 +40,7 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
 )
 def test_solution_is_feasible_and_the_objective_never_rises(seed, mu, reg, kernel):
     X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
-    model = LALO(reg, mu, 5, kernel, max_iter=15, tol=0).fit(X, Y)
+    model = LALO(reg=reg, mu=mu, n_neighbors=5, kernel=kernel, max_iter=15, tol=0).fit(X, Y)
     P = model.label_distributions_
     assert_on_candidate_simplices(P, Y)
     assert (np.diff(model.objective_) <= 1e-8 * model.objective_[0]).all()
@@ -60,7 +60,7 @@ def test_a_converged_fit_is_stationary_in_both_blocks():
 
 def test_objective_is_the_papers():
     X, Y, _ = ambiguous(n=40, d=3)
-    model = LALO(0.2, 0.9, 5, "linear", max_iter=3, tol=0).fit(X, Y)
+    model = LALO(reg=0.2, mu=0.9, n_neighbors=5, kernel="linear", max_iter=3, tol=0).fit(X, Y)
     P = model.label_distributions_
     L = np.eye(40) - similarity_graph(X, 5)[0]
     expected = (

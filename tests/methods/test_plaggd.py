@@ -52,7 +52,9 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
 )
 def test_solution_is_feasible_and_the_objective_never_rises(seed, gamma, mu, reg, kernel):
     X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
-    model = PLAGGD(gamma, mu, reg, 5, kernel, max_iter=15, tol=0).fit(X, Y)
+    model = PLAGGD(
+        gamma=gamma, mu=mu, reg=reg, n_neighbors=5, kernel=kernel, max_iter=15, tol=0
+    ).fit(X, Y)
     P, W = model.label_distributions_, model.graph_.toarray()
     assert_on_candidate_simplices(P, Y)
     assert (W >= 0).all()
@@ -83,7 +85,9 @@ def test_a_converged_fit_is_stationary_in_every_block():
 
 def test_objective_is_the_papers():
     X, Y, _ = ambiguous(n=40, d=3)
-    model = PLAGGD(1.3, 0.9, 0.2, 5, "linear", max_iter=3, tol=0).fit(X, Y)
+    model = PLAGGD(
+        gamma=1.3, mu=0.9, reg=0.2, n_neighbors=5, kernel="linear", max_iter=3, tol=0
+    ).fit(X, Y)
     P, W, unit = model.label_distributions_, model.graph_, unit_rows(X)
     expected = (
         np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)

@@ -154,7 +154,17 @@ def test_a_converged_fit_is_stationary_in_every_block():
 
 def test_objective_is_equation_seven():
     X, Y, _ = ambiguous(n=40, d=3)
-    model = PLCL(0.3, 0.7, 1.3, 0.9, 0.2, 5, "linear", max_iter=3, tol=0).fit(X, Y)
+    model = PLCL(
+        alpha=0.3,
+        beta=0.7,
+        gamma=1.3,
+        mu=0.9,
+        reg=0.2,
+        n_neighbors=5,
+        kernel="linear",
+        max_iter=3,
+        tol=0,
+    ).fit(X, Y)
     P, Q, W = model.label_distributions_, model.complementary_distributions_, model.graph_
     H, H_hat = model.train_output_, model.complementary_train_output_
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)

@@ -76,7 +76,7 @@ def test_the_classifier_votes_among_the_augmented_rows():
 @given(st.integers(0, 10**6), st.floats(0, 10), st.floats(0, 1))
 def test_solution_is_feasible_and_the_objective_never_rises(seed, lam, extra):
     X, Y, _ = ambiguous(n=25, extra=extra, seed=seed)
-    transformer = PLDATransformer(lam, 5, max_iter=15, tol=0).fit(X, Y)
+    transformer = PLDATransformer(lam=lam, n_neighbors=5, max_iter=15, tol=0).fit(X, Y)
     F = transformer.label_distributions_
     assert_on_candidate_simplices(F, Y)
     assert (np.diff(transformer.objective_) <= 1e-8 * transformer.objective_[0]).all()
@@ -85,7 +85,7 @@ def test_solution_is_feasible_and_the_objective_never_rises(seed, lam, extra):
 
 def test_a_converged_fit_is_stationary():
     X, Y, _ = ambiguous(n=50, seed=3)
-    transformer = PLDATransformer(0.3, 5, tol=1e-12, max_iter=1000).fit(X, Y)
+    transformer = PLDATransformer(lam=0.3, n_neighbors=5, tol=1e-12, max_iter=1000).fit(X, Y)
     F, C = transformer.label_distributions_, transformer.prototypes_
     L = np.eye(50) - similarity_graph(X, 5)[0]
     gradient = 4 * L @ F + 0.3 * cdist(X, C) ** 2

@@ -35,7 +35,7 @@ def test_training_rows_do_not_vote_for_themselves():
 def test_agrees_with_the_published_vote(seed, k):
     X, Y, _ = ambiguous(n=60, d=6, n_labels=5, seed=seed)
     A, B = X[:45], Y[:45]
-    model = PLKNN(k).fit(A, B)
+    model = PLKNN(n_neighbors=k).fit(A, B)
     expected = np.array([plknn_votes(x, A, B, k) for x in X[45:]])
     np.testing.assert_allclose(model.decision_function(X[45:]), expected, atol=1e-12)
     expected = np.array([plknn_votes(x, A, B, k, leave_out=i) for i, x in enumerate(A)])
@@ -51,7 +51,7 @@ def test_agrees_with_the_published_vote(seed, k):
 def test_votes_add_up(seed, k, extra):
     """The weights of k neighbours sum to k − 1, and no label gets more than all of them."""
     X, Y, _ = ambiguous(n=20, extra=extra, seed=seed)
-    votes = PLKNN(k).fit(X, Y).decision_function(X[:5] + 0.1)
+    votes = PLKNN(n_neighbors=k).fit(X, Y).decision_function(X[:5] + 0.1)
     sizes = Y.sum(axis=1)
     assert (votes >= 0).all()
     assert (votes <= k - 1 + 1e-9).all()
@@ -66,7 +66,7 @@ def test_equals_an_ordinary_vote_with_ordinary_labels():
         return 1 - distances / distances.sum(axis=1, keepdims=True)
 
     other = KNeighborsClassifier(7, weights=weigh).fit(X[:60], y[:60])
-    model = PLKNN(7).fit(X[:60], y[:60])
+    model = PLKNN(n_neighbors=7).fit(X[:60], y[:60])
     np.testing.assert_allclose(model.predict_proba(X[60:]), other.predict_proba(X[60:]))
     np.testing.assert_array_equal(model.predict(X[60:]), other.predict(X[60:]))
 
@@ -84,7 +84,7 @@ def test_neighbors_that_coincide_with_the_row_vote_equally():
     model = PLKNN(n_neighbors=4).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X[:1]), [[3, 2, 1]])
     # among its own kind, row 3 has no supporter of its only candidate but row 0
-    np.testing.assert_allclose(PLKNN(3).fit(X, y).train_output_[3], [3, 1, 1])
+    np.testing.assert_allclose(PLKNN(n_neighbors=3).fit(X, y).train_output_[3], [3, 1, 1])
 
 
 def test_one_neighbor_votes_in_full():

@@ -66,7 +66,7 @@ def test_agrees_with_the_published_algorithm(parameters, seed):
 )
 def test_solution_is_feasible_and_the_objective_never_rises(seed, lam, reg, kernel):
     X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
-    model = SURE(lam, reg, kernel, max_iter=15, tol=0).fit(X, Y)
+    model = SURE(lam=lam, reg=reg, kernel=kernel, max_iter=15, tol=0).fit(X, Y)
     P = model.label_distributions_
     assert_on_candidate_simplices(P, Y)
     assert (np.diff(model.objective_) <= 1e-8 * abs(model.objective_[0])).all()
@@ -83,7 +83,7 @@ def test_a_converged_fit_is_a_fixed_point():
 
 def test_objective_is_the_papers():
     X, Y, _ = ambiguous(n=40, d=3)
-    model = SURE(0.7, 0.2, "linear", max_iter=3, tol=0).fit(X, Y)
+    model = SURE(lam=0.7, reg=0.2, kernel="linear", max_iter=3, tol=0).fit(X, Y)
     P = model.label_distributions_
     expected = (
         np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)

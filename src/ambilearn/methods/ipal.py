@@ -47,6 +47,11 @@ class IPAL(PartialLabelClassifier):
     n_neighbors : int, default=10
         Number of neighbours *k*. Fewer are used, with a warning, when there are not that many
         rows.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
         Limit *T* of propagation steps.
     tol : float, default=1e-4
@@ -54,11 +59,6 @@ class IPAL(PartialLabelClassifier):
         With 0 it runs ``max_iter`` steps and never warns.
     verbose : int, default=0
         Print a line per propagation step.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -116,19 +116,20 @@ class IPAL(PartialLabelClassifier):
 
     def __init__(
         self,
+        *,
         alpha: float = 0.95,
         n_neighbors: int = 10,
+        neighbors: Any = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         verbose: int = 0,
-        neighbors: Any = "auto",
     ) -> None:
         self.alpha = alpha
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-        self.neighbors = neighbors
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         # Small letters are support vectors: F has one entry per candidate.

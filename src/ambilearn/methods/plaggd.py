@@ -39,33 +39,33 @@ class PLAGGD(AlternatingClassifier):
         Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` (:math:`\gamma` in [1]_) of the classifier.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
-        rows.
     kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
         Kernel of the classifier, as in :class:`~ambilearn.methods.plcl.PLCL`. With "precomputed"
         the graph is built in the kernel's feature space, otherwise on the features.
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
+    n_neighbors : int, default=10
+        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
+        rows.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     n_landmarks : int, optional
         Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
         Landmarks are centres of k-means, or rows drawn at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=20
         Limit *T* of outer iterations.
     tol : float, default=1e-3
         The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
         With 0 it runs ``max_iter`` iterations and never warns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
     verbose : int, default=0
         Print a line per outer iteration.
 
@@ -131,32 +131,33 @@ class PLAGGD(AlternatingClassifier):
 
     def __init__(
         self,
+        *,
         gamma: float = 1.0,
         mu: float = 1.0,
         reg: float = 0.05,
-        n_neighbors: int = 10,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
+        n_neighbors: int = 10,
+        neighbors: Any = "auto",
         n_landmarks: int | None = None,
         landmarks: str = "kmeans",
-        random_state: Any = None,
-        neighbors: Any = "auto",
         max_iter: int = 20,
         tol: float = 1e-3,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.gamma = gamma
         self.mu = mu
         self.reg = reg
-        self.n_neighbors = n_neighbors
         self.kernel = kernel
         self.sigma = sigma
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.random_state = random_state
-        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:

@@ -43,10 +43,12 @@ class PLCL(KernelPartialLabelClassifier):
         Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours.
     mu : float, default=1.0
         Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
+    complementary : bool, default=True
+        False drops the complementary classifier: :math:`\beta = 0` and no Q.
+    graph : bool, default=True
+        False drops the graph: :math:`\mu = \gamma = 0` and no W; P starts uniform.
     reg : float, default=0.03
         Ridge weight :math:`\lambda > 0` of both classifiers.
-    n_neighbors : int, default=10
-        Neighbours in the graph. Fewer are used, with a warning, when there are not that many rows.
     kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
         Kernel of both classifiers. "linear" is the paper's linear version. A callable takes two
         matrices of rows and returns their kernel matrix. With "precomputed", X is the kernel
@@ -55,28 +57,26 @@ class PLCL(KernelPartialLabelClassifier):
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel :math:`\exp(-\|x - z\|^2 / 2\sigma^2)`: a number, or the
         mean pairwise distance of the training rows. Other kernels ignore it.
+    n_neighbors : int, default=10
+        Neighbours in the graph. Fewer are used, with a warning, when there are not that many rows.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     n_landmarks : int, optional
         Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
         Landmarks are centres of k-means, or rows drawn at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    complementary : bool, default=True
-        False drops the complementary classifier: :math:`\beta = 0` and no Q.
-    graph : bool, default=True
-        False drops the graph: :math:`\mu = \gamma = 0` and no W; P starts uniform.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
         The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
         With 0 it runs ``max_iter`` iterations and never warns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
     verbose : int, default=0
         Print a line per outer iteration.
 
@@ -172,40 +172,41 @@ class PLCL(KernelPartialLabelClassifier):
 
     def __init__(
         self,
+        *,
         alpha: float = 0.5,
         beta: float = 0.5,
         gamma: float = 1.0,
         mu: float = 1.0,
-        reg: float = 0.03,
-        n_neighbors: int = 10,
-        kernel: str | KernelFunction = "rbf",
-        sigma: str | float = "mean",
-        n_landmarks: int | None = None,
-        landmarks: str = "kmeans",
-        random_state: Any = None,
-        neighbors: Any = "auto",
         complementary: bool = True,
         graph: bool = True,
+        reg: float = 0.03,
+        kernel: str | KernelFunction = "rbf",
+        sigma: str | float = "mean",
+        n_neighbors: int = 10,
+        neighbors: Any = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
         max_iter: int = 100,
         tol: float = 1e-3,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
         self.mu = mu
-        self.reg = reg
-        self.n_neighbors = n_neighbors
-        self.kernel = kernel
-        self.sigma = sigma
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.random_state = random_state
-        self.neighbors = neighbors
         self.complementary = complementary
         self.graph = graph
+        self.reg = reg
+        self.kernel = kernel
+        self.sigma = sigma
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:

@@ -48,12 +48,17 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     ----------
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row. Fewer are used, with a warning, when there
-        are not that many rows.
     assignment : {"hard", "soft"}, default="hard"
         What is appended to a new row: the prototype of its most confident label, as in the
         authors' code, or the mean of the prototypes under its confidences, as for training rows.
+    n_neighbors : int, default=10
+        Neighbours *k* in the graph, and of a new row. Fewer are used, with a warning, when there
+        are not that many rows.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -61,11 +66,6 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         With 0 it runs ``max_iter`` iterations and never warns.
     verbose : int, default=0
         Print a line per outer iteration.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -123,21 +123,22 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         lam: float = 0.01,
-        n_neighbors: int = 10,
         assignment: str = "hard",
+        n_neighbors: int = 10,
+        neighbors: Any = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
-        neighbors: Any = "auto",
     ) -> None:
         self.lam = lam
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-        self.neighbors = neighbors
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Learn confidences and prototypes.
@@ -274,11 +275,16 @@ class PLDA(PartialLabelClassifier):
         neighbours, found in the same way.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row.
     assignment : {"hard", "soft"}, default="hard"
         What is appended to a new row: the prototype of its most confident label, or the mean of
         the prototypes under its confidences.
+    n_neighbors : int, default=10
+        Neighbours *k* in the graph, and of a new row.
+    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
+        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        :class:`sklearn.neighbors.KNeighborsTransformer`; see
+        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -286,11 +292,6 @@ class PLDA(PartialLabelClassifier):
         iterations and never warns.
     verbose : int, default=0
         Print a line per outer iteration.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -343,23 +344,24 @@ class PLDA(PartialLabelClassifier):
 
     def __init__(
         self,
+        *,
         estimator: PartialLabelClassifier | None = None,
         lam: float = 0.01,
-        n_neighbors: int = 10,
         assignment: str = "hard",
+        n_neighbors: int = 10,
+        neighbors: Any = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
-        neighbors: Any = "auto",
     ) -> None:
         self.estimator = estimator
         self.lam = lam
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-        self.neighbors = neighbors
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         params = self.get_params(deep=False)

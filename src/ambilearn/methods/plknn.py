@@ -98,7 +98,12 @@ class PLKNN(PartialLabelClassifier):
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
 
-    def __init__(self, n_neighbors: int = 10, neighbors: Any = "auto") -> None:
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 10,
+        neighbors: Any = "auto",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
 

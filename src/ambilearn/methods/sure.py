@@ -46,13 +46,13 @@ class SURE(AlternatingClassifier):
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
         Landmarks are centres of k-means, or rows drawn at random.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
     max_iter : int, default=50
         Limit *T* of outer iterations.
     tol : float, default=1e-3
         The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
         With 0 it runs ``max_iter`` iterations and never warns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
     verbose : int, default=0
         Print a line per outer iteration.
 
@@ -109,15 +109,16 @@ class SURE(AlternatingClassifier):
 
     def __init__(
         self,
+        *,
         lam: float = 0.3,
         reg: float = 0.05,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
         n_landmarks: int | None = None,
         landmarks: str = "kmeans",
-        random_state: Any = None,
         max_iter: int = 50,
         tol: float = 1e-3,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -126,9 +127,9 @@ class SURE(AlternatingClassifier):
         self.sigma = sigma
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.random_state = random_state
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
