@@ -369,7 +369,7 @@ class PLDA(PartialLabelClassifier):
         self.transformer_ = PLDATransformer(**params)
         augmented = self.transformer_._fit(X, candidates)
         if self.estimator is None:
-            learner = PLKNN(self.n_neighbors, self.neighbors)
+            learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
             with warnings.catch_warnings():
                 # It searches among as many rows: what there was to say has been said above.
                 warnings.simplefilter("ignore", UserWarning)
