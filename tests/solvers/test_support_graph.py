@@ -138,3 +138,31 @@ def test_restriction_holds_only_shared_labels():
     expected[1, 2], expected[2, 1], expected[4, 4] = 0.5, 0.2, 0.9
     np.testing.assert_array_equal(restricted.toarray(), expected)
     assert restricted.nnz == 3
+
+
+def test_the_worked_example_of_the_module():
+    indptr, labels = np.array([0, 2, 3, 5]), np.array([0, 1, 1, 0, 2])
+    graph = SupportGraph(indptr, labels, np.array([[1, 2], [0, 2], [0, 1]]))
+    weights = np.array([[0.3, 0.7], [0.6, 0.4], [0.9, 0.1]])
+    (w01, w02), (w10, w12), (w20, w21) = weights
+    Z = np.array(
+        [
+            [1, 0, 0, -w02, 0],
+            [0, 1, -w01, 0, 0],
+            [0, 0, 0, 0, -w02],
+            [-w10, 0, 0, -w12, 0],
+            [0, -w10, 1, 0, 0],
+            [0, 0, 0, 0, -w12],
+            [-w20, 0, 0, 1, 0],
+            [0, -w20, -w21, 0, 0],
+            [0, 0, 0, 0, 1],
+        ]
+    )
+    roughness = graph.roughness(weights)
+    np.testing.assert_allclose(roughness @ np.eye(5)[:, 3], (Z.T @ Z)[:, 3])
+    found = np.column_stack([roughness @ column for column in np.eye(5)])
+    np.testing.assert_allclose(found, Z.T @ Z, atol=1e-15)
+    # Rows (0, c), (1, c) and (2, c) have one entry: on the diagonal only.
+    np.testing.assert_allclose(roughness.diagonal, [0, 0, 0, 0, w02**2 + w12**2 + 1])
+    assert roughness.factor.shape == (6, 5)
+    assert graph.blocks[0].lonely == slice(0, 2)

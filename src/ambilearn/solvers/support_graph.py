@@ -4,6 +4,30 @@ With *P* restricted to the candidates, :math:`(I - W) P` is a sparse matrix *Z* 
 vector, and the differences of a row's confidences to its neighbours' involve only the labels that
 occur among them. Both patterns depend on the neighbours alone and are built once; nothing here is
 as large as n·l.
+
+A worked example: three rows with the candidates {a, b}, {b} and {a, c}, each the neighbour of both
+others. The support has five pairs, numbered row by row, so *P* is the vector *p* below; *Z* has a
+row for each row *i* and label *j* that *i* or one of its neighbours has:
+
+.. code-block:: none
+
+              a    b    c
+    row 0    p_0  p_1   ·            neighbours of row 0: 1, 2
+    row 1     ·   p_2   ·            neighbours of row 1: 0, 2
+    row 2    p_3   ·   p_4           neighbours of row 2: 0, 1
+
+    Z p      (0, a)    p_0 - w_02 p_3          shared by rows 0 and 2
+             (0, b)    p_1 - w_01 p_2          shared by rows 0 and 1
+             (0, c)        - w_02 p_4          lonely: only neighbour 2 has label c
+             (1, a)        - w_10 p_0 - w_12 p_3
+             (1, b)    p_2 - w_10 p_1
+             (1, c)        - w_12 p_4          lonely
+             (2, a)    p_3 - w_20 p_0
+             (2, b)        - w_20 p_1 - w_21 p_2
+             (2, c)    p_4                     row 2's own, no neighbour has it
+
+A lonely entry meets no other: it adds :math:`w^2` to the diagonal of :math:`Z^\top Z`, and is kept
+out of everything else. In real data most entries are lonely.
 """
 
 from typing import NamedTuple
@@ -86,16 +110,17 @@ class SupportGraph:
         parts = []
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
+            # Every row and its neighbours (member 0 is the row itself), with all their candidates.
             members = np.column_stack([np.arange(rows.start, rows.stop), neighbor_indices[rows]])
-            seat, pair = _pairs_of_edges(indptr, members.ravel())
+            edge, pair = _pairs_of_edges(indptr, members.ravel())
             # Sort by row, label and member, all in one number.
-            key = (seat // (k + 1) * n_labels + labels[pair]) * (k + 1) + seat % (k + 1)
+            key = (edge // (k + 1) * n_labels + labels[pair]) * (k + 1) + edge % (k + 1)
             order = np.argsort(key)
-            meeting, member = np.divmod(key[order], k + 1)  # who meets at which row (i, j) of Z
-            row, pair = meeting // n_labels, pair[order]
+            z_row, member = np.divmod(key[order], k + 1)  # row (i, j) of Z, and who has an entry
+            row, pair = z_row // n_labels, pair[order]
             # Entry e of Z is −weights.ravel()[source[e]], or 1 where the source is the row itself.
             source = np.where(member > 0, (first + row) * k + member - 1, n * k)
-            new = np.diff(meeting, prepend=-1, append=-1) != 0
+            new = np.diff(z_row, prepend=-1, append=-1) != 0
             lonely = new[:-1] & new[1:] & (member > 0)
             shared = ~lonely
             begins = new[:-1][shared]
@@ -148,8 +173,8 @@ class SupportGraph:
         gram = differences @ differences.transpose(0, 2, 1)
         # A label that one neighbour alone has is a difference of no other.
         squares = p[self._lonely_columns[block.lonely]] ** 2
-        seats = self._lonely_sources[block.lonely] - block.rows.start * k
-        diagonal = np.bincount(seats, squares, minlength=n_rows * k)
+        edges = self._lonely_sources[block.lonely] - block.rows.start * k
+        diagonal = np.bincount(edges, squares, minlength=n_rows * k)
         gram[:, range(k), range(k)] += diagonal.reshape(n_rows, k)
         return gram
 
