@@ -1,0 +1,21 @@
+# The public names, and where they live. The line of a method announces it everywhere: the command
+# line, model files, experiments, docs and tests find it through registry.py.
+
+from .bridges import candidates_from_conformal as candidates_from_conformal
+from .bridges import candidates_from_prediction_sets as candidates_from_prediction_sets
+from .bridges import candidates_from_top_k as candidates_from_top_k
+from .bridges import soft_labels as soft_labels
+from .bridges import to_sample_weights as to_sample_weights
+from .bridges import votes_to_candidates as votes_to_candidates
+from .candidates import CandidateSets as CandidateSets
+from .candidates import as_candidates as as_candidates
+from .methods.ipal import IPAL as IPAL
+from .methods.lalo import LALO as LALO
+from .methods.plaggd import PLAGGD as PLAGGD
+from .methods.plcl import PLCL as PLCL
+from .methods.plda import PLDA as PLDA
+from .methods.plda import PLDATransformer as PLDATransformer
+from .methods.plknn import PLKNN as PLKNN
+from .methods.sure import SURE as SURE
+
+__version__: str

@@ -1,0 +1,16 @@
+# The public names, and where they live.
+
+from .clean import CleanedTable as CleanedTable
+from .clean import clean_table as clean_table
+from .columns import Column as Column
+from .columns import Features as Features
+from .corrections import Corrections as Corrections
+from .model import TableModel as TableModel
+from .model import fit_table as fit_table
+from .model_file import InvalidModelError as InvalidModelError
+from .model_file import load_model as load_model
+from .model_file import save_model as save_model
+from .ranking import Choices as Choices
+from .tables import CandidateTable as CandidateTable
+from .tables import read_candidate_table as read_candidate_table
+from .writing import write_table as write_table
