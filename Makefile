@@ -65,4 +65,4 @@ docs: $(DOCS_READY)
 	@echo "Open out/docs/html/index.html in a browser."
 
 clean:
-	rm -rf $(VENV) out docs/gallery docs/api/generated .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -10,6 +11,7 @@ from sphinx.util.nodes import make_refnode
 from sphinx_gallery.sorting import ExplicitOrder
 
 import ambilearn
+from ambilearn.registry import METHODS
 
 project = "ambilearn"
 author = "The ambilearn developers"
@@ -40,7 +42,13 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = True
 
-autosummary_generate = True
+# The methods of the API page come from the registry, so that none is forgotten. The page includes
+# them, and autosummary, which does not follow inclusions, is told of both files.
+methods_page = ".. currentmodule:: ambilearn\n\n.. autosummary::\n   :toctree: generated\n\n"
+methods_page += "".join(f"   {method.name}\n" for method in METHODS.values())
+Path(__file__).parent.joinpath("api", "methods.rst").write_text(methods_page, encoding="utf-8")
+autosummary_generate = ["api/index.rst", "api/methods.rst"]
+exclude_patterns = ["api/methods.rst"]
 autodoc_typehints = "none"  # the docstrings say more than the annotations
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

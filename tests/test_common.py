@@ -7,24 +7,19 @@ import sys
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLDATransformer
+from ambilearn import LALO, PLCL, PLDA, PLDATransformer
+from ambilearn.registry import METHODS
 
 ESTIMATORS = [
-    PLCL(),
+    *(method.load()() for method in METHODS.values()),
     PLCL(kernel="linear"),
     PLCL(complementary=False),
     PLCL(graph=False),
     PLCL(graph=False, complementary=False, kernel="linear"),
-    IPAL(),
-    LALO(),
     LALO(kernel="linear"),
-    PLAGGD(),
-    PLDA(),
     PLDA(estimator=PLCL()),
     PLDATransformer(),
     PLDATransformer(assignment="soft"),
-    PLKNN(),
-    SURE(),
 ]
 
 

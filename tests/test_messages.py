@@ -17,16 +17,12 @@ from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
 from ambilearn import (
-    IPAL,
-    LALO,
-    PLAGGD,
     PLCL,
-    PLDA,
     PLKNN,
-    SURE,
     as_candidates,
     bridges,
     metrics,
+    registry,
 )
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat, read_table
@@ -36,7 +32,7 @@ from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
 from ambilearn.selection import FitCache
 
-METHODS = [PLCL, SURE, PLAGGD, LALO, IPAL, PLDA, PLKNN]
+METHODS = [method.load() for method in registry.METHODS.values()]
 X = np.arange(12.0).reshape(6, 2)
 SETS = [{"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}, {"a"}]
 UNCLEAR = np.random.default_rng(0).normal(size=(30, 2))
@@ -227,8 +223,8 @@ EXPERIMENTS = {
     "no title": (lambda: parse_spec("mine", "data = []"), "mine: 'title'", "is missing"),
     "method": (
         lambda: parse_spec("mine", SPEC.replace("PL-CL", "PL-XX")),
-        "mine: there is no method 'PL-XX'",
-        "Known are: PL-CL",
+        "mine: There is no method 'PL-XX'",
+        "Known are: IPAL",
     ),
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
@@ -240,7 +236,7 @@ EXPERIMENTS = {
         "PLCL has no parameter 'alfa'",
         "It has: alpha",
     ),
-    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "such as PLCL"),
+    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "Known are: IPAL"),
     "no store": (lambda: Store("no.sqlite", create=False), "no result store no.sqlite", "--store"),
 }
 

@@ -1,7 +1,7 @@
 """The fit/predict contract that all methods share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +49,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
+    # Values of the parameters that a search tries: ours without true labels, and the PL-CL paper's.
+    _tuning_grid: Mapping[str, Sequence[Any]] = {}
+    _paper_grid: Mapping[str, Sequence[Any]] = {}
 
     # The cache is for searches over fits on the same rows: no meta-estimator routes it.
     __metadata_request__fit = {"cache": UNUSED}

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from ambilearn.cli.main import main
 from ambilearn.own_data import load_model
-from ambilearn.own_data.methods import METHODS
+from ambilearn.registry import METHODS
 
 CLEAN = ["--candidates", "names", "--exclude", "truth"]
 

@@ -6,6 +6,7 @@ from ambilearn.experiments.measure import measure, train_outputs
 from ambilearn.experiments.splits import Split, split_of
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import transductive_accuracy
+from ambilearn.registry import METHODS
 
 CLASSES = np.arange(10)
 
@@ -50,7 +51,7 @@ def test_hand_computed_scores():
     assert scores["training.approximated"] == 3 / 4
 
 
-@pytest.mark.parametrize("method", ["PLCL", "SURE", "PLAGGD", "LALO", "IPAL", "PLDA", "PLKNN"])
+@pytest.mark.parametrize("method", [method.name for method in METHODS.values()])
 def test_every_method_has_every_score(method):
     task = Task("iris", method, 0, candidates={"p": 0.5}, rows=60)
     split = split_of(task)

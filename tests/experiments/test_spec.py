@@ -7,12 +7,11 @@ from ambilearn.datasets.registry import registry
 from ambilearn.experiments.spec import (
     PAPER,
     SpecError,
-    known_methods,
     load_spec,
     parse_spec,
     spec_names,
 )
-from ambilearn.experiments.task import estimator_class
+from ambilearn.registry import METHODS
 
 MINIMAL = """
 title = "Minimal"
@@ -85,15 +84,28 @@ def test_a_sweep_varies_one_parameter_at_a_time():
 
 
 def test_the_grid_of_the_paper():
-    grid = known_methods()["PL-CL"].grid
+    methods = load_spec("real-world").methods
     values = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
-    assert grid == dict.fromkeys(["alpha", "beta", "gamma", "mu"], values)
-    assert [m.label for m in known_methods().values() if m.grid] == ["PL-CL", "SURE"]
+    assert methods[0].grid == dict.fromkeys(["alpha", "beta", "gamma", "mu"], values)
+    assert [m.label for m in methods if m.grid] == ["PL-CL", "SURE"]
 
 
-def test_grids_name_real_parameters():
-    for method in known_methods().values():
-        assert set(method.grid) <= set(estimator_class(method.estimator)().get_params())
+def test_the_paper_compares_seven_methods():
+    for name in ("real-world", "controlled", "transductive", "demo"):
+        methods = [m.estimator for m in load_spec(name).methods]
+        assert methods == ["PLCL", "SURE", "PLAGGD", "LALO", "IPAL", "PLDA", "PLKNN"]
+
+
+@pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn"])
+def test_a_method_is_found_however_it_is_spelled_and_called_as_it_is(name):
+    (method,) = parse_spec("a", MINIMAL.replace("PL-CL", name)).methods
+    assert (method.label, method.estimator) == (name, "PLKNN")
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=str)
+def test_an_experiment_can_name_every_method(method):
+    spec = parse_spec("a", MINIMAL.replace("PL-CL", method.name))
+    assert next(spec.tasks()).estimator().get_params() == method.load()().get_params()
 
 
 def test_adding_a_method_changes_no_other_task():
@@ -113,7 +125,7 @@ def test_selection_touches_only_methods_with_a_grid():
     search = {"kind": "random", "points": 5}
     plcl, plknn, *_ = spec.tasks("label-free", search)
     assert plcl.select == "label-free"
-    assert plcl.search == search | {"grid": known_methods()["PL-CL"].grid}
+    assert plcl.search == search | {"grid": spec.methods[0].grid}
     assert (plknn.select, plknn.search) == ("fixed", {})
     with pytest.raises(SpecError, match="select must be one of"):
         next(spec.tasks("guess"))

@@ -1,6 +1,7 @@
 import pytest
 
-from ambilearn.experiments.task import Task, default_params, estimator_class
+from ambilearn.experiments.task import Task, default_params
+from ambilearn.registry import METHODS, find_method
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_the_definition_names_all_parameters_so_that_new_defaults_are_new_tasks(
     assert "verbose" not in params
     old = task.key
     default_params.cache_clear()
-    cls = estimator_class("PLCL")
+    cls = find_method("PLCL").load()
     monkeypatch.setattr(cls.__init__, "__defaults__", (0.25, *cls.__init__.__defaults__[1:]))
     assert task.to().key != old
     monkeypatch.undo()
@@ -65,7 +66,7 @@ def test_unknown_methods_and_parameters_are_refused(task):
         _ = task.to(params={"alfa": 1}).key
 
 
-@pytest.mark.parametrize("name", ["PLCL", "SURE", "PLAGGD", "LALO", "IPAL", "PLDA", "PLKNN"])
-def test_every_method_of_the_comparison_has_a_plain_definition(name):
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_a_plain_definition(name):
     for value in default_params(name).values():
         assert isinstance(value, (str, int, float, bool, type(None)))

@@ -22,9 +22,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates, registry
 
-METHODS = [PLCL, PLKNN, IPAL, LALO, SURE, PLAGGD, PLDA]
+METHODS = [method.load() for method in registry.METHODS.values()]
 KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
 NEIGHBOUR_METHODS = [PLKNN, IPAL, PLDA]
 ITERATIVE_METHODS = [PLCL, IPAL, LALO, SURE, PLAGGD, PLDA]

@@ -1,23 +1,16 @@
 import pytest
 
-import ambilearn
-from ambilearn.own_data.methods import LANDMARKS, LARGE, METHODS, make_method, parse_settings
+from ambilearn.own_data.methods import LANDMARKS, LARGE, make_method, parse_settings
+from ambilearn.registry import METHODS
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_is_made_and_its_grid_is_valid(name):
-    class_name, grid = METHODS[name]
-    method = make_method(name)
-    assert type(method).__name__ == class_name
-    assert class_name in ambilearn.__all__
-    for key, values in grid.items():
+    assert type(make_method(name)) is METHODS[name].load()
+    assert METHODS[name].tuning_grid
+    for key, values in METHODS[name].tuning_grid.items():
         for value in values:
             make_method(name, {key: value})
-
-
-def test_all_public_classifiers_are_there():
-    classifiers = {n for n in ambilearn.__all__ if hasattr(getattr(ambilearn, n), "predict")}
-    assert {class_name for class_name, _ in METHODS.values()} == classifiers
 
 
 def test_parameters_and_seed():
@@ -42,8 +35,8 @@ def test_no_landmarks_where_there_is_no_kernel(name):
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("svm", {}, "no method 'svm'. Known are: plcl, "),
-        ("plcl", {"n_neighbors": 5}, "no parameter 'n_neighbors'. Did you mean 'n_neighbors'"),
+        ("svm", {}, "no method 'svm'. Known are: IPAL, "),
+        ("plcl", {"n_neighbours": 5}, "no parameter 'n_neighbours'. Did you mean 'n_neighbors'"),
         ("plknn", {"n_landmarks": 5}, "plknn has no parameter 'n_landmarks'"),
         ("plknn", {"n_neighbors": 0}, "'n_neighbors' parameter of PLKNN must be"),
         ("plcl", {"kernel": "magic"}, "'kernel' parameter of PLCL must be"),

@@ -6,7 +6,7 @@ import pytest
 
 from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import fit_table, model, read_candidate_table
-from ambilearn.own_data.methods import METHODS
+from ambilearn.registry import METHODS
 
 
 @pytest.fixture

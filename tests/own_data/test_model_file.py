@@ -29,7 +29,7 @@ from ambilearn.own_data import (
     read_candidate_table,
     save_model,
 )
-from ambilearn.own_data.methods import METHODS
+from ambilearn.registry import METHODS
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ambilearn.cli.help_sections import section
-from ambilearn.own_data.methods import METHODS
+from ambilearn.registry import METHODS
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
 

@@ -135,17 +135,10 @@ def _datasets(text: str | None) -> set[str] | None:
 
 
 def _estimators(text: str | None) -> set[str] | None:
-    from ambilearn.experiments.spec import known_methods
+    from ambilearn.registry import find_method
 
-    # PL-CL in tables and PLCL in Python are the same method, in capitals or not.
-    known = {_spelling(label): method.estimator for label, method in known_methods().items()}
     names = _split_names(text)
-    for name in sorted(names or ()):
-        if _spelling(name) not in known:
-            listing = ", ".join(known_methods())
-            raise click.UsageError(f"There is no method {name!r}. Known are: {listing}.")
-    return names and {known[_spelling(name)] for name in names}
-
-
-def _spelling(name: str) -> str:
-    return name.replace("-", "").casefold()
+    try:
+        return names and {find_method(name).name for name in sorted(names)}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error

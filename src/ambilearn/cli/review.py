@@ -77,8 +77,8 @@ def review(
     with user_console() as console:
         from ambilearn.cli.own_data_summary import describe_model, describe_table
         from ambilearn.datasets.frames import check_columns
-        from ambilearn.own_data.methods import METHODS
         from ambilearn.own_data.model import fit_table
+        from ambilearn.registry import METHODS
         from ambilearn.review.from_table import image_column, review_from_table, without_feature
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
@@ -103,7 +103,7 @@ def review(
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed=embed_images)
         made = review_from_table(
-            read, confidences, method=METHODS[method][0], image=image, images=images
+            read, confidences, method=METHODS[method].name, image=image, images=images
         )
         write_review(made, out)
         _describe_images(console, image, images)

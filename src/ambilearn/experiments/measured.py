@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn.experiments.execute import Result
-from ambilearn.experiments.spec import Method, Setting, Spec
+from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import SELECTIONS
 
@@ -26,7 +26,7 @@ class Line:
     ``search`` is how the grid was searched, as (kind, points, scoring); None if it was not.
     """
 
-    method: Method
+    method: Variant
     select: str = "fixed"
     search: tuple[str, int | None, str] | None = None
 
@@ -132,7 +132,7 @@ class Measured:
         return [line for line in self.lines if line.select == "fixed"]
 
 
-def _choices(stored: Mapping[str, Result], method: Method) -> list[tuple[Any, ...]]:
+def _choices(stored: Mapping[str, Result], method: Variant) -> list[tuple[Any, ...]]:
     """Ways in which the store has a method's parameters chosen, in a stable order."""
     found = set()
     for result in stored.values() if method.grid else ():

@@ -3,13 +3,13 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.task import SELECTIONS, Task
+from ambilearn.registry import find_method
 
 # The paper's experiments, in its order.
 PAPER = ("real-world", "controlled", "transductive", "ablation", "sensitivity", "convergence")
@@ -20,18 +20,22 @@ class SpecError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class Variant:
     """A line of a table: a method, with parameters where they are not the defaults.
 
-    ``grid`` is what the paper chooses parameters from; ``sweep`` is the (parameter, value) that a
-    sensitivity study varies.
+    ``sweep`` is the (parameter, value) that a sensitivity study varies.
     """
 
     label: str
     estimator: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, list[float]] = field(default_factory=dict)
     sweep: tuple[str, float] | None = None
+
+    @property
+    def grid(self) -> dict[str, list[Any]]:
+        """What the paper chooses the other parameters from; nothing where a study varies one."""
+        grid = {} if self.sweep else find_method(self.estimator).paper_grid
+        return {name: list(values) for name, values in grid.items() if name not in self.params}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class Spec:
         Name on the command line, and heading.
     data : list of str
         Data sets.
-    methods : list of Method
+    methods : list of Variant
         Lines; the first is the one that the others are compared with.
     settings : list of Setting or None
         Settings of the controlled protocol; None for data with candidate sets of their own.
@@ -78,7 +82,7 @@ class Spec:
     name: str
     title: str
     data: list[str]
-    methods: list[Method]
+    methods: list[Variant]
     settings: list[Setting] | None
     runs: int
     protocol: Mapping[str, Any]
@@ -93,7 +97,7 @@ class Spec:
 
     def task(
         self,
-        method: Method,
+        method: Variant,
         data: str,
         setting: Setting | None,
         run: int,
@@ -114,7 +118,7 @@ class Spec:
         if select == "fixed" or not method.grid:
             return task
         search = search or parse_search(DEFAULT_SEARCH)
-        return task.to(select=select, search={**search, "grid": dict(method.grid)})
+        return task.to(select=select, search={**search, "grid": method.grid})
 
     def tasks(
         self, select: str = "fixed", search: Mapping[str, Any] | None = None
@@ -178,34 +182,19 @@ def parse_spec(name: str, text: str) -> Spec:
     return spec
 
 
-@cache
-def known_methods() -> dict[str, Method]:
-    """The methods of the comparison by their name in tables, from ``methods.toml``."""
-    content = tomllib.loads(files(__package__).joinpath("methods.toml").read_text("utf-8"))
-    return {
-        label: Method(label, entry["estimator"], grid=entry.get("grid", {}))
-        for label, entry in content.items()
-    }
-
-
-def _methods(content: dict[str, Any]) -> list[Method]:
+def _methods(content: dict[str, Any]) -> list[Variant]:
     methods = []
     for entry in content.pop("methods"):
-        if isinstance(entry, str):  # a known method as it is
+        if isinstance(entry, str):  # a method as it is; tables call it as the file does
             entry = {"method": entry, "label": entry}
-        if entry["method"] not in known_methods():
-            known = ", ".join(known_methods())
-            raise SpecError(f"there is no method {entry['method']!r}. Known are: {known}.")
-        known = known_methods()[entry["method"]]
-        params = entry.get("params", {})
-        grid = {key: values for key, values in known.grid.items() if key not in params}
-        methods.append(replace(known, label=entry["label"], params=params, grid=grid))
+        method = find_method(entry["method"])
+        methods.append(Variant(entry["label"], method.name, params=entry.get("params", {})))
     for parameter, values in content.pop("sweep", {}).items():
         first = methods[0]
         for value in values:
             label = f"{first.label}, {SYMBOLS.get(parameter, parameter)} = {value:g}"
             params = {**first.params, parameter: value}
-            methods.append(Method(label, first.estimator, params=params, sweep=(parameter, value)))
+            methods.append(Variant(label, first.estimator, params=params, sweep=(parameter, value)))
     return methods
 
 

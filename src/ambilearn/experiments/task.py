@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
-from importlib import import_module
 from typing import Any
 
 from ambilearn.experiments.seeds import digest
+from ambilearn.registry import find_method
 
 SELECTIONS = ("fixed", "label-free", "oracle")
 
@@ -81,24 +81,13 @@ class Task:
 
     def estimator(self) -> Any:
         """The method, not fitted, with the task's parameters."""
-        return estimator_class(self.method)(**self.params)
-
-
-@cache
-def estimator_class(name: str) -> Any:
-    """Class of a method: each lives in the module of its name."""
-    try:
-        return getattr(import_module(f"ambilearn.methods.{name.lower()}"), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"There is no method {name!r}: give the name of a class of ambilearn, such as PLCL."
-        ) from error
+        return find_method(self.method).load()(**self.params)
 
 
 @cache
 def default_params(name: str) -> dict[str, Any]:
     """Parameters of a method that is created without any, as plain content."""
-    params = estimator_class(name)().get_params(deep=False)
+    params = find_method(name).load()().get_params(deep=False)
     return {key: _plain(value) for key, value in params.items() if key not in _SILENT}
 
 

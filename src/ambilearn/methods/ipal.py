@@ -16,6 +16,7 @@ from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_cs
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._shares import candidate_shares, row_shares
+from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
 
@@ -113,6 +114,7 @@ class IPAL(PartialLabelClassifier):
         "neighbors": NEIGHBORS_CONSTRAINT,
         **LOOP_CONSTRAINTS,
     }
+    _tuning_grid = {"alpha": (0.5, 0.8, 0.95, 0.99), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
         self,

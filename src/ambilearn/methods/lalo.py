@@ -13,6 +13,7 @@ from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
+from ambilearn.methods._tuning import RIDGES
 
 
 class LALO(AlternatingClassifier):
@@ -121,6 +122,7 @@ class LALO(AlternatingClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
+    _tuning_grid = {"mu": (0.001, 0.005, 0.05, 0.5), "reg": RIDGES}
 
     def __init__(
         self,

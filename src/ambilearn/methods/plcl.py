@@ -13,6 +13,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._plcl_steps import PLCLSteps, PLCLWeights
+from ambilearn.methods._tuning import NEIGHBOR_COUNTS, WEIGHTS
 
 
 class PLCL(KernelPartialLabelClassifier):
@@ -169,6 +170,13 @@ class PLCL(KernelPartialLabelClassifier):
         "complementary": ["boolean"],
         "graph": ["boolean"],
     }
+    _tuning_grid = {
+        **dict.fromkeys(("alpha", "beta", "gamma", "mu"), WEIGHTS),
+        "n_neighbors": NEIGHBOR_COUNTS,
+    }
+    _paper_grid = dict.fromkeys(
+        ("alpha", "beta", "gamma", "mu"), (0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0)
+    )
 
     def __init__(
         self,

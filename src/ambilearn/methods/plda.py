@@ -18,6 +18,7 @@ from ambilearn.graph.geometry import weights_to_csr
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, neighbor_distances, pair_distances
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods.plknn import PLKNN
 
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -341,6 +342,7 @@ class PLDA(PartialLabelClassifier):
     """
 
     _parameter_constraints = {"estimator": [PartialLabelClassifier, None], **_CONSTRAINTS}
+    _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
         self,

@@ -97,6 +97,7 @@ class PLKNN(PartialLabelClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
+    _tuning_grid = {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}
 
     def __init__(
         self,

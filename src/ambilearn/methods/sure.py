@@ -11,6 +11,7 @@ from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
+from ambilearn.methods._tuning import RIDGES
 from ambilearn.solvers import CandidateSimplex
 
 
@@ -106,6 +107,8 @@ class SURE(AlternatingClassifier):
         **AlternatingClassifier._parameter_constraints,
         "lam": [Interval(Real, 0, None, closed="left")],
     }
+    _tuning_grid = {"lam": (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0), "reg": RIDGES}
+    _paper_grid = dict.fromkeys(("lam", "reg"), (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0))
 
     def __init__(
         self,

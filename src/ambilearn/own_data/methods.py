@@ -1,27 +1,10 @@
-"""Methods by their name on the command line, their parameters, and the grids of ``--select``."""
+"""A method made by its name, with parameters as they are written on the command line."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-import ambilearn
-
-# Name on the command line, class, and the values that a search without hidden labels tries.
-_WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
-_RIDGES = (0.001, 0.01, 0.05, 0.3, 1.0)
-_NEIGHBOURS = (5, 10, 20, 30)
-METHODS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
-    "plcl": (
-        "PLCL",
-        dict.fromkeys(("alpha", "beta", "gamma", "mu"), _WEIGHTS) | {"n_neighbors": _NEIGHBOURS},
-    ),
-    "sure": ("SURE", {"lam": (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0), "reg": _RIDGES}),
-    "plaggd": ("PLAGGD", {"gamma": _WEIGHTS, "mu": _WEIGHTS, "n_neighbors": _NEIGHBOURS}),
-    "lalo": ("LALO", {"mu": (0.001, 0.005, 0.05, 0.5), "reg": _RIDGES}),
-    "ipal": ("IPAL", {"alpha": (0.5, 0.8, 0.95, 0.99), "n_neighbors": _NEIGHBOURS}),
-    "plda": ("PLDA", {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": _NEIGHBOURS}),
-    "plknn": ("PLKNN", {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}),
-}
+from ambilearn.registry import find_method
 
 # From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
 LARGE = 20_000
@@ -39,8 +22,8 @@ def make_method(
 
     Parameters
     ----------
-    name : {"plcl", "sure", "plaggd", "lalo", "ipal", "plda", "plknn"}
-        The method.
+    name : str
+        The method, such as ``"plcl"``: a name of :data:`ambilearn.registry.METHODS`.
     params : mapping, optional
         Parameters that differ from the defaults of its class.
     n_rows : int, default=0
@@ -64,9 +47,7 @@ def make_method(
     >>> make_method("plknn", {"n_neighbors": 5})
     PLKNN(n_neighbors=5)
     """
-    if name not in METHODS:
-        raise ValueError(f"There is no method {name!r}. Known are: {', '.join(METHODS)}.")
-    method = getattr(ambilearn, METHODS[name][0])()
+    method = find_method(name).load()()
     known = method.get_params(deep=False)
     chosen = dict(params or {})
     for key in chosen:

@@ -19,10 +19,11 @@ from ambilearn import __version__
 from ambilearn._utils.text import counted
 from ambilearn.metrics import approximated_accuracy_scorer
 from ambilearn.own_data.columns import Column, feature_frame
-from ambilearn.own_data.methods import METHODS, make_method
+from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
 from ambilearn.own_data.tables import CandidateTable, with_columns
+from ambilearn.registry import find_method
 from ambilearn.selection import CandidateSearchCV
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ def fit_table(
     ----------
     table : CandidateTable
         What :func:`ambilearn.own_data.read_candidate_table` returns.
-    method : {"plcl", "sure", "plaggd", "lalo", "ipal", "plda", "plknn"}, default="plcl"
-        The method.
+    method : str, default="plcl"
+        The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists.
     params : mapping, optional
         Parameters of the method that differ from its defaults.
     select : bool, default=False
@@ -167,13 +168,13 @@ def fit_table(
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(features)
     chosen, score = {}, None
+    known = find_method(method)
     if select:
-        grid = {k: v for k, v in METHODS[method][1].items() if k not in (params or {})}
+        grid = {k: v for k, v in known.tuning_grid.items() if k not in (params or {})}
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         estimator.set_params(**chosen)
     progress(
-        f"fitting {METHODS[method][0]} to {counted(X.shape[0], 'row')} and "
-        f"{counted(X.shape[1], 'feature')}"
+        f"fitting {known.name} to {counted(X.shape[0], 'row')} and {counted(X.shape[1], 'feature')}"
     )
     estimator.fit(X, table.candidates)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
@@ -186,7 +187,7 @@ def fit_table(
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
         "corrected rows": len(table.corrections.labels),
-        "method": method,
+        "method": known.command_name,
         "parameters": shown,
         "chosen": chosen,
         "selection score": score,
@@ -207,8 +208,8 @@ def _select(
     """Parameters that do best on candidate sets, and their score."""
     if not grid:
         raise ValueError(
-            "There is nothing left to choose: every parameter of the grid is given. Leave --select "
-            "out, or give fewer parameters."
+            "There is nothing left to choose: the method has no grid, or every parameter of it is "
+            "given. Leave --select out, or give fewer parameters."
         )
     if X.shape[0] < 2 * _FOLDS:
         raise ValueError(

@@ -26,6 +26,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.folders import written_whole
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.model import TableModel
+from ambilearn.registry import METHODS
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -34,14 +35,8 @@ _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
 _SKOPS_PROTOCOL = 2  # older ones have other loaders, which were never written by this library
 
 _OBJECTS = (
-    "ambilearn.methods.ipal.IPAL",
-    "ambilearn.methods.lalo.LALO",
-    "ambilearn.methods.plaggd.PLAGGD",
-    "ambilearn.methods.plcl.PLCL",
-    "ambilearn.methods.plda.PLDA",
+    *(f"{method.module}.{method.name}" for method in METHODS.values()),
     "ambilearn.methods.plda.PLDATransformer",
-    "ambilearn.methods.plknn.PLKNN",
-    "ambilearn.methods.sure.SURE",
     "ambilearn.graph.neighbors.NeighborSearch",
     "sklearn.compose._column_transformer.ColumnTransformer",
     "sklearn.impute._base.SimpleImputer",

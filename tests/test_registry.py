@@ -1,0 +1,204 @@
+"""One list of methods, and a made-up method that joins it by one file and one line."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ambilearn
+from ambilearn import methods
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.registry import METHODS, Method, find_method
+
+PACKAGE = Path(ambilearn.__file__).parent
+every_method = pytest.mark.parametrize("method", METHODS.values(), ids=str)
+
+
+def test_methods_are_the_public_classifiers():
+    public = [getattr(ambilearn, name) for name in ambilearn.__all__]
+    classifiers = [
+        c for c in public if isinstance(c, type) and issubclass(c, PartialLabelClassifier)
+    ]
+    assert [method.load() for method in METHODS.values()] == classifiers
+    assert METHODS["plcl"] == Method("PLCL")
+
+
+def test_every_file_of_a_method_is_announced():
+    (folder,) = methods.__path__
+    files = {path.stem for path in Path(folder).glob("*.py") if not path.name.startswith("_")}
+    assert files == set(METHODS)
+
+
+@every_method
+def test_a_class_is_where_the_registry_says(method):
+    assert (method.load().__module__, method.load().__name__) == (method.module, method.name)
+    assert method.load() is getattr(ambilearn, method.name)
+
+
+@every_method
+@pytest.mark.parametrize("grid", ["tuning_grid", "paper_grid"])
+def test_grids_have_values_that_the_method_takes(method, grid):
+    for name, values in getattr(method, grid).items():
+        assert len(set(values)) == len(values) > 1
+        for value in values:
+            method.load()().set_params(**{name: value})._validate_params()
+
+
+def test_the_defaults_are_among_the_values_that_a_search_tries():
+    for method in METHODS.values():
+        defaults = method.load()().get_params()
+        assert all(defaults[name] in values for name, values in method.tuning_grid.items())
+
+
+@pytest.mark.parametrize("name", ["PL-CL", "PLCL", "plcl", "pl-cl"])
+def test_a_method_has_one_name_in_many_spellings(name):
+    assert find_method(name) == Method("PLCL")
+
+
+@pytest.mark.parametrize("name", ["", "PL-XX", "PLDATransformer", "_alternating", "CandidateSets"])
+def test_what_is_no_method_is_refused_with_the_list(name):
+    with pytest.raises(ValueError, match=f"no method '{name}'. Known are: IPAL, .*, PLCL, "):
+        find_method(name)
+
+
+def test_reading_the_registry_imports_no_method_and_no_scikit_learn():
+    code = """
+import sys
+from ambilearn.registry import METHODS, find_method
+assert find_method("PL-CL").module == "ambilearn.methods.plcl"
+assert METHODS
+heavy = {"sklearn", "numpy", "ambilearn.base", "ambilearn.methods.plcl"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# A method of nobody: every candidate is as likely as it is frequent in all sets.
+FREQUENT = '''
+"""Labels by how often they are candidates."""
+
+import numpy as np
+
+from ambilearn.base import PartialLabelClassifier
+
+
+class Frequent(PartialLabelClassifier):
+    """Takes the candidate that most sets have."""
+
+    _parameter_constraints = {"power": [int, float]}
+    _tuning_grid = {"power": (1, 2)}
+    _paper_grid = {"power": (1, 2, 3)}
+
+    def __init__(self, *, power=1):
+        self.power = power
+
+    def _fit(self, X, candidates, cache):
+        mask = candidates.to_mask()
+        self.counts_ = np.asarray(mask, float).sum(axis=0) ** self.power
+        weights = mask * self.counts_
+        self.label_distributions_ = weights / weights.sum(axis=1, keepdims=True)
+
+    def _scores(self, X):
+        return np.tile(self.counts_, (X.shape[0], 1))
+'''
+LINE = "from .methods.frequent import Frequent as Frequent\n"
+EXPERIMENT = """
+title = "Made up"
+data = ["iris"]
+methods = ["Frequent"]
+runs = 1
+[[candidates]]
+group = "I"
+title = "p varies"
+vary = "p"
+values = [0.3]
+[[show]]
+kind = "table"
+name = "made-up"
+title = "Made up"
+metric = "accuracy"
+group = "I"
+value = 0.3
+"""
+TABLE = "x,names\n" + "".join(f"{i},{'anna|bob' if i % 3 else 'anna'}\n" for i in range(12))
+
+
+@pytest.fixture(scope="module")
+def run_with_frequent(tmp_path_factory):
+    """Run Python, in a folder of its own, where ambilearn has that method: one file, one line."""
+    folder = tmp_path_factory.mktemp("frequent")
+    ours = folder / "site" / "ambilearn"
+    shutil.copytree(PACKAGE, ours, ignore=shutil.ignore_patterns("__pycache__"))
+    (ours / "methods" / "frequent.py").write_text(FREQUENT)
+    with open(ours / "__init__.pyi", "a", encoding="utf-8") as stub:
+        stub.write(LINE)
+    (folder / "table.csv").write_text(TABLE)
+    (folder / "mine.toml").write_text(EXPERIMENT)
+    paths = [str(folder / "site"), os.path.dirname(__file__)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_new_method_is_public_and_found(run_with_frequent):
+    code = """
+import ambilearn
+from ambilearn import Frequent
+from ambilearn.registry import METHODS
+assert "Frequent" in ambilearn.__all__
+print(METHODS["frequent"].load() is Frequent)
+"""
+    assert run_with_frequent("-c", code) == "True\n"
+
+
+def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded(run_with_frequent):
+    command = ("-m", "ambilearn")
+    assert "frequent" in run_with_frequent(*command, "fit", "--help")
+    options = ("--candidates", "names", "--method", "frequent", "--select", "--out", "its.model")
+    run_with_frequent(*command, "fit", "table.csv", *options)
+    labelled = run_with_frequent(*command, "predict", "its.model", "table.csv", "--out", "-")
+    assert labelled.splitlines()[1].startswith("0,anna,anna,")
+
+
+def test_an_experiment_can_name_a_new_method(run_with_frequent):
+    code = """
+from pathlib import Path
+from ambilearn.cli.main import main
+from ambilearn.experiments.spec import load_spec
+
+(task,) = load_spec("mine.toml").tasks("label-free")
+assert task.search["grid"] == {"power": [1, 2, 3]}
+main(["reproduce", "mine.toml", "--jobs", "1", "--methods", "frequent"], standalone_mode=False)
+main(["tables", "mine.toml", "--output", "tables"], standalone_mode=False)
+assert "Frequent" in Path("tables/made-up.csv").read_text("utf-8")
+"""
+    run_with_frequent("-c", code)
+
+
+def test_the_tests_of_all_methods_have_a_new_one(run_with_frequent):
+    code = """
+from ambilearn import Frequent
+from methods.test_matrix import METHODS as of_the_matrix
+from test_common import ESTIMATORS
+from test_messages import METHODS as of_messages
+
+assert Frequent in of_the_matrix
+assert Frequent in map(type, ESTIMATORS)
+assert Frequent in of_messages
+"""
+    run_with_frequent("-c", code)
