@@ -23,9 +23,9 @@ from ambilearn import PLCL
 from ambilearn.own_data import (
     Choices,
     InvalidModelError,
+    UnsupportedSkopsError,
     fit_table,
     load_model,
-    model_file,
     read_candidate_table,
     save_model,
 )
@@ -366,13 +366,15 @@ def test_a_missing_file():
         load_model("nowhere.model")
 
 
-def test_every_trusted_type_exists():
-    from importlib import import_module
-
-    for kinds in model_file._TRUSTED.values():
-        for kind in kinds:
-            module, _, name = kind.rpartition(".")
-            assert isinstance(getattr(import_module(module), name), type)
+@pytest.mark.parametrize("version", ["0.14.2", "0.17.0", "1.0.dev0"])
+def test_another_skops_is_not_blamed_on_the_file(table, saved, tmp_path, monkeypatch, version):
+    fitted = fit_table(table, "plknn")
+    monkeypatch.setattr(skops, "__version__", version)
+    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
+        load_model(saved)
+    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
+        save_model(fitted, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_labels_and_columns_of_all_scripts(tmp_path):

@@ -5,9 +5,10 @@ from .clean import clean_table as clean_table
 from .columns import Column as Column
 from .columns import Features as Features
 from .corrections import Corrections as Corrections
+from .errors import InvalidModelError as InvalidModelError
+from .errors import UnsupportedSkopsError as UnsupportedSkopsError
 from .model import TableModel as TableModel
 from .model import fit_table as fit_table
-from .model_file import InvalidModelError as InvalidModelError
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model
 from .ranking import Choices as Choices

@@ -3,67 +3,31 @@
 The file is a ZIP archive of three members: ``about.json`` says in plain text what the model is
 (versions, columns, labels, method, parameters), ``pipeline.skops`` is the fitted pipeline in the
 format of skops, and ``SHA256SUMS`` has the checksums of both. Loading reads arrays and rebuilds
-objects of the classes listed here, and no others; a file with anything else is refused before any
-object is made.
+objects of the classes that :mod:`ambilearn.own_data.skops_format` trusts, and no others.
 """
 
 import hashlib
 import io
 import json
 import os
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, is_zipfile
 
 import sklearn
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.warnings import warn_user
-from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.folders import written_whole
 from ambilearn.own_data.columns import Column
+from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
-from ambilearn.registry import METHODS
+from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
 _ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
 _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
-_SKOPS_PROTOCOL = 2  # older ones have other loaders, which were never written by this library
-
-_OBJECTS = (
-    *(f"{method.module}.{method.name}" for method in METHODS.values()),
-    "ambilearn.methods.plda.PLDATransformer",
-    "ambilearn.graph.neighbors.NeighborSearch",
-    "sklearn.compose._column_transformer.ColumnTransformer",
-    "sklearn.impute._base.SimpleImputer",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.preprocessing._encoders.OneHotEncoder",
-)
-_SCALARS = ("bool", "float64", "int32", "int64", "str_")
-_SPARSE = ("scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix")
-
-# What skops may rebuild, and with which of its loaders. No loader here calls a function.
-_TRUSTED = {
-    "ObjectNode": _OBJECTS,
-    "NdArrayNode": ("numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)),
-    "SparseMatrixNode": _SPARSE,
-    "DTypeNode": ("numpy.dtype",),
-    "TypeNode": ("builtins.str", "builtins.object", *(f"numpy.{name}" for name in _SCALARS)),
-    "JsonNode": ("builtins.str",),
-    "DictNode": ("builtins.dict",),
-    "ListNode": ("builtins.list",),
-    "TupleNode": ("builtins.tuple",),
-    "SliceNode": ("builtins.slice",),
-}
-
-
-class InvalidModelError(InvalidFileError):
-    """A file is not a model of this library, or not as it was saved. Nothing was executed."""
 
 
 def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
@@ -79,8 +43,6 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
     target : path-like
         The file.
     """
-    from skops.io import dumps
-
     about = {
         "format": FORMAT,
         "format version": FORMAT_VERSION,
@@ -90,9 +52,8 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
     }
     members = {
         _ABOUT: json.dumps(about, indent=2, ensure_ascii=False).encode(),
-        _PIPELINE: dumps(model.pipeline),
+        _PIPELINE: dump_pipeline(model.pipeline),
     }
-    _check_types(members[_PIPELINE])  # better no file than one that cannot be loaded
     members[_SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
     ).encode()
@@ -120,6 +81,8 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
     InvalidModelError
         If the file is something else, is damaged, was changed, contains other objects than a
         model has, or was saved by a newer version of this library.
+    UnsupportedSkopsError
+        If another skops is installed than those whose format is checked.
 
     Warns
     -----
@@ -132,11 +95,11 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
             raise InvalidModelError(f"{name} {_why_no_archive(file)}")
         try:
             about, content = _read_members(file, max_bytes)
-            pipeline = _rebuild(content, max_bytes)
-            model = _checked(pipeline, about)
+            _opened(io.BytesIO(content), max_bytes).close()
+            model = _checked(load_pipeline(content), about)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
-        except MemoryError:
+        except (MemoryError, ImportError):  # of this machine, not of the file
             raise
         except Exception as error:  # a foreign file may break any reader, in any way
             raise InvalidModelError(
@@ -196,47 +159,10 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
     return about, members[_PIPELINE]
 
 
-def _rebuild(content: bytes, max_bytes: int) -> Any:
-    """The pipeline, if it consists of trusted types only."""
-    from skops.io import loads
-
-    _check_types(content, max_bytes)
-    with warnings.catch_warnings():
-        # One warning of our own instead of one for each estimator.
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        return loads(content, trusted=[*_OBJECTS, *_SPARSE, "numpy.dtype", "builtins.object"])
-
-
-def _check_types(content: bytes, max_bytes: int | None = None) -> None:
-    """Refuse what skops would rebuild with a loader, or as a type, that no model needs."""
-    with _opened(io.BytesIO(content), max_bytes) as archive:
-        schema = json.loads(archive.read("schema.json"))
-    if schema["protocol"] < _SKOPS_PROTOCOL:
-        raise InvalidModelError("written in a form that ambilearn never writes.")
-    for loader, kind in _nodes(schema):
-        if kind not in _TRUSTED.get(loader, ()):
-            raise InvalidModelError(
-                f"refused: {kind} ({loader}) is no part of a model that ambilearn saves."
-            )
-
-
-def _nodes(schema: Any) -> Iterator[tuple[Any, str]]:
-    """Loader and type of everything that skops would rebuild."""
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if "__loader__" in node:
-                yield node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
-            waiting.extend(node.values())
-        elif isinstance(node, list):
-            waiting.extend(node)
-
-
-def _opened(file: Any, max_bytes: int | None) -> ZipFile:
+def _opened(file: Any, max_bytes: int) -> ZipFile:
     archive = ZipFile(file)
     size = sum(member.file_size for member in archive.infolist())
-    if max_bytes is not None and size > max_bytes:
+    if size > max_bytes:
         raise InvalidModelError(
             f"announces {size} bytes, more than max_bytes={max_bytes} allows. Raise it, in Python, "
             "if you trust the file."

@@ -1,0 +1,11 @@
+"""What can go wrong with a model file."""
+
+from ambilearn.datasets.errors import InvalidFileError
+
+
+class InvalidModelError(InvalidFileError):
+    """A file is not a model of this library, or not as it was saved. Nothing was executed."""
+
+
+class UnsupportedSkopsError(ImportError):
+    """The installed skops may write another format than the one that is checked here."""

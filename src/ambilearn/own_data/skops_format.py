@@ -1,0 +1,111 @@
+"""A fitted pipeline as bytes in the format of skops, and back, with trusted types only.
+
+skops asks which types to trust, but not which of its loaders rebuilds them, and some loaders call
+functions. So its schema is read here first, and a file with anything else than a model has is
+refused before any object is made. The schema is an inner matter of skops, which a new version may
+change: whatever knows it stands in this module, with the versions for which it is true.
+"""
+
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from typing import Any
+from zipfile import ZipFile
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+from ambilearn.own_data.errors import InvalidModelError, UnsupportedSkopsError
+from ambilearn.registry import METHODS
+
+# Versions whose schema and loaders were read, and on which the tests ran; as in pyproject.toml.
+# Before adding one, look for changes of skops/io/_protocol.py and of the nodes in _TRUSTED.
+OLDEST_SKOPS, NEWEST_SKOPS = (0, 15), (0, 16)
+_PROTOCOL = 2  # older ones have other loaders, which were never written by this library
+
+_OBJECTS = (
+    *(f"{method.module}.{method.name}" for method in METHODS.values()),
+    "ambilearn.methods.plda.PLDATransformer",
+    "ambilearn.graph.neighbors.NeighborSearch",
+    "sklearn.compose._column_transformer.ColumnTransformer",
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder",
+)
+_SCALARS = ("bool", "float64", "int32", "int64", "str_")
+_SPARSE = ("scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix")
+
+# What skops may rebuild, and with which of its loaders. No loader here calls a function.
+_TRUSTED = {
+    "ObjectNode": _OBJECTS,
+    "NdArrayNode": ("numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)),
+    "SparseMatrixNode": _SPARSE,
+    "DTypeNode": ("numpy.dtype",),
+    "TypeNode": ("builtins.str", "builtins.object", *(f"numpy.{name}" for name in _SCALARS)),
+    "JsonNode": ("builtins.str",),
+    "DictNode": ("builtins.dict",),
+    "ListNode": ("builtins.list",),
+    "TupleNode": ("builtins.tuple",),
+    "SliceNode": ("builtins.slice",),
+}
+
+
+def dump_pipeline(pipeline: Any) -> bytes:
+    """The pipeline as bytes, if it consists of trusted types only."""
+    content: bytes = _supported_skops().dumps(pipeline)
+    _check_types(content)  # better no file than one that cannot be loaded
+    return content
+
+
+def load_pipeline(content: bytes) -> Any:
+    """The pipeline, if it consists of trusted types only."""
+    skops_io = _supported_skops()
+    _check_types(content)
+    with warnings.catch_warnings():
+        # One warning of the model file instead of one for each estimator.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        trusted = [*_OBJECTS, *_SPARSE, "numpy.dtype", "builtins.object"]
+        return skops_io.loads(content, trusted=trusted)
+
+
+def _supported_skops() -> Any:
+    """``skops.io``, if what is checked here is what it writes and reads."""
+    import skops.io
+
+    installed = skops.__version__
+    major, minor, *_ = installed.split(".")
+    if not OLDEST_SKOPS <= (int(major), int(minor)) <= NEWEST_SKOPS:
+        oldest, newest = (".".join(map(str, each)) for each in (OLDEST_SKOPS, NEWEST_SKOPS))
+        raise UnsupportedSkopsError(
+            f"Model files need skops {oldest} to {newest}, of which every type is checked before "
+            f"it is loaded; installed is {installed}. Try: pip install 'skops~={newest}.0', or "
+            "update ambilearn."
+        )
+    return skops.io
+
+
+def _check_types(content: bytes) -> None:
+    """Refuse what skops would rebuild with a loader, or as a type, that no model needs."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    if schema["protocol"] < _PROTOCOL:
+        raise InvalidModelError("written in a form that ambilearn never writes.")
+    for loader, kind in _nodes(schema):
+        if kind not in _TRUSTED.get(loader, ()):
+            raise InvalidModelError(
+                f"refused: {kind} ({loader}) is no part of a model that ambilearn saves."
+            )
+
+
+def _nodes(schema: Any) -> Iterator[tuple[Any, str]]:
+    """Loader and type of everything that skops would rebuild."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "__loader__" in node:
+                yield node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
