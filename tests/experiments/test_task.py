@@ -46,7 +46,7 @@ def test_the_definition_names_all_parameters_so_that_new_defaults_are_new_tasks(
     old = task.key
     default_params.cache_clear()
     cls = find_method("PLCL").load()
-    monkeypatch.setattr(cls.__init__, "__defaults__", (0.25, *cls.__init__.__defaults__[1:]))
+    monkeypatch.setitem(cls.__init__.__kwdefaults__, "alpha", 0.25)
     assert task.to().key != old
     monkeypatch.undo()
     default_params.cache_clear()
