@@ -5,24 +5,7 @@ optimal, how many steps that took, and how far from optimal it is. None loops ov
 all but the sparse and LAPACK calls go through the array namespace of their input.
 """
 
-from ambilearn.solvers.confidence import solve_confidences
-from ambilearn.solvers.neighbor_weights import solve_neighbor_weights
-from ambilearn.solvers.result import Solution, Status
-from ambilearn.solvers.ridge import KernelRidge, Moments, PrimalFit, PrimalRidge, RidgeFit
-from ambilearn.solvers.simplex import CandidateSimplex, project_rows
-from ambilearn.solvers.support_graph import SupportGraph
+import lazy_loader
 
-__all__ = [
-    "CandidateSimplex",
-    "KernelRidge",
-    "Moments",
-    "PrimalFit",
-    "PrimalRidge",
-    "RidgeFit",
-    "Solution",
-    "Status",
-    "SupportGraph",
-    "project_rows",
-    "solve_confidences",
-    "solve_neighbor_weights",
-]
+# Each is imported when first used: a method loads the solvers that it needs, and no other.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
