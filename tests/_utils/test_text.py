@@ -1,6 +1,6 @@
 import pytest
 
-from ambilearn._utils.text import counted, few
+from ambilearn._utils.text import counted, few, format_duration
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,11 @@ def test_the_rest_is_counted():
     assert few(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
     assert few(["a", "b", "c"], limit=1) == "a and 2 more"
     assert few([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (3600, "1 h 00 min"), (None, "?")],
+)
+def test_durations(seconds, text):
+    assert format_duration(seconds) == text

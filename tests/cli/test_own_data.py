@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pickle
-import pty
 import re
 import subprocess
 import sys
@@ -392,40 +391,23 @@ def test_a_reader_that_leaves_early_is_no_error(people_csv):
     assert b"people.csv: 60 rows" in errors
 
 
-def test_a_terminal_shows_what_is_being_done(people_csv):
-    ours, theirs = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "ambilearn",
-        "clean",
-        str(people_csv),
-        *CLEAN,
-        "--out",
-        "c.csv",
-    ]
-    environment = os.environ | {"TERM": "xterm-256color"}
-    child = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
-    os.close(theirs)
-    chunks = []
-    while True:
-        try:
-            chunk = os.read(ours, 4096)
-        except OSError:  # how Linux reports the end of a terminal
-            break
-        chunks.append(chunk)
-    os.close(ours)
-    screen = b"".join(chunks).decode()
-    assert child.wait() == 0
-    assert "fitting PLCL to 60 rows" in screen
-    assert "wrote c.csv: 60 rows, 12 columns" in screen
+@pytest.mark.slow
+def test_a_terminal_shows_what_is_being_done(terminal, people_csv):
+    status, screen = terminal("clean", people_csv, *CLEAN, "--out", "c.csv")
+    assert status == 0
+    expected = ["reading the table", "fitting PLCL to 60 rows", "writing the table"]
+    expected += ["wrote c.csv: 60 rows, 12 columns", "Look at these rows first"]
+    places = [screen.index(text) for text in expected]
+    assert places == sorted(places)
 
 
-def test_the_command_line_starts_without_the_heavy_parts():
-    heavy = ["matplotlib", "skops", "rich", "jinja2", "dask"]
-    code = f"import sys, ambilearn.cli.main; print([m for m in {heavy} if m in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
+@pytest.mark.slow
+def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_csv):
+    status, screen = terminal("clean", people_csv, *CLEAN)
+    assert status == 0
+    table = screen.partition("id,height,weight")[2].partition("rows with several")[0]
+    assert len(table.splitlines()) == 62  # the heading, 60 rows, and what is said next
+    assert "\x1b" not in table
 
 
 @pytest.mark.parametrize("command", ["clean", "fit"])

@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 
-from ambilearn.cli.own_data_options import user_console
+from ambilearn.cli.console import user_console
 from ambilearn.cli.own_data_summary import (
     describe_accuracy,
     describe_cleaned,

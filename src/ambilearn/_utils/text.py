@@ -27,3 +27,21 @@ def few(items: Sequence[Any], limit: int = 8) -> str:
     """
     rest = f" and {len(items) - limit} more" if len(items) > limit else ""
     return ", ".join(map(str, items[:limit])) + rest
+
+
+def format_duration(seconds: float | None) -> str:
+    """A time in words; ``?`` where it is not known.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import format_duration
+    >>> format_duration(42), format_duration(3725), format_duration(None)
+    ('42 s', '1 h 02 min', '?')
+    """
+    if seconds is None:
+        return "?"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"

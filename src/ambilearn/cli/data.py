@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ambilearn.cli.console import Console
 from ambilearn.cli.help_sections import SectionedGroup
 from ambilearn.datasets.errors import DatasetError
 
@@ -45,7 +46,7 @@ def list_command(data_home: Path | None) -> None:
         numbers = (entry.n_rows, entry.n_features, entry.n_labels)
         here = "yes" if entry.available else "[dim]no[/dim]"
         table.add_row(entry.name, *map(str, numbers), candidates, here)
-    console = _console()
+    console = Console()
     console.print(table)
     console.print(
         "\n[bold]candidates[/bold] is the mean number of candidate labels a row, – for ordinary "
@@ -53,7 +54,7 @@ def list_command(data_home: Path | None) -> None:
         "Files are looked for in:"
     )
     for folder in search_folders(data_home):
-        _say(console, f"  {folder}")
+        console.say(f"  {folder}")
 
 
 @data.command()
@@ -67,23 +68,24 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
     What is already on this machine is verified and left as it is. The exit status is 0 if
     everything asked for is there in the end, else 1.
     """
+    from ambilearn.cli.progress import DownloadBar
     from ambilearn.datasets.fetch import fetch_file
 
     entries = _entries(names, everything)
-    console, failed = _console(), False
+    console, failed = Console(), False
     for info in entries:
         if info.file is None:
-            _say(console, f"{info.name}: comes with scikit-learn, nothing to fetch")
+            console.say(f"{info.name}: comes with scikit-learn, nothing to fetch")
             continue
         try:
-            with _DownloadBar(console, info.name) as bar:
+            with DownloadBar(console, info.name) as bar:
                 path = fetch_file(info, data_home, force=force, progress=bar)
         except DatasetError as error:
             failed = True
-            _complain(info.name, error)
+            console.error(f"{info.name}: {error}")
             continue
-        _say(console, f"{info.name}: {path}")
-        _say(console, f"  licence: {info.licence}")
+        console.say(f"{info.name}: {path}")
+        console.say(f"  licence: {info.licence}")
     if failed:
         raise SystemExit(1)
 
@@ -101,12 +103,12 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
     from ambilearn.datasets.fetch import find_file, repair_advice
     from ambilearn.datasets.load import load
 
-    console, failed = _console(), False
+    console, failed = Console(), False
     for info in _entries(names, everything=not names):
         path = find_file(info, data_home) if info.file else None
         if info.file and path is None:
             failed |= bool(names)
-            _say(console, f"{info.name:<14} not here")
+            console.say(f"{info.name:<14} not here")
             continue
         try:
             if path is not None:
@@ -114,9 +116,9 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
             loaded = load(info, data_home=data_home, download=False)
         except DatasetError as error:
             failed = True
-            _complain(info.name, error)
+            console.error(f"{info.name}: {error}")
             continue
-        _say(console, f"{info.name:<14} right: {str(loaded).partition(': ')[2].rstrip('>')}")
+        console.say(f"{info.name:<14} right: {str(loaded).partition(': ')[2].rstrip('>')}")
     if failed:
         raise SystemExit(1)
 
@@ -132,60 +134,3 @@ def _entries(names: tuple[str, ...], everything: bool) -> list[Any]:
         return [find_dataset(name) for name in names]
     except DatasetError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
-def _say(console: Any, text: str) -> None:
-    """Print text as it is: no markup, no wrapping of paths."""
-    console.print(text, markup=False, soft_wrap=True)
-
-
-def _complain(name: str, error: Exception) -> None:
-    click.secho(f"{name}: {error}", err=True, fg="red")
-
-
-class _DownloadBar:
-    """A progress bar of rich behind the interface that pooch expects."""
-
-    def __init__(self, console: Any, name: str) -> None:
-        from rich import progress
-
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.DownloadColumn(),
-            progress.TransferSpeedColumn(),
-            progress.TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        )
-        self._name = name
-        self._task: Any = None
-        self.total = 0
-
-    def __enter__(self) -> "_DownloadBar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._bar.stop()
-
-    def update(self, count: int) -> None:
-        """Count bytes; the bar appears with the first of them."""
-        if self._task is None:
-            self._bar.start()
-            self._task = self._bar.add_task(self._name, total=self.total or None)
-        self._bar.advance(self._task, count)
-
-    def reset(self) -> None:
-        """Start over, as pooch does before it fills the bar."""
-        if self._task is not None:
-            self._bar.reset(self._task)
-
-    def close(self) -> None:
-        """Nothing to do: the bar ends with its block."""

@@ -1,4 +1,4 @@
-"""What the commands of the experiments share: options, and the console."""
+"""Options that the commands of the experiments share, and what is asked for by them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -64,17 +64,3 @@ def chosen_specs(
     if scaling is None:
         return specs
     return [replace(spec, protocol={**spec.protocol, "scaling": scaling}) for spec in specs]
-
-
-def console_of_user() -> Any:
-    """Where to print: as wide as the terminal, and wide enough for tables in a log file."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=200)
-
-
-def list_files(console: Any, files: list[Path]) -> None:
-    """Print the names of files that were written."""
-    for path in files:
-        console.print(str(path), markup=False, soft_wrap=True)

@@ -6,13 +6,12 @@ from typing import Any
 import click
 
 from ambilearn._utils.text import counted
+from ambilearn.cli.console import Console
 from ambilearn.cli.experiment_options import (
     OUTPUT,
     chosen_specs,
     common_options,
-    console_of_user,
     file_option,
-    list_files,
     path_type,
 )
 from ambilearn.cli.help_sections import SectionedCommand
@@ -55,12 +54,12 @@ def tables(
     from ambilearn.experiments.tables import build_tables
 
     experiments, opened = _measured(names, quick, runs, scaling, store)
-    console = console_of_user()
+    console = Console()
     with opened:
         for table in (t for measured in experiments for t in build_tables(measured)):
             console.print(to_rich(table))
             if output is not None:
-                list_files(console, write_tables([table], output))
+                _list_files(console, write_tables([table], output))
 
 
 @click.command(cls=SectionedCommand)
@@ -87,7 +86,7 @@ def figures(
     experiments, opened = _measured(names, quick, runs, scaling, store)
     with opened:
         for measured in experiments:
-            list_files(console_of_user(), write_figures(build_figures(measured), output))
+            _list_files(Console(), write_figures(build_figures(measured), output))
 
 
 @click.command(cls=SectionedCommand)
@@ -119,7 +118,7 @@ def report(
         page = render_report(experiments, opened)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page, encoding="utf-8")
-    list_files(console_of_user(), [output])
+    _list_files(Console(), [output])
 
 
 @click.command(cls=SectionedCommand)
@@ -142,26 +141,29 @@ def verify(
     from ambilearn.experiments.verify import checks, verification_table
 
     experiments, opened = _measured(names, quick, runs, scaling, store)
-    console = console_of_user()
+    console = Console()
     with opened:
         table = verification_table(checks(experiments))
     if table.rows:
         console.print(to_rich(table))
     else:
         asked = ", ".join(measured.spec.name for measured in experiments)
-        console.print(
+        console.say(
             f"The paper prints no numbers for {asked}: there is nothing to compare with. "
-            "`ambilearn tables` shows what was measured.",
-            markup=False,
-            soft_wrap=True,
+            "`ambilearn tables` shows what was measured."
         )
     if output is not None and table.rows:
-        list_files(console, write_tables([table], output))
+        _list_files(console, write_tables([table], output))
     failures = {result.key for measured in experiments for result in measured.failures}
     if failures:
         raise click.ClickException(
             f"{counted(len(failures), 'task')} failed: see `ambilearn report`."
         )
+
+
+def _list_files(console: Console, files: list[Path]) -> None:
+    for path in files:
+        console.say(str(path))
 
 
 COMMANDS = (reproduce, tables, figures, report, verify)

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ambilearn._utils.text import counted
+from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.own_data_options import (
-    UserConsole,
     candidate_options,
     check_output,
     format_options,
@@ -20,7 +20,6 @@ from ambilearn.cli.own_data_options import (
     output_options,
     read_for_command,
     source_and_format,
-    user_console,
 )
 
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
@@ -52,6 +51,7 @@ def clean(
     row to look at first. Every other cell stays as it is.
     """
     with user_console() as console:
+        console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
             describe_cleaned,
@@ -61,7 +61,6 @@ def clean(
         from ambilearn.own_data.clean import clean_table
 
         write = _writer(console, table, out, reading)
-        console.progress("reading the table")
         read = read_for_command(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -111,6 +110,7 @@ def fit(
     loading it executes nothing.
     """
     with user_console() as console:
+        console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
             describe_model,
@@ -122,7 +122,6 @@ def fit(
         if str(out) == "-":
             raise click.ClickException("A model cannot go to standard output: give --out a file.")
         check_output(out, table, reading.get("corrections"))
-        console.progress("reading the table")
         read = read_for_command(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -131,7 +130,7 @@ def fit(
         )
         describe_model(console, model, params)
         describe_accuracy(console, read, model.method.transduction_)
-        console.progress("saving the model")
+        console.show("saving the model")
         save_model(model, out)
         console.say(f"saved {out} ({_size(out)}); it labels new rows:")
         console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
@@ -160,17 +159,17 @@ def predict(
     of the model; others are passed through.
     """
     with user_console() as console:
+        console.show("loading the model")
         from ambilearn.datasets.frames import read_frame, source_name
         from ambilearn.own_data.model_file import load_model
 
         reading = {"format": format, "delimiter": delimiter}
         write = _writer(console, table, out, reading, model)
-        console.progress("loading the model")
         loaded = load_model(model)
-        console.progress("reading the table")
+        console.show("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter, raw=True)
-        console.progress(f"labelling {counted(len(frame), 'row')}")
+        console.show(f"labelling {counted(len(frame), 'row')}")
         labelled = loaded.predict(frame, source_name(source), prefix=prefix)
         console.say(
             f"{source_name(source)}: {counted(len(frame), 'row')} labelled by "
@@ -179,9 +178,7 @@ def predict(
         write(labelled, [f"{prefix}label"])
 
 
-def _writer(
-    console: UserConsole, table: str, out: Path, reading: dict[str, Any], *inputs: Path
-) -> Any:
+def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *inputs: Path) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
     from ambilearn.own_data.writing import table_format, write_table
 
@@ -192,7 +189,10 @@ def _writer(
         target, format = out, table_format(str(out))
 
     def write(frame: Any, text_columns: list[str]) -> None:
-        console.progress("writing the table")
+        if target is out:
+            console.show("writing the table")
+        else:
+            console.close()  # rows and spinner would mix where both are a terminal
         write_table(
             frame,
             target,

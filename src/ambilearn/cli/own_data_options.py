@@ -1,9 +1,7 @@
-"""What the commands on one's own tables share: options, reading, and talking to the user."""
+"""Options that the commands on one's own tables share, and what is asked for by them."""
 
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -222,74 +220,3 @@ def check_output(out: Path, *inputs: Any) -> None:
         raise click.ClickException(
             f"--out {out} would replace what is read from there: choose another name."
         )
-
-
-@contextmanager
-def user_console() -> Iterator["UserConsole"]:
-    """A console on standard error, on which warnings and errors of the library are one line."""
-    console = UserConsole()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        try:
-            yield console
-        except (ValueError, ImportError) as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
-        except MemoryError as error:
-            raise click.ClickException(
-                "There is not enough memory. Use --n-landmarks, or a method without kernel: "
-                "--method plknn, ipal or plda."
-            ) from error
-        finally:
-            console.close()
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                console.say(f"Warning: {' '.join(message.split())}", style="yellow")
-
-
-class UserConsole:
-    """Progress and remarks on standard error, so that standard output is the table alone."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self.rich = Console(file=sys.stderr, highlight=False)
-        self._status: Any = None
-        self._stage = ""
-
-    def progress(self, text: str) -> None:
-        """Say what is being done, in a terminal."""
-        if self.rich.is_terminal:
-            if self._status is None:
-                self._status = self.rich.status("")
-                self._status.start()
-            self._status.update(printable(text))
-
-    def stage(self, text: str) -> None:
-        """Say what is being done and may take long; in a log file a line for each stage."""
-        self.progress(text)
-        if not self.rich.is_terminal and (stage := text.partition(":")[0]) != self._stage:
-            self._stage = stage
-            self.say(f"{stage} …")
-
-    def say(self, text: str, style: str | None = None) -> None:
-        """Print a line as it is: no markup, no wrapping."""
-        self.close()
-        self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
-
-    def close(self) -> None:
-        """End the spinner."""
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
-
-
-def printable(text: str) -> str:
-    r"""Text of a table without characters that would steer the terminal.
-
-    Examples
-    --------
-    >>> from ambilearn.cli.own_data_options import printable
-    >>> printable("red\x1b[31m")
-    'red�[31m'
-    """
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

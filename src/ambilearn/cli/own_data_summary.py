@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import counted, few
-from ambilearn.cli.own_data_options import UserConsole, printable
+from ambilearn.cli.console import Console, printable
 from ambilearn.own_data.clean import CleanedTable
 from ambilearn.own_data.columns import feature_frame
 from ambilearn.own_data.model import TableModel
@@ -16,7 +16,7 @@ CLOSE_CALL = 0.1
 _SHOWN = 10
 
 
-def describe_table(console: UserConsole, table: CandidateTable) -> None:
+def describe_table(console: Console, table: CandidateTable) -> None:
     """Rows, labels and features, and which columns are left out."""
     sets = table.candidates
     console.say(
@@ -55,7 +55,7 @@ def _label_columns(table: CandidateTable) -> list[str]:
     return [column for column in values if set(values[column].dropna()) <= labels]
 
 
-def describe_model(console: UserConsole, model: TableModel, given: dict[str, Any]) -> None:
+def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:
     """Method, parameters that were chosen, and the use of landmarks."""
     parameters = model.about["parameters"]
     if model.about["selection score"] is not None:
@@ -73,7 +73,7 @@ def describe_model(console: UserConsole, model: TableModel, given: dict[str, Any
         )
 
 
-def describe_accuracy(console: UserConsole, table: CandidateTable, labels: NDArray[Any]) -> None:
+def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
     """Share of the rows of known label that got it."""
     if table.truth is None:
         return
@@ -88,7 +88,7 @@ def describe_accuracy(console: UserConsole, table: CandidateTable, labels: NDArr
         )
 
 
-def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
+def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     """How ambiguous the table is, and the rows to look at first."""
     from rich.table import Table
     from rich.text import Text
@@ -113,7 +113,7 @@ def describe_cleaned(console: UserConsole, cleaned: CleanedTable) -> None:
         cells = (row, f"{cleaned.choices.margins[row]:.3f}", _short(pairs[0][0]), listing + rest)
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nLook at these rows first (rows are counted from 0):")
-    console.rich.print(shown)
+    console.print(shown)
 
 
 def _short(label: Any, limit: int = 30) -> str:

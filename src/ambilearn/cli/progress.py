@@ -1,80 +1,37 @@
-"""Progress of a run, with an estimate of the time left that knows how long tasks take."""
+"""Bars that show how far a run of tasks or a download has come."""
 
-from collections import Counter
-from collections.abc import Iterable
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ambilearn.experiments.execute import Result
-from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from rich import progress
+
+from ambilearn._utils.text import format_duration
+
+if TYPE_CHECKING:
+    from ambilearn.cli.console import Console
+    from ambilearn.experiments.execute import Result
+    from ambilearn.experiments.time_left import TimeLeft
 
 
-class TimeLeft:
-    """Expected time of the tasks that are left, from the mean time of tasks of their kind.
-
-    A kind is (data, method, select): within it tasks take about the same time, while kinds differ
-    a hundredfold, so that the mere share of tasks done would mislead.
+class TaskBar:
+    """Tasks that are done, with the time left: a bar in a terminal, lines in a log file.
 
     Parameters
     ----------
-    tasks : iterable of Task
+    console : Console
+        Where to show it.
+    n_tasks : int
         What is to be done.
-    store : Store
-        Earlier results, whose times serve until there are new ones.
-    jobs : int
-        Tasks at a time.
+    time_left : TimeLeft
+        Estimate, which is told of every result.
+    every : float, default=30
+        Seconds between two lines of a log file; the last task has a line in any case.
     """
 
-    def __init__(self, tasks: Iterable[Task], store: Store, jobs: int) -> None:
-        self._left = Counter((task.data, task.method, task.select) for task in tasks)
-        self._sums = {kind: [mean * n, n] for kind, (mean, n) in store.mean_seconds().items()}
-        self._jobs = max(1, jobs)
-
-    def note(self, result: Result) -> None:
-        """Count a task that ended."""
-        kind = (result.task["data"], result.task["method"], result.task["select"])
-        self._left[kind] -= 1
-        total = self._sums.setdefault(kind, [0.0, 0])
-        total[0] += result.seconds
-        total[1] += 1
-
-    def seconds(self) -> float | None:
-        """Expected seconds; None before any task has ended."""
-        if not self._sums:
-            return None
-        means = {kind: total / n for kind, (total, n) in self._sums.items()}
-        typical = sum(means.values()) / len(means)
-        return sum(n * means.get(kind, typical) for kind, n in self._left.items()) / self._jobs
-
-
-def duration(seconds: float | None) -> str:
-    """Text for a time.
-
-    Examples
-    --------
-    >>> from ambilearn.cli.progress import duration
-    >>> duration(42), duration(3725), duration(None)
-    ('42 s', '1 h 02 min', '?')
-    """
-    if seconds is None:
-        return "?"
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
-
-
-class ProgressBar:
-    """A bar in a terminal; elsewhere, as in a log file, a line now and then."""
-
-    _every = 30.0  # seconds between lines
-
-    def __init__(self, console: Any, n_tasks: int, time_left: TimeLeft) -> None:
-        from rich import progress
-
-        self._console, self._time_left = console, time_left
+    def __init__(
+        self, console: "Console", n_tasks: int, time_left: "TimeLeft", *, every: float = 30.0
+    ) -> None:
+        self._console, self._time_left, self._every = console, time_left, every
         self._n_tasks, self._n_done, self._n_failed = n_tasks, 0, 0
         self._printed = monotonic()
         self._bar = progress.Progress(
@@ -83,28 +40,76 @@ class ProgressBar:
             progress.MofNCompleteColumn(),
             progress.TimeElapsedColumn(),
             progress.TextColumn("{task.fields[left]}"),
-            console=console,
-            disable=not console.is_terminal,
+            console=console.rich,
+            disable=not console.rich.is_interactive,
         )
         self._task = self._bar.add_task("measuring", total=n_tasks, left="")
 
-    def note(self, result: Result) -> None:
+    def note(self, result: "Result") -> None:
         """Count a task that ended."""
         self._time_left.note(result)
         self._n_done += 1
         self._n_failed += result.status == "failed"
-        left = f"about {duration(self._time_left.seconds())} left"
+        left = f"about {format_duration(self._time_left.seconds())} left"
         if self._n_failed:
             left += f", {self._n_failed} failed"
-        self._bar.update(self._task, advance=1, left=left)
+        self._bar.update(self._task, advance=1, left=left, refresh=True)
         due = monotonic() - self._printed >= self._every or self._n_done == self._n_tasks
-        if due and not self._console.is_terminal:
+        if due and not self._console.rich.is_interactive:
             self._printed = monotonic()
-            self._console.print(f"{self._n_done}/{self._n_tasks} tasks, {left}", soft_wrap=True)
+            self._console.say(f"{self._n_done}/{self._n_tasks} tasks, {left}")
 
-    def __enter__(self) -> "ProgressBar":
+    def __enter__(self) -> "TaskBar":
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+
+class DownloadBar:
+    """Bytes that have arrived, behind the interface that pooch expects.
+
+    Parameters
+    ----------
+    console : Console
+        Where to show it; nothing is left of it in the end.
+    name : str
+        What is downloaded.
+    """
+
+    def __init__(self, console: "Console", name: str) -> None:
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.DownloadColumn(),
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
+            console=console.rich,
+            disable=not console.rich.is_interactive,
+            transient=True,
+        )
+        self._name = name
+        self._task: Any = None
+        self.total = 0
+
+    def __enter__(self) -> "DownloadBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def update(self, count: int) -> None:
+        """Count bytes; the bar appears with the first of them."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task(self._name, total=self.total or None)
+        self._bar.advance(self._task, count)
+
+    def reset(self) -> None:
+        """Start over, as pooch does before it fills the bar."""
+        if self._task is not None:
+            self._bar.reset(self._task)
+
+    def close(self) -> None:
+        """Nothing to do: the bar ends with its block."""

@@ -1,14 +1,15 @@
-"""The command ``ambilearn reproduce``; what it does is :mod:`.reproduce`."""
+"""The command ``ambilearn reproduce``: run experiments, and keep the results."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from ambilearn.cli.console import Console
 from ambilearn.cli.experiment_options import (
     choice_option,
     chosen_specs,
     common_options,
-    console_of_user,
     experiment_option,
     file_option,
     path_type,
@@ -84,7 +85,6 @@ def reproduce(
     without a name, all of the paper's. Stop it at any time and start it again. The exit status is
     1 if a task failed.
     """
-    from ambilearn.cli.reproduce_run import reproduce as run
     from ambilearn.experiments.search import parse_search
 
     try:
@@ -93,31 +93,86 @@ def reproduce(
         raise click.UsageError(str(error)) from error
     specs = chosen_specs(names, quick, runs, scaling)
     tasks = [task for spec in specs for task in spec.tasks(select, how)]
-    wanted = _datasets(sets), _estimators(methods)
-    tasks = [
-        t
-        for t in tasks
-        if (wanted[0] is None or t.data in wanted[0])
-        and (wanted[1] is None or t.method in wanted[1])
-    ]
+    if (wanted := _datasets(sets)) is not None:
+        tasks = [task for task in tasks if task.data in wanted]
+    if (wanted := _estimators(methods)) is not None:
+        tasks = [task for task in tasks if task.method in wanted]
     if not tasks:
         raise click.UsageError("Nothing is left to do with these --methods and --data.")
     try:
-        failed = run(
-            tasks,
-            store,
-            jobs=jobs or -1,
-            cluster=cluster,
-            data_home=data_home,
-            again=again,
-            console=console_of_user(),
-        )
+        n_failed = _run(tasks, store, jobs or -1, cluster, data_home, again)
     except KeyboardInterrupt as stop:
         raise click.ClickException(
             f"Stopped. What was done is kept in {store}; the same command goes on from there."
         ) from stop
-    if failed:
+    if n_failed:
         raise SystemExit(1)
+
+
+def _run(
+    tasks: list[Any],
+    path: Path,
+    jobs: int,
+    cluster: str | None,
+    data_home: Path | None,
+    again: bool,
+) -> int:
+    """Say what will happen, do it, say what happened; the number of tasks that failed."""
+    from joblib import cpu_count
+
+    from ambilearn.cli.progress import TaskBar
+    from ambilearn.cli.reproduce_summary import (
+        describe_failures,
+        describe_missing_data,
+        describe_other_code,
+        describe_plan,
+    )
+    from ambilearn.datasets import DataNotFoundError
+    from ambilearn.experiments.run import missing_tasks, run_tasks
+    from ambilearn.experiments.store import Store
+    from ambilearn.experiments.time_left import TimeLeft
+
+    console = Console()
+    if cluster in (None, "local"):  # the machines of another cluster may have the data
+        tasks, left_out = _split_by_data(tasks, data_home)
+        describe_missing_data(console, left_out)
+        if not tasks:
+            raise DataNotFoundError(
+                "None of the data sets is on this machine: nothing was done. Fetch them as said "
+                "above, or try what needs no download: `ambilearn reproduce demo --quick`."
+            )
+    with Store(path) as store:
+        if not again:
+            describe_other_code(console, store)
+        missing = missing_tasks(tasks, store, again=again)
+        time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
+        describe_plan(console, store, tasks, missing, time_left)
+        with TaskBar(console, len(missing), time_left) as bar:
+            summary = run_tasks(
+                missing,
+                store,
+                jobs=jobs,
+                cluster=cluster,
+                data_home=data_home,
+                again=again,
+                on_result=bar.note,
+            )
+        console.say(f"{summary.done} done, {summary.failed} failed.")
+        if summary.failed:
+            describe_failures(console, store, missing)
+    return summary.failed
+
+
+def _split_by_data(tasks: list[Any], data_home: Path | None) -> tuple[list[Any], list[str]]:
+    """Tasks whose data set is on this machine, and the names of the data sets that are not."""
+    from ambilearn.datasets import list_datasets
+    from ambilearn.datasets.registry import find_dataset
+
+    here = {entry.name for entry in list_datasets(data_home=data_home) if entry.available}
+    left_out = sorted({task.data for task in tasks} - here)
+    for name in left_out:
+        find_dataset(name)  # a name that is nowhere is an error, and no data set to be fetched
+    return [task for task in tasks if task.data in here], left_out
 
 
 def _split_names(text: str | None) -> set[str] | None:

@@ -7,16 +7,15 @@ from typing import Any
 import click
 
 from ambilearn._utils.text import counted
+from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.own_data_options import (
-    UserConsole,
     candidate_options,
     check_output,
     method_options,
     method_parameters,
     output_option,
     read_for_command,
-    user_console,
 )
 
 image_option = section("Images")
@@ -75,6 +74,7 @@ def review(
     if out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
     with user_console() as console:
+        console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import describe_model, describe_table
         from ambilearn.datasets.frames import check_columns
         from ambilearn.own_data.model import fit_table
@@ -84,7 +84,6 @@ def review(
         from ambilearn.review.page import write_review
 
         check_output(out, table, reading.get("corrections"))
-        console.progress("reading the table")
         read = read_for_command(table, **reading)
         if image is not None:
             check_columns(read.name, read.frame, [image])
@@ -98,7 +97,7 @@ def review(
             read, method, params, select=select, random_state=seed, progress=console.stage
         )
         describe_model(console, model, params)
-        console.progress("writing the page")
+        console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed=embed_images)
@@ -127,7 +126,7 @@ def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
     return join([*words, "--corrections", corrections])
 
 
-def _describe_images(console: UserConsole, image: str | None, images: Any) -> None:
+def _describe_images(console: Console, image: str | None, images: Any) -> None:
     if image is None:
         return
     console.say(f"images: column {image!r}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from ambilearn.cli.progress import duration
+from ambilearn._utils.text import format_duration
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.figures import build_figures
 from ambilearn.experiments.measured import Measured
@@ -68,7 +68,7 @@ def _section(measured: Measured) -> dict[str, Any]:
             "split": f"random, {spec.protocol.get('test_share', 0.5):.0%} of the rows tested",
             "scaling": _scaling(spec.protocol.get("scaling", "all")),
             "results": f"{len(results)}, of which {unconverged} stopped before convergence",
-            "computing time": duration(sum(result.seconds for result in results)),
+            "computing time": format_duration(sum(result.seconds for result in results)),
         }
         | ({"at most": f"{spec.protocol['rows']} rows"} if spec.protocol.get("rows") else {}),
         "methods": [

@@ -1,0 +1,121 @@
+"""The one console of all commands: what they say, and what they show of their work."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+LOG_WIDTH = 200  # columns of a log file, in which no table is cut
+
+
+class Console:
+    """Lines for a person and, in a terminal, what is being done at the moment.
+
+    Whatever is said or shown is on the screen when the call returns: a stage is seen however short
+    it is, and nothing waits for the timer that turns the spinner.
+
+    Parameters
+    ----------
+    stderr : bool, default=False
+        Whether to write to standard error, for commands whose standard output is a table.
+    rich : rich.console.Console, optional
+        Where to write instead.
+    """
+
+    def __init__(self, *, stderr: bool = False, rich: Any = None) -> None:
+        from rich.console import Console as RichConsole
+
+        self.rich = rich or RichConsole(stderr=stderr, highlight=False)
+        if not self.rich.is_terminal:
+            self.rich.width = LOG_WIDTH
+        # A sign that the stream cannot encode is a question mark, not the end of the command.
+        if getattr(self.rich.file, "errors", None) == "strict":
+            self.rich.file.reconfigure(errors="replace")
+        self._live: Any = None
+        self._spinner: Any = None
+        self._stage = ""
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """Print text as it is: no markup, no wrapping."""
+        self.close()
+        self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
+
+    def error(self, text: str) -> None:
+        """Print what went wrong, on standard error whatever the rest is written to."""
+        self.close()
+        click.secho(printable(text), err=True, fg="red")
+
+    def print(self, renderable: Any) -> None:
+        """Print a table of rich, or text with its markup."""
+        self.close()
+        self.rich.print(renderable)
+
+    def show(self, text: str) -> None:
+        """Show what is being done, in a terminal."""
+        if not self.rich.is_interactive:
+            return
+        from rich.live import Live
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        if self._live is None:
+            self._spinner = Spinner("dots", Text(printable(text)), style="status.spinner")
+            self._live = Live(
+                self._spinner, console=self.rich, refresh_per_second=12.5, transient=True
+            )
+            self._live.start(refresh=True)
+        else:
+            self._spinner.update(text=Text(printable(text)))
+            self._live.refresh()
+
+    def stage(self, text: str) -> None:
+        """Show what is being done and may take long; in a log file say it, once for each stage.
+
+        What follows a colon, as in ``choosing: 3 of 16``, is progress within a stage.
+        """
+        self.show(text)
+        if not self.rich.is_interactive and (stage := text.partition(":")[0]) != self._stage:
+            self._stage = stage
+            self.say(f"{stage} …")
+
+    def close(self) -> None:
+        """End the spinner."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+@contextmanager
+def user_console() -> Iterator[Console]:
+    """A console on standard error, on which warnings and errors of the library are one line."""
+    console = Console(stderr=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield console
+        except (ValueError, ImportError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+        except MemoryError as error:
+            raise click.ClickException(
+                "There is not enough memory. Use --n-landmarks, or a method without kernel: "
+                "--method plknn, ipal or plda."
+            ) from error
+        finally:
+            console.close()
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                console.say(f"Warning: {' '.join(message.split())}", style="yellow")
+
+
+def printable(text: str) -> str:
+    r"""Text of a table without characters that would steer the terminal.
+
+    Examples
+    --------
+    >>> from ambilearn.cli.console import printable
+    >>> printable("red\x1b[31m")
+    'red�[31m'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

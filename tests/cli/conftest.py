@@ -1,0 +1,155 @@
+"""The command line, run as a person runs it, on a machine of its own."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from people import make_people
+
+from ambilearn.cli.main import main
+
+# Settings of the person who tests, which change what is printed or found.
+SETTINGS = (
+    "AMBILEARN_DATA",
+    "FORCE_COLOR",
+    "NO_COLOR",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "LINES",
+)
+
+SPEC = """
+title = "Mine"
+data = ["iris", "lost"]
+methods = ["PL-CL", "PL-KNN"]
+runs = 2
+[protocol]
+rows = 40
+[quick]
+runs = 1
+rows = 30
+[[candidates]]
+group = "I"
+title = "p varies"
+vary = "p"
+values = [0.5]
+[[show]]
+kind = "table"
+name = "mine"
+title = "Mine"
+metric = "accuracy"
+[[show]]
+kind = "curves"
+name = "mine-curves"
+title = "Mine"
+metric = "accuracy"
+"""
+
+
+@pytest.fixture(autouse=True)
+def private_machine(tmp_path, monkeypatch):
+    """A folder and a cache of its own, an ordinary terminal, no data files, no network."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm-256color", "NO_PROXY": "*"}.items():
+        monkeypatch.setenv(name, value)
+    with socket.socket() as silent:  # a port that is taken, and at which nobody listens
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AMBILEARN_MIRROR", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        yield
+
+
+@pytest.fixture
+def people():
+    return make_people()
+
+
+@pytest.fixture
+def people_csv(people, tmp_path):
+    path = tmp_path / "people.csv"
+    people.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def run():
+    """Function that runs a command in this process: exit status, output, errors."""
+
+    def run(*arguments, input=None):
+        result = CliRunner().invoke(main, [str(a) for a in arguments], input=input)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception  # what would be a traceback
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+def child_environment():
+    """For a process of its own: one thread, and text in UTF-8 whatever the locale is."""
+    return os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONIOENCODING": "utf-8",
+    }
+
+
+@pytest.fixture
+def process():
+    """Function that runs a command in a new process: exit status, output, errors, as bytes."""
+
+    def process(*arguments, input=b""):
+        command = [sys.executable, "-m", "ambilearn", *map(str, arguments)]
+        ran = subprocess.run(command, input=input, capture_output=True, env=child_environment())
+        return ran.returncode, ran.stdout, ran.stderr
+
+    return process
+
+
+@pytest.fixture
+def terminal():
+    """Function that runs a command in a real (pseudo) terminal: exit status, what was on it."""
+    pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which Windows has not")
+
+    def terminal(*arguments):
+        ours, theirs = pty.openpty()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "ambilearn", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            env=child_environment(),
+        )
+        os.close(theirs)
+        chunks = []
+        while True:
+            try:
+                chunk = os.read(ours, 4096)
+            except OSError:  # how Linux reports the end of a terminal
+                break
+            if not chunk:  # how others do
+                break
+            chunks.append(chunk)
+        os.close(ours)
+        return child.wait(), b"".join(chunks).decode()
+
+    return terminal
+
+
+@pytest.fixture
+def spec(tmp_path):
+    """A small experiment of one's own, in the file mine.toml."""
+    (tmp_path / "mine.toml").write_text(SPEC)
+    return SPEC
+
+
+@pytest.fixture
+def measured(spec, run):
+    """What was said while the small experiment was run."""
+    status, out, _ = run("reproduce", "mine.toml", "--jobs", 1)
+    assert status == 0
+    return out

@@ -1,0 +1,205 @@
+"""The console itself: what is on the screen, or in a log file, when a call has returned."""
+
+import io
+import sys
+import warnings
+
+import click
+import pytest
+from rich.console import Console as RichConsole
+from rich.table import Table
+
+from ambilearn.cli.console import LOG_WIDTH, Console, printable, user_console
+
+STAGES = ["reading the table", "fitting PLCL", "writing the table"]
+
+
+@pytest.fixture
+def screen():
+    """A terminal of eighty columns, which keeps everything that was ever drawn."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def console(screen):
+    rich = RichConsole(file=screen, force_terminal=True, width=80, color_system=None)
+    console = Console(rich=rich)
+    yield console
+    console.close()
+
+
+@pytest.fixture
+def log():
+    return Console(rich=RichConsole(file=io.StringIO(), force_terminal=False))
+
+
+def written(console):
+    return console.rich.file.getvalue()
+
+
+# ---- in a terminal
+
+
+@pytest.mark.parametrize("method", ["show", "stage"])
+def test_a_stage_is_on_the_screen_when_the_call_returns(console, screen, method):
+    for text in STAGES:
+        assert text not in screen.getvalue()
+        getattr(console, method)(text)
+        assert text in screen.getvalue()
+
+
+def test_stages_appear_in_order_among_the_lines(console, screen):
+    console.show("reading the table")
+    console.say("people.csv: 60 rows")
+    console.stage("fitting PLCL")
+    console.stage("choosing: 1 of 2")
+    console.stage("choosing: 2 of 2")
+    console.say("wrote cleaned.csv")
+    expected = ["reading the table", "people.csv: 60 rows", "fitting PLCL", "choosing: 1 of 2"]
+    expected += ["choosing: 2 of 2", "wrote cleaned.csv"]
+    places = [screen.getvalue().index(text) for text in expected]
+    assert places == sorted(places)
+
+
+def test_a_line_ends_what_was_being_done(console, screen):
+    console.show("reading the table")
+    console.say("done")
+    before, _, line = screen.getvalue().rpartition("\x1b[2K")  # the spinner's line is erased
+    assert "reading the table" in before
+    assert line == "done\n"
+    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h")  # cursor
+
+
+def test_in_a_terminal_stages_leave_no_line(console, screen):
+    console.stage("fitting PLCL")
+    console.close()
+    assert "…" not in screen.getvalue()
+    assert screen.getvalue().endswith("\x1b[2K")
+
+
+def test_what_is_being_done_is_text_and_no_markup(console, screen):
+    console.show("reading [bold]t.csv[/bold] \x07")
+    assert "reading [bold]t.csv[/bold] \N{REPLACEMENT CHARACTER}" in screen.getvalue()
+
+
+def test_closing_twice_is_closing(console, screen):
+    console.show("reading")
+    console.close()
+    before = screen.getvalue()
+    console.close()
+    assert screen.getvalue() == before
+
+
+def test_output_streams_are_given_back(console):
+    before = sys.stdout, sys.stderr
+    console.show("reading")
+    console.close()
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_a_table_is_as_wide_as_the_terminal(screen):
+    rich = RichConsole(file=screen, force_terminal=True, width=30, color_system=None)
+    table = Table("x" * 50)
+    table.add_row("y" * 50)
+    Console(rich=rich).print(table)
+    assert max(map(len, screen.getvalue().splitlines())) == 30
+
+
+def test_a_terminal_that_cannot_draw_gets_lines(screen, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    console = Console(rich=RichConsole(file=screen, force_terminal=True, width=80))
+    console.show("reading the table")
+    console.stage("fitting PLCL")
+    console.say("done")
+    assert screen.getvalue() == "fitting PLCL …\ndone\n"
+
+
+# ---- in a log file
+
+
+def test_a_log_file_gets_a_line_for_each_stage(log):
+    log.show("quick")
+    for i in range(3):
+        log.stage(f"choosing: {i} of 3")
+    log.stage("fitting")
+    assert written(log) == "choosing …\nfitting …\n"
+
+
+def test_tables_are_not_cut_in_a_log_file(log):
+    table = Table("x" * 120, box=None, pad_edge=False)
+    table.add_row("y" * 120)
+    log.print(table)
+    assert written(log).splitlines() == ["x" * 120, "y" * 120]
+    assert log.rich.width == LOG_WIDTH
+
+
+def test_text_is_printed_as_it_is(log):
+    log.say("[bold]" + "x" * 300 + "\x07\x1b[2J")
+    assert written(log) == "[bold]" + "x" * 300 + "��[2J\n"
+
+
+def test_a_sign_that_the_stream_does_not_know_is_no_error():
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", newline="\n")
+    console = Console(rich=RichConsole(file=stream))
+    console.say("2 – Zoë")
+    stream.flush()
+    assert raw.getvalue() == b"2 ? Zo?\n"
+
+
+def test_errors_go_to_standard_error(capsys):
+    console = Console()
+    console.say("fine")
+    console.error("lost: \x1b[31mnot found")
+    captured = capsys.readouterr()
+    assert captured.out == "fine\n"
+    assert captured.err == "lost: �[31mnot found\n"
+
+
+def test_standard_error_may_be_all(capsys):
+    console = Console(stderr=True)
+    console.say("fine")
+    console.error("wrong")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "fine\nwrong\n")
+
+
+# ---- warnings and errors of the library
+
+
+def test_warnings_become_lines_each_once(capsys):
+    with user_console() as console:
+        for _ in range(2):
+            warnings.warn("be\n  careful", UserWarning, stacklevel=1)
+        warnings.warn("for developers", DeprecationWarning, stacklevel=1)
+        console.say("done")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "done\nWarning: be careful\n"
+
+
+@pytest.mark.parametrize("error", [ValueError, ImportError])
+def test_errors_become_one_line(error, capsys):
+    def work():
+        warnings.warn("before", UserWarning, stacklevel=1)
+        raise error("two\nlines")
+
+    with pytest.raises(click.ClickException) as caught, user_console():
+        work()
+    assert caught.value.message == "two lines"
+    assert "Warning: before" in capsys.readouterr().err
+
+
+def test_too_little_memory_says_what_to_do():
+    with pytest.raises(click.ClickException, match="Use --n-landmarks"), user_console():
+        raise MemoryError
+
+
+def test_other_errors_are_bugs_and_stay():
+    with pytest.raises(ZeroDivisionError), user_console():
+        raise ZeroDivisionError
+
+
+def test_printable_keeps_what_people_write():
+    assert printable("Zoë 身長 🙂\nnext") == "Zoë 身長 🙂\nnext"
+    assert printable("a\x00\x9b\u202e") == "a���"

@@ -1,0 +1,154 @@
+"""``ambilearn data``; downloads come from a loopback server."""
+
+import os
+import re
+import shutil
+
+import pytest
+from loopback import serve
+
+from ambilearn.datasets.registry import registry
+
+
+def test_list_names_every_set_with_its_numbers_and_what_is_here(run):
+    status, out, _ = run("data", "list")
+    assert status == 0
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    for name, info in registry().items():
+        candidates = f"{info.mean_candidates:.2f}" if info.mean_candidates else "–"
+        numbers = [str(info.rows), str(info.features), str(info.labels)]
+        here = "yes" if info.file is None else "no"
+        assert lines[name] == [name, *numbers, candidates, here]
+    assert all(len(line) <= 80 for line in out.splitlines()[: len(registry()) + 1])
+    assert "ambilearn data fetch NAME" in out
+
+
+def test_list_says_where_it_looked(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "mine"))
+    out = run("data", "list", "--data-home", tmp_path / "given")[1].splitlines()[-3:]
+    assert [line.strip() for line in out] == [
+        str(tmp_path / "given"),
+        str(tmp_path / "mine"),
+        str(tmp_path / "cache" / "ambilearn"),
+    ]
+
+
+def test_fetch_needs_a_name(run):
+    status, _, err = run("data", "fetch")
+    assert status == 2
+    assert "Name at least one data set" in err
+
+
+def test_fetch_of_an_unknown_name_suggests_one(run):
+    status, _, err = run("data", "fetch", "lots")
+    assert status == 2
+    assert "Did you mean 'lost'?" in err
+
+
+def test_fetch_of_what_needs_no_file(run):
+    status, out, _ = run("data", "fetch", "iris")
+    assert status == 0
+    assert "comes with scikit-learn" in out
+
+
+def test_fetch_without_network_fails_and_goes_on(run, tmp_path):
+    status, out, err = run("data", "fetch", "lost", "digits", "--data-home", tmp_path / "home")
+    assert status == 1
+    assert re.search(r"^lost: lost.mat could not be fetched .* no network", err)
+    assert "Traceback" not in err
+    assert "digits: comes with scikit-learn" in out
+
+
+def test_fetch_of_a_file_that_the_source_lacks(run, tmp_path, monkeypatch):
+    with serve(tmp_path) as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        status, _, err = run("data", "fetch", "yahoo-news")
+        assert server.requests == ["/Yahoo%21%20News.mat"]
+    assert status == 1
+    assert "answered 404" in err
+
+
+def test_check_of_a_fresh_machine_is_content(run):
+    status, out, err = run("data", "check")
+    assert status == 0
+    assert err == ""
+    assert "lost           not here" in out
+    assert "digits         right: 1797 rows, 64 features, 10 labels" in out
+
+
+def test_check_of_a_named_set_that_is_not_here_fails(run):
+    assert run("data", "check", "lost")[0] == 1
+    assert run("data", "check", "iris")[0] == 0
+    assert run("data", "check", "nonsense")[0] == 2
+
+
+def test_check_finds_a_wrong_file(run, tmp_path):
+    (tmp_path / "lost.mat").write_text("nonsense")
+    status, out, err = run("data", "check", "--data-home", tmp_path)
+    assert status == 1
+    assert "lost: " in err
+    assert "is not the expected file (8 bytes)" in err
+    assert f"ambilearn data fetch --force --data-home {tmp_path} lost" in err
+    assert "digits         right" in out  # the others are checked all the same
+
+
+@pytest.fixture
+def source(tmp_path, real_data_dir):
+    """A folder to serve, with two of the paper's files."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name in ("lost.mat", "glass.data"):
+        if not (real_data_dir / name).is_file():
+            pytest.skip(f"{name} is not here")
+        shutil.copyfile(real_data_dir / name, folder / name)
+    return folder
+
+
+def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    with serve(source) as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        status, out, err = run("data", "fetch", "Lost", "glass", "--data-home", home)
+        assert (status, err) == (0, "")
+        assert f"lost: {home / 'lost.mat'}" in out
+        assert "licence: academic use at your own risk" in out
+        assert run("data", "fetch", "lost", "--data-home", home)[0] == 0
+        assert server.requests == ["/lost.mat", "/glass.data"]  # nothing twice
+        assert run("data", "fetch", "--force", "lost", "--data-home", home)[0] == 0
+        assert server.requests[-1] == "/lost.mat"
+        assert len(server.requests) == 3
+    assert sorted(os.listdir(home)) == ["glass.data", "lost.mat"]
+    status, out, _ = run("data", "check", "lost", "glass", "--data-home", home)
+    assert status == 0
+    assert "right: 1122 rows, 108 features, 16 labels, 2.23 candidates a row" in out
+    assert re.search(r"^lost .* yes +$", run("data", "list", "--data-home", home)[1], re.MULTILINE)
+
+
+def test_a_flipped_byte_on_the_way_and_on_disk(run, source, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    with serve(source, "flip") as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        status, _, err = run("data", "fetch", "glass", "--data-home", home)
+        assert status == 1
+        assert "not the expected file: 11903 bytes instead of 11903" in err
+    assert os.listdir(home) == []
+    with serve(source) as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        run("data", "fetch", "glass", "--data-home", home)
+        content = bytearray((home / "glass.data").read_bytes())
+        content[100] ^= 1
+        (home / "glass.data").write_bytes(content)
+        assert run("data", "check", "glass", "--data-home", home)[0] == 1
+        assert run("data", "fetch", "glass", "--data-home", home)[0] == 1
+        assert run("data", "fetch", "--force", "glass", "--data-home", home)[0] == 0
+    assert run("data", "check", "glass", "--data-home", home)[0] == 0
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_a_progress_bar(terminal, source, tmp_path, monkeypatch):
+    with serve(source) as server:
+        monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
+        status, screen = terminal("data", "fetch", "lost", "--data-home", tmp_path / "home")
+    assert status == 0
+    assert "━" in screen  # the bar
+    assert re.search(r"936\.1/936\.1 kB", screen)

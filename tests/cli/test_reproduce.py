@@ -1,0 +1,88 @@
+"""``ambilearn reproduce`` as a user runs it."""
+
+from pathlib import Path
+
+import pytest
+
+from ambilearn.experiments.store import Store
+
+STORE = Path("out/results.sqlite")  # the default, as this system writes it
+
+
+def test_more_runs_and_the_quick_version(run, measured):
+    assert "2 of them in" not in measured
+    out = run("reproduce", "mine.toml", "--runs", 3, "--jobs", 1)[1]
+    assert f"6 tasks, 4 of them in {STORE} already; 2 to do" in out
+    out = run("reproduce", "mine.toml", "--quick", "--jobs", 1)[1]
+    assert "2 tasks, 0 of them in" in out
+    with Store("out/results.sqlite") as store:
+        assert sorted(r.task["rows"] for r in store.results().values()) == [30] * 2 + [40] * 6
+
+
+def test_again_measures_anew(run, measured):
+    out = run("reproduce", "mine.toml", "--again", "--jobs", 1)[1]
+    assert "4 to do" in out
+    assert "4 done" in out
+
+
+def test_only_some_methods_and_data(run, spec):
+    out = run("reproduce", "mine.toml", "--methods", "PL-KNN", "--data", "iris", "--jobs", 1)[1]
+    assert "2 tasks" in out
+    assert "lost" not in out
+    status, _, err = run("reproduce", "mine.toml", "--methods", "PL-XX")
+    assert status == 2
+    assert "There is no method 'PL-XX'" in err
+    status, _, err = run("reproduce", "mine.toml", "--data", "wine")
+    assert status == 2
+    assert "Nothing is left to do" in err
+
+
+@pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn", "pl-knn"])
+def test_a_method_is_known_by_its_name_in_tables_and_in_python(run, spec, name):
+    arguments = ["reproduce", "mine.toml", "--data", "iris", "--jobs", 1]
+    assert "4 tasks" in run(*arguments, "--methods", f"{name}, plcl")[1]
+    assert "2 tasks" in run(*arguments, "--methods", name)[1]
+
+
+@pytest.mark.slow
+def test_a_cluster_on_this_machine(process, spec):
+    pytest.importorskip("distributed")
+    arguments = ["--cluster", "local", "--jobs", "1", "--runs", "1"]
+    status, out, err = process("reproduce", "mine.toml", *arguments)
+    assert status == 0, err.decode()
+    assert "2 done, 0 failed" in out.decode()
+
+
+def test_failures_are_reported_and_make_the_status_1(run, spec, tmp_path):
+    (tmp_path / "bad.toml").write_text(spec.replace("[0.5]", "[7.0]"))
+    status, out, _ = run("reproduce", "bad.toml", "--jobs", 1, "--runs", 1)
+    assert status == 1
+    assert "0 done, 2 failed" in out
+    assert "PLCL on iris, run 0: ValueError: p must be a number between 0 and 1" in out
+    status, _, err = run("verify", "bad.toml")
+    assert status == 1
+    assert "2 tasks failed" in err
+
+
+def test_an_unknown_experiment_lists_the_known(run):
+    status, _, err = run("reproduce", "nope")
+    assert status == 2
+    assert "Known are: ablation, controlled" in err
+
+
+def test_results_of_other_code_are_announced(run, measured):
+    with Store("out/results.sqlite") as store:
+        change = """replace(content, '"commit": ', '"commit": "old", "was": ')"""
+        store._connection.execute(f"UPDATE environments SET content = {change}")
+    out = run("reproduce", "mine.toml", "--jobs", 1)[1]
+    assert "4 results in the store were made by another version of the code" in out
+
+
+def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ambilearn.experiments.run.run_tasks", stop)
+    status, _, errors = run("reproduce", "demo", "--quick")
+    assert status == 1
+    assert f"What was done is kept in {STORE}; the same command goes on from there" in errors
