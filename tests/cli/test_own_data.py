@@ -235,7 +235,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         (TABLE, ["--candidates", "names", "--set", "k"], "NAME=VALUE"),
         (TABLE, ["--candidates", "names", "--set", "n_neighbors=0"], "'n_neighbors' parameter"),
         (TABLE, ["--candidates", "names", "--set", "kernel=precomputed"], "kernel"),
-        (TABLE, ["--candidates", "names", "--out", "no/such/t.csv"], "folder no/such does not"),
+        (TABLE, ["--candidates", "names", "--out", "no/t.csv"], "the folder no does not exist"),
         (TABLE, ["--candidates", "names", "--out", "t.xlsx"], "tables are written to .csv"),
         (TABLE, ["--candidates", "names", "--sep", ""], "sep must not be empty"),
         (TABLE, ["--candidates", "names", "--format", "parquet"], "not a proper Parquet file"),
@@ -344,6 +344,7 @@ CELLS = ["", "1", "-2.5", "inf", "1e400", "NA", "a", "b", "a|b", "|", "a|", " ",
 CELLS += ["2020-01-01", "2020-02-30", "True", "007", "1_000", "\0", "\u202e", "9" * 40, "1e300"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(["x", "y", "", "self", "names", "é"]), min_size=1, unique=True),
     st.lists(st.lists(st.sampled_from(CELLS), min_size=6, max_size=6), max_size=8),
@@ -360,6 +361,7 @@ def test_no_table_makes_a_traceback(columns, rows):
         assert len(pd.read_csv(io.StringIO(result.stdout))) == len(frame)
 
 
+@pytest.mark.slow
 def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     status, out, err = process("fit", people_csv, *CLEAN, "--out", "m.model")
     assert (status, out) == (0, b""), err
@@ -370,6 +372,7 @@ def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     assert b"<stdin>: 60 rows labelled" in second[2]
 
 
+@pytest.mark.slow
 def test_pipes(process, people_csv):
     status, out, _ = process("clean", "-", *CLEAN, input=people_csv.read_bytes())
     assert status == 0
@@ -381,6 +384,7 @@ def test_pipes(process, people_csv):
     assert [json.loads(line)["label"] for line in out.splitlines()] == ["a", "b", "a"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(people_csv):
     command = [sys.executable, "-m", "ambilearn", "clean", str(people_csv), *CLEAN]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -47,8 +47,8 @@ def test_page_has_the_confidences_of_clean(table, tmp_path):
     out.parent.mkdir()
     output = run(table, "--candidates", "names", "--exclude", "id", "--out", out)
     assert f"wrote {out}: 20 rows; open it in a browser" in output
-    command = f"ambilearn clean {table} --candidates names --exclude id --corrections"
-    assert f"  {command} people-corrections.csv" in output
+    command = f"ambilearn clean {shlex.quote(str(table))} --candidates names --exclude id"
+    assert f"  {command} --corrections people-corrections.csv" in output
     data = data_in(out)
     read = read_candidate_table(table, candidates="names", exclude=["id", "photo"])
     cleaned = clean_table(read)
@@ -114,7 +114,7 @@ def test_same_command_same_page(table, tmp_path):
         ),
         (["--candidates", "names", "--image", "photo", "--no-images"], "exclude each other"),
         (["--candidates", "names", "--out", "people.csv"], "let its name end in .html"),
-        (["--candidates", "names", "--out", "no/such/r.html"], "the folder no/such does not exist"),
+        (["--candidates", "names", "--out", "no/r.html"], "the folder no does not exist"),
         (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
         (["--candidates", "names", "--features", "photo"], "no column is left as a feature"),
         ([], "Missing option '--candidates'"),

@@ -24,6 +24,9 @@ def people():
     return Review("people.csv", ["photo", "town"], rows, method="PLCL")
 
 
+TIMEOUT = 60_000  # milliseconds after which something is wrong; a busy machine takes a while
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium. Not for the whole session, because its event loop is in the way of others."""
@@ -32,8 +35,11 @@ def browser():
         found = next(filter(None, map(shutil.which, BROWSERS)), playwright.chromium.executable_path)
         if not Path(found).exists():
             pytest.skip(f"needs Chromium or Chrome: none of {', '.join(BROWSERS)} is on the path")
-        api.expect.set_options(timeout=20_000)
-        chromium = playwright.chromium.launch(executable_path=found)
+        try:  # without its sandbox, which root may not use
+            chromium = playwright.chromium.launch(executable_path=found, chromium_sandbox=False)
+        except api.Error as error:
+            pytest.skip(f"{found} cannot be started here: {error.message.splitlines()[0]}")
+        api.expect.set_options(timeout=TIMEOUT)
         yield chromium
         chromium.close()
 
@@ -43,6 +49,7 @@ class Window:
 
     def __init__(self, browser, **options):
         self.context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
+        self.context.set_default_timeout(TIMEOUT)
         self.trouble, self.requests = [], []
 
     def open(self, path, *, script=None):

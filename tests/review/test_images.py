@@ -3,7 +3,8 @@
 import base64
 import io
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
+from urllib.request import url2pathname
 
 import pytest
 from PIL import Image
@@ -25,7 +26,8 @@ def images(folder, embed=False):
 
 def found_from(page_folder, address):
     """The file that a browser opens for an address in a page."""
-    return Path(unquote(urlsplit(urljoin((page_folder / "p.html").as_uri(), address)).path))
+    url = urljoin((page_folder / "p.html").as_uri(), address)
+    return Path(url2pathname(urlsplit(url).path))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,10 @@ def test_absolute_paths_and_file_addresses(folder):
     "name", ["a b#1?.png", "50%25.png", "ä:ö.png", "javascript:1.png", "'\"<.png"]
 )
 def test_any_file_name_is_quoted(folder, name):
-    Image.new("RGB", (2, 2)).save(folder / "table" / name)
+    try:
+        Image.new("RGB", (2, 2)).save(folder / "table" / name)
+    except OSError:
+        pytest.skip("no file can have this name here")
     made = images(folder)
     address = made.address(name)
     assert found_from(folder / "page", address) == folder / "table" / name

@@ -1,7 +1,7 @@
 """Where tasks are executed: processes of this machine through joblib, or a Dask cluster.
 
 Both take a function and a lazy stream of tasks and yield results as they come, so that the caller
-can store each at once. Both run the same function with one thread, hence give the same bits.
+can store each at once. Both run the same function with one thread, hence give the same results.
 """
 
 import os
