@@ -1,8 +1,9 @@
 """A small data set with its registry entry, and folders in bad condition."""
 
+import errno
+import io
 import os
-import subprocess
-from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,34 +61,53 @@ def shop(tmp_path, arrays):
     return folder, info
 
 
-@contextmanager
-def mounted(folder, options):
-    """Mount an empty file system in memory at a folder, for root only."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("mounting a file system needs root and a kernel that lets it")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+class _SmallDiskFile(io.FileIO):
+    """A file on a disk with room for a single page."""
+
+    def write(self, data):
+        if self.tell() + len(data) > 4096:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.name)
+        return super().write(data)
+
+
+def _on_small_disk(path, mode):
+    return io.BufferedWriter(_SmallDiskFile(path, mode.replace("b", "")))
+
+
+def _on_read_only_disk(path, mode):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
 
 @pytest.fixture
-def full_folder(tmp_path):
-    """Folder on a file system with room for a single page."""
-    with mounted(tmp_path / "full", "size=4k") as folder:
-        yield folder
+def disk(monkeypatch):
+    """Function that puts a folder on a bad disk, for whoever opens files there for writing.
+
+    A real full or read-only disk would need a user who may mount one.
+    """
+
+    def put(folder, open_there):
+        open_file = open
+
+        def open_anywhere(path, mode="r", *arguments, **options):
+            writes = isinstance(path, (str, os.PathLike)) and set(mode) & set("wxa+")
+            if writes and folder in Path(path).absolute().parents:
+                return open_there(path, mode)
+            return open_file(path, mode, *arguments, **options)
+
+        monkeypatch.setattr("builtins.open", open_anywhere)
+        return folder
+
+    return put
 
 
 @pytest.fixture
-def read_only_folder(tmp_path):
-    """Folder that not even root may write to; for others, one without write permission."""
-    folder = tmp_path / "read-only"
-    if os.geteuid() == 0:
-        with mounted(folder, "ro") as folder:
-            yield folder
-    else:
-        folder.mkdir(mode=0o555)
-        yield folder
-        folder.chmod(0o755)
+def full_folder(tmp_path, disk):
+    """Folder on a disk with room for a single page."""
+    (tmp_path / "full").mkdir()
+    return disk(tmp_path / "full", _on_small_disk)
+
+
+@pytest.fixture
+def read_only(disk):
+    """Function that makes a folder one that nobody may write to, not even root."""
+    return lambda folder: disk(folder, _on_read_only_disk)
