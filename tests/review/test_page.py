@@ -140,7 +140,7 @@ def test_a_failure_leaves_the_old_page(people, tmp_path, monkeypatch):
     def break_off(source, target):
         raise OSError("no space left")
 
-    monkeypatch.setattr("ambilearn.datasets.folders.os.replace", break_off)
+    monkeypatch.setattr("ambilearn._utils.files.os.replace", break_off)
     with pytest.raises(OSError, match="no space left"):
         write_review(replace(people, title="new"), path)
     assert path.read_bytes() == before

@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ambilearn._utils.files import atomic_write
 from ambilearn.datasets.errors import ChecksumError
-from ambilearn.datasets.folders import user_cache, written_whole
+from ambilearn.datasets.folders import user_cache
 
 
 def checksum(path: Path, scheme: str = "sha256") -> str:
@@ -53,7 +54,7 @@ def remember(path: Path, expected: str) -> None:
     notes = _recall() | {str(path.resolve()): _stamp(path, expected)}
     with suppress(OSError):
         _notes().parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(_notes()) as file:
+        with atomic_write(_notes()) as file:
             file.write(json.dumps(notes, indent=1).encode())
 
 

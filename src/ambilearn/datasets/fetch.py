@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ambilearn._utils.files import atomic_write
 from ambilearn.datasets.checksum import checksum, remember, verify_once
 from ambilearn.datasets.errors import (
     ChecksumError,
@@ -16,7 +17,7 @@ from ambilearn.datasets.errors import (
     FolderNotWritableError,
     NetworkError,
 )
-from ambilearn.datasets.folders import DATA_VARIABLE, search_folders, written_whole
+from ambilearn.datasets.folders import DATA_VARIABLE, search_folders
 from ambilearn.datasets.registry import MIRROR_VARIABLE, DatasetInfo
 
 _UNKNOWN_SIZE_LIMIT = 2**31  # bytes; more than ten times the largest known set
@@ -96,7 +97,7 @@ def _download(info: DatasetInfo, target: Path, progress: Any, timeout: float) ->
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale_parts(target)
-        with written_whole(target) as file:
+        with atomic_write(target) as file:
             limited.file = file
             downloader = pooch.HTTPDownloader(
                 progressbar=progress or False, chunk_size=1 << 16, timeout=timeout

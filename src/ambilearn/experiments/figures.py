@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ambilearn._utils.files import atomic_write
 from ambilearn.experiments.measured import Line, Measured
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarise
@@ -57,7 +58,8 @@ def write_figures(figures: dict[str, tuple[str, Any]], folder: Path) -> list[Pat
         for name, (_, figure) in figures.items():
             for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
                 files.append(folder / f"{name}.{ending}")
-                figure.savefig(files[-1], dpi=150, metadata=metadata)
+                with atomic_write(files[-1]) as file:
+                    figure.savefig(file, format=ending, dpi=150, metadata=metadata)
     return files
 
 

@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from ambilearn._utils.files import atomic_write
 from ambilearn.experiments.tables import Table
 
 _LATEX = {"±": r"$\pm$", "●": r"$\bullet$", "○": r"$\circ$", "†": r"$\dagger$", "ε": r"$\epsilon$"}
@@ -82,6 +83,7 @@ def write_tables(tables: list[Table], folder: Path) -> list[Path]:
     for table in tables:
         for ending, writer in WRITERS.items():
             path = folder / f"{table.name}.{ending}"
-            path.write_text(writer(table), encoding="utf-8")
+            with atomic_write(path) as file:
+                file.write(writer(table).encode())
             files.append(path)
     return files

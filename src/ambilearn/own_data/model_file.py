@@ -17,8 +17,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, is_zipfile
 import sklearn
 from sklearn.pipeline import Pipeline
 
+from ambilearn._utils.files import atomic_write
 from ambilearn._utils.warnings import warn_user
-from ambilearn.datasets.folders import written_whole
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
@@ -57,7 +57,7 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
     members[_SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
     ).encode()
-    with written_whole(Path(target)) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+    with atomic_write(Path(target)) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ambilearn._utils.files import atomic_write
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.folders import written_whole
 from ambilearn.datasets.frames import FORMATS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write_table(
     """
     if not hasattr(target, "write"):
         format = format or table_format(os.fspath(target))
-        with written_whole(Path(target)) as file:
+        with atomic_write(Path(target)) as file:
             write_table(
                 frame, file, format=format, delimiter=delimiter, sep=sep, text_columns=text_columns
             )

@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ambilearn._utils.files import atomic_write
 from ambilearn._utils.text import counted
-from ambilearn.datasets.folders import written_whole
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.
@@ -85,7 +85,7 @@ def write_review(review: Review, path: str | Path) -> Path:
             "file can hold. Mend it in the table."
         ) from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
     return path
 
