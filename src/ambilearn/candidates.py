@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.missing import is_missing
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples), a 0/1 or boolean mask of shape "
@@ -268,7 +269,7 @@ def _from_labels(y: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:
     """Ordinary labels: a set of one per row."""
     if y.dtype.kind not in "biuUS":
         for i, label in enumerate(y.tolist()):
-            if _is_missing(label):
+            if is_missing(label):
                 raise ValueError(
                     f"Input y contains NaN: the label of row {i} is {label!r}. Drop the row, or "
                     "pass a list of sets in which it has all the labels that are possible."
@@ -293,7 +294,7 @@ def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSe
                 "label. Drop the row, or give it all labels if nothing is known."
             )
         for label in labels:
-            if _is_missing(label):
+            if is_missing(label):
                 raise ValueError(
                     f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
                     "take it out of the set, or drop the row."
@@ -326,7 +327,7 @@ def _from_dense_mask(mask: NDArray[Any], classes: ArrayLike | None) -> Candidate
     if not _is_binary(mask):
         i = int(np.flatnonzero([not _is_binary(row) for row in mask])[0])
         value = next(v for v in mask[i].tolist() if not _is_binary(np.asarray([v])))
-        what = "contains NaN" if _is_missing(value) else "is not 0/1"
+        what = "contains NaN" if is_missing(value) else "is not 0/1"
         raise ValueError(
             f"The mask y {what}: row {i} has the value {value!r}. A 2-D y must mark each candidate "
             "with 1 and every other label with 0; pass label collections as a list of sets."
@@ -377,7 +378,7 @@ def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) ->
             "need different names."
         )
     for label in classes.tolist():
-        if _is_missing(label):
+        if is_missing(label):
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
 
 
@@ -410,13 +411,6 @@ def _is_collection(row: Any) -> bool:
     if isinstance(row, np.ndarray):
         return row.ndim > 0
     return isinstance(row, Collection) and not isinstance(row, (str, bytes))
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, NaT or pandas.NA, recognised without importing pandas."""
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(label, (Real, np.datetime64)) and bool(label != label)
 
 
 def _is_binary(values: NDArray[Any]) -> bool:

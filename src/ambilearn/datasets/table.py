@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.missing import MISSING_WORDS, is_missing
 from ambilearn._utils.text import counted, few
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
@@ -19,9 +20,6 @@ from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# A cell with nothing but one of these is missing.
-MISSING_WORDS = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"})
 
 
 def read_table(
@@ -212,7 +210,7 @@ def number_in_cell(value: Any) -> float:
         if "_" in value:  # Python would read 1_000 as a number
             raise ValueError
         return float(value)
-    if value is None or type(value).__name__ == "NAType":
+    if is_missing(value):
         return np.nan
     if not isinstance(value, (bool, int, float, Decimal)):
         raise TypeError

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ambilearn._utils.missing import is_missing
 from ambilearn.candidates import CandidateSets, as_candidates
 
 
@@ -144,7 +145,7 @@ def _plain_label(value: Any, row: int) -> Any:
         value = value.item()
     if isinstance(value, str):
         return value.strip() or None
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+    if is_missing(value):
         return None
     if not isinstance(value, (bool, int, float)):
         raise ValueError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.missing import is_missing
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
@@ -225,12 +226,6 @@ def _reason_to_leave_out(cells: list[Any], kind: str, keep_all: bool) -> str | N
     return None
 
 
-def _missing(cell: Any) -> bool:
-    if isinstance(cell, float):
-        return cell != cell
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
-
-
 def _number(cell: Any) -> float:
     if isinstance(cell, bool):
         raise TypeError
@@ -254,7 +249,7 @@ def _date(cell: Any) -> float:
         if not _ISO_DATE.fullmatch(text):
             raise ValueError
         cell = datetime.fromisoformat(text)
-    if _missing(cell):
+    if is_missing(cell):
         return np.nan
     if not isinstance(cell, date):
         raise TypeError
@@ -266,7 +261,7 @@ def _date(cell: Any) -> float:
 def _category(cell: Any) -> Any:
     if isinstance(cell, str):
         return cell.strip() or np.nan
-    if _missing(cell):
+    if is_missing(cell):
         return np.nan
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)  # 1.0 where a missing cell made floats of integers

@@ -8,11 +8,12 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import counted
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
-from ambilearn.datasets.table import MISSING_WORDS, candidate_cells, candidate_sets
+from ambilearn.datasets.table import candidate_cells, candidate_sets
 from ambilearn.datasets.votes import labels_in_cell
 from ambilearn.own_data.columns import Features, find_features
 from ambilearn.own_data.corrections import Corrections, correct, read_corrections

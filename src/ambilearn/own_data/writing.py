@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS
 
@@ -132,10 +133,4 @@ def replaced(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
     """A row without NaN, which JSON does not have."""
-    return {key: None if _is_missing(value) else value for key, value in record.items()}
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, float):
-        return value != value
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    return {key: None if is_missing(value) else value for key, value in record.items()}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import labels_in_cell
 from ambilearn.own_data.tables import CandidateTable
@@ -100,10 +101,10 @@ def cell_text(cell: Any) -> str:
     """
     if isinstance(cell, str):
         return cell
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+    if is_missing(cell):
         return ""
     if isinstance(cell, (float, np.floating)):
-        return "" if np.isnan(cell) else f"{cell:.6g}"
+        return f"{cell:.6g}"
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     return str(cell)
