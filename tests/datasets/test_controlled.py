@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ambilearn.candidates import as_candidates
-from ambilearn.datasets import controlled, load_dataset, make_candidates
+from ambilearn.datasets import load_dataset, make_candidates
 
 LABELS = [4, 7, 23, 78, 200]
 
@@ -271,8 +271,9 @@ def test_ambiguity_degree_by_hand():
     assert make_candidates([0, 1], p=0.0)[1].ambiguity_degree == 0.0
 
 
-def test_more_rows_than_fit_into_a_block():
-    n = controlled._BLOCK // 200 * 2 + 17
+def test_more_rows_than_fit_into_a_block(monkeypatch):
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 200 * 100)
+    n = 2 * 100 + 17
     y = labels(n, 200)
     sets, statistics = make_candidates(y, p=0.6, r=3, random_state=0)
     assert statistics.n_partial == np.floor(0.6 * n + 0.5)

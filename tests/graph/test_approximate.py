@@ -70,10 +70,10 @@ def test_the_graph_is_that_of_scikit_learns_transformer(X):
     assert ours.get_feature_names_out()[499] == "approximateneighbors499"
 
 
-@pytest.mark.parametrize("block", [64, 2**17])
+@pytest.mark.parametrize("block", [1, 2**10])
 def test_blocks_of_rows_change_nothing(X, block, monkeypatch):
     expected = ApproximateNeighbors(cell_size=50).fit_transform(X)
-    monkeypatch.setattr("ambilearn.graph.approximate._BLOCK", block)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     graph = ApproximateNeighbors(cell_size=50).fit_transform(X)
     np.testing.assert_array_equal(graph.indptr, expected.indptr)
     assert abs(graph - expected).max() == 0

@@ -31,7 +31,7 @@ def literal_gram(Z, neighbor_indices):
 
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_difference_grams(X, block, monkeypatch):
-    monkeypatch.setattr("ambilearn.graph.geometry._BLOCK", block)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     neighbor_indices = NeighborSearch().fit(X, 6)
     np.testing.assert_allclose(
         difference_grams(X, neighbor_indices), literal_gram(X, neighbor_indices), atol=1e-12
@@ -104,7 +104,7 @@ def test_weights_on_training_rows():
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("block", [1, 2**16])
 def test_products_of_rows_and_neighbors(X, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn.graph.geometry._BLOCK", block)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     X, queries = X[:28], X[28:]
     neighbor_indices = np.argsort(cdist(queries, X), axis=1)[:, :4]
     products = neighbor_products(form(queries), form(X), neighbor_indices)

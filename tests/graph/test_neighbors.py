@@ -434,7 +434,7 @@ def test_the_choice_is_kept_in_a_pickle(X, small_limits, monkeypatch):
 @forms
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_distances(data, form, block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", block)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     X, queries = data
     rows, others = np.array([0, 3, 3, 11]), np.array([39, 0, 0, 7])
     distances = pair_distances(form(queries), rows, form(X), others)

@@ -37,7 +37,7 @@ def test_diagonal_is_exactly_one_far_from_the_origin(rows):
 def test_many_blocks_equal_one(rows, monkeypatch):
     X, _ = rows
     expected = train_kernel(X, "rbf")
-    monkeypatch.setattr("ambilearn.kernel.functions._BLOCK", 64)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 64)
     K, sigma = train_kernel(X, "rbf")
     np.testing.assert_allclose(K, expected[0], atol=1e-14)
     assert sigma == pytest.approx(expected[1], rel=1e-14)

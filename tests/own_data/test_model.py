@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.own_data import fit_table, model, read_candidate_table
+from ambilearn.own_data import fit_table, read_candidate_table
 from ambilearn.registry import METHODS
 
 
@@ -60,7 +60,7 @@ def test_confidences_are_those_of_the_pipeline(table):
 def test_large_tables_are_labelled_in_parts(table, monkeypatch):
     fitted = fit_table(table, "plknn")
     whole = fitted.choices(table.frame)
-    monkeypatch.setattr(model, "_BLOCK", 21)  # seven rows at a time
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 21)  # seven rows at a time
     for one, other in zip(whole, fitted.choices(table.frame), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
     Draw,
@@ -21,8 +22,6 @@ from ambilearn.datasets.false_labels import (
     distinct_labels,
     flips,
 )
-
-_BLOCK = 1 << 22  # entries of a mask that are drawn at once: a few MB, whatever the data's size
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +189,8 @@ def _collect(
 ) -> CandidateSets:
     """Draw block by block, so that memory stays small, and keep the pairs that exist."""
     n_rows, n_labels = truth.n_rows, truth.n_labels
-    step = max(1, _BLOCK // n_labels)
     labels, sizes = [], []
-    for start in range(0, n_rows, step):
-        rows = slice(start, min(start + step, n_rows))
+    for rows in row_blocks(n_rows, n_labels):
         mask = draw(rows)
         mask &= partial[rows, None]
         mask[np.arange(len(mask)), truth.labels[rows]] = True

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.sklearn_compat import Interval
 
 _ROWS_PER_CENTRE = 64  # k-means sees this many for each centre
-_BLOCK = 2**17  # rows asked at once
 
 
 class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -129,7 +128,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.index_.nprobe = self.n_probes
         squared = np.empty((len(rows), k), dtype=np.float32)
         found = np.empty((len(rows), k), dtype=np.int64)
-        for block in gen_batches(len(rows), _BLOCK):
+        for block in row_blocks(len(rows), rows.shape[1] + k):
             # Rows of one cell in turn: what they are compared with is in the cache already.
             order = np.argsort(self.index_.quantizer.assign(rows[block], 1).ravel(), kind="stable")
             near, which = self.index_.search(rows[block][order], k)

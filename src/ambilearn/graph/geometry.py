@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
+from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
-
-_BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
 
 
 def unit_rows(X: Any) -> Any:
@@ -53,7 +51,7 @@ def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDA
         members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbor_indices], axis=1)
         return _inner_products(members, lambda a, b: _sparse_products(both, a, b))
     products = np.empty((n, k + 1, k + 1))
-    for block in gen_batches(n, max(1, _BLOCK // (k * X.shape[1]))):
+    for block in row_blocks(n, k * X.shape[1], limit=IN_CACHE):
         members = np.concatenate([X[block, None, :], Z[neighbor_indices[block]]], axis=1)
         np.matmul(members, members.transpose(0, 2, 1), out=products[block])
     return products
@@ -130,7 +128,7 @@ def difference_grams(
     """
     n, k = neighbor_indices.shape
     gram = np.empty((n, k, k))
-    for block in gen_batches(n, max(1, _BLOCK // (k * Z.shape[1]))):
+    for block in row_blocks(n, k * Z.shape[1], limit=IN_CACHE):
         differences = Z[block, None, :] - Z[neighbor_indices[block]]
         np.matmul(differences, differences.transpose(0, 2, 1), out=gram[block])
     return gram
@@ -147,7 +145,7 @@ def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float
     """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
     n, m = members.shape
     inner = np.empty((n, m, m))
-    for block in gen_batches(n, max(1, _BLOCK // m**2)):
+    for block in row_blocks(n, m**2, limit=IN_CACHE):
         a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
         inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
     return inner

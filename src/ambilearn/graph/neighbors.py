@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
+from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.warnings import warn_user
 
@@ -39,7 +40,6 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
 ]
 
 _SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
-_BLOCK = 2**16  # differences formed at once: they stay in the processor's cache
 _EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
@@ -318,9 +318,7 @@ def pair_distances(
     neighbour search leaves rounding errors of 1e-7 there.
     """
     distances = np.empty(len(rows))
-    step = max(1, _BLOCK // X.shape[1])
-    for start in range(0, len(rows), step):  # none where a search has found nothing
-        block = slice(start, start + step)
+    for block in row_blocks(len(rows), X.shape[1], limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
     return distances
 

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import gen_batches
 
-# Rows are handled in blocks of about this many numbers, which stay in the processor's cache.
-_BLOCK = 2**20
+from ambilearn._utils.blocks import row_blocks
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
@@ -111,7 +109,7 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
             "PLDA."
         ) from error
     x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
-    for block in _blocks(squared):
+    for block in row_blocks(*squared.shape):
         distances = np.matmul(X[block], Z.T, out=squared[block])
         distances *= -2.0
         distances += x_norms[block]
@@ -123,17 +121,13 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
 def _mean_root(squared: NDArray[np.float64]) -> float:
     """Mean distance over all pairs of different rows; 1 where they all coincide."""
     n = len(squared)
-    total = sum(np.sqrt(squared[block]).sum() for block in _blocks(squared))
+    total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
     return float(total / (n * (n - 1))) or 1.0
 
 
 def _exponential(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
     """exp(−squared / 2σ²), in place: the matrix may take a good part of the memory."""
-    for block in _blocks(squared):
+    for block in row_blocks(*squared.shape):
         squared[block] *= -0.5 / sigma**2
         np.exp(squared[block], out=squared[block])
     return squared
-
-
-def _blocks(matrix: NDArray[np.float64]) -> Any:
-    return gen_batches(len(matrix), max(1, _BLOCK // max(1, matrix.shape[1])))

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.kmeans import seeded_centres
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
@@ -39,7 +40,6 @@ LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
 _SAMPLE = 5000  # rows from which the bandwidth is estimated
 _PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
-_BLOCK = 2**22  # kernel values held at once, besides the features
 _NEGLIGIBLE = 1e-13  # share of the largest eigenvalue below which one is rounding error
 
 
@@ -75,7 +75,7 @@ class LandmarkFeatures:
         """Features of the rows of X, shape (n, r)."""
         m, rank = self.whitening.shape
         features = np.empty((X.shape[0], rank))
-        for rows in gen_batches(X.shape[0], max(1, _BLOCK // m)):
+        for rows in row_blocks(X.shape[0], m):
             K = cross_kernel(X[rows], self.landmarks, self.kernel, self.sigma)
             np.matmul(K, self.whitening, out=features[rows])
         return features

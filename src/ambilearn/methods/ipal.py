@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.base import PartialLabelClassifier
@@ -19,8 +19,6 @@ from ambilearn.methods._shares import candidate_shares, row_shares
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
-
-_BLOCK = 2**15  # rows rebuilt at once
 
 
 class IPAL(PartialLabelClassifier):
@@ -140,7 +138,7 @@ class IPAL(PartialLabelClassifier):
         self._search = NeighborSearch(self.neighbors)
         neighbor_indices = self._search.fit(X, k)
         weights = np.empty(neighbor_indices.shape)
-        for rows in gen_batches(X.shape[0], _BLOCK):
+        for rows in row_blocks(X.shape[0], (k + 1) ** 2):
             weights[rows], _ = _rebuild(X[rows], X, neighbor_indices[rows])
         total = weights.sum(axis=1, keepdims=True)
         self.graph_ = weights_to_csr(neighbor_indices, weights / np.where(total > 0, total, 1.0))
@@ -164,7 +162,7 @@ class IPAL(PartialLabelClassifier):
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         scores = np.empty((X.shape[0], len(self.classes_)))
-        for rows in gen_batches(X.shape[0], _BLOCK):
+        for rows in row_blocks(X.shape[0], (k + 1) ** 2):
             scores[rows] = self._block_scores(X[rows], neighbor_indices[rows])
         return scores
 

@@ -13,9 +13,9 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils import gen_batches
 
 from ambilearn import __version__
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.text import counted
 from ambilearn.metrics import approximated_accuracy_scorer
 from ambilearn.own_data.columns import Column, feature_frame
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _POINTS = 16  # tried by a search for parameters
 _FOLDS = 5
-_BLOCK = 2**24  # confidences held at once while predicting
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,10 +78,9 @@ class TableModel:
         Choices
         """
         features = feature_frame(name, frame, self.columns)
-        batch = max(1, _BLOCK // len(self.classes))
         parts = [
             choose_labels(self.classes, self.pipeline.predict_proba(features.iloc[rows]))
-            for rows in gen_batches(len(features), batch)
+            for rows in row_blocks(len(features), len(self.classes))
         ]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
 
