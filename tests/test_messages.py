@@ -25,11 +25,12 @@ from ambilearn import (
     registry,
 )
 from ambilearn.cli.main import main
-from ambilearn.datasets import load_dataset, make_candidates, read_mat, read_table
+from ambilearn.datasets import load_dataset, make_candidates, read_mat
 from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
+from ambilearn.own_data import read_candidate_table
 from ambilearn.selection import FitCache
 
 METHODS = [method.load() for method in registry.METHODS.values()]
@@ -53,7 +54,7 @@ def cache_of_other_rows():
 
 
 def table(text, **options):
-    return read_table(StringIO(text), format="csv", **{"candidates": "names"} | options)
+    return read_candidate_table(StringIO(text), format="csv", **{"candidates": "names"} | options)
 
 
 CANDIDATES = {
@@ -160,26 +161,47 @@ DATA = {
     "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
     "no rows": (lambda: table("x,names\n"), "no rows", "only a heading"),
     "no features": (lambda: table("names\na|b\n"), "no column is left", "Features are all columns"),
-    "no number": (lambda: table("x,names\nred,a\n"), "column 'x', row 0: 'red'", "exclude="),
+    "no feature": (
+        lambda: read_candidate_table(pd.DataFrame({"x": [{}], "c": ["a"]}), candidates="c"),
+        "column 'x', row 0: {} is a dict",
+        "exclude the column",
+    ),
+    "infinite": (
+        lambda: table("x,names\n1,a\ninf,b\n").X,
+        "column 'x', row 1: 'inf'",
+        "Leave the cell empty",
+    ),
+    "votes too few": (
+        lambda: table("x,a,b\n1,p,q\n", candidates=["a", "b"], min_votes=2),
+        "In row 0 no label has 2 votes",
+        "fallback",
+    ),
     "no candidates": (
         lambda: table("x,names\n1,a\n2,\n"),
         "Row 1 has no candidate",
         "Drop the row",
     ),
     "extra separator": (lambda: table("x,names\n1,a||b\n"), "Row 0 has an empty", "take out"),
-    "too many cells": (lambda: table("x,names\n1,a,b\n"), "more cells", "into quotes"),
+    "too many cells": (
+        lambda: table("x,names\n1,a,b\n"),
+        "Expected 2 fields in line 2, saw 3",
+        "into quotes",
+    ),
     "no separator": (lambda: table("x,names\n1,a\n", sep=""), "sep must not be empty", "such as"),
-    "false truth": (
-        lambda: table("x,names,t\n1,a,b\n", label="t"),
-        "row 0: the label 'b' is not among",
-        "Add it",
-    ),
     "two truths": (
-        lambda: table("x,names,t\n1,a,\n", label="t"),
+        lambda: read_candidate_table(
+            pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "t": [["a", "b"], "b"]}),
+            candidates="c",
+            label="t",
+        ),
         "row 0: expected one label",
-        "exactly one",
+        "Leave the cell empty",
     ),
-    "other ending": (lambda: read_table("x.xlsx", candidates="c"), "x.xlsx", "give format="),
+    "other ending": (
+        lambda: read_candidate_table("x.xlsx", candidates="c"),
+        "x.xlsx",
+        "give format=",
+    ),
     "flip without q": (lambda: make_candidates(CLASSES, kind="flip"), "needs q", "for instance"),
     "q without flip": (lambda: make_candidates(CLASSES, q=0.1), "q has no meaning", "leave it out"),
     "kind": (lambda: make_candidates(CLASSES, kind="x"), "got 'x'", "must be 'controlled'"),

@@ -26,7 +26,7 @@ def write(tmp_path):
 
 def test_csv(write):
     frame = read_frame(write("t.csv", "a,b\n1,x\n2.5,y\n"))
-    assert frame.to_dict("list") == {"a": [1.0, 2.5], "b": ["x", "y"]}
+    assert frame.to_dict("list") == {"a": ["1", "2.5"], "b": ["x", "y"]}
 
 
 @pytest.mark.parametrize("name", ["t.csv", "T.CSV"])
@@ -44,14 +44,9 @@ def test_words_that_pandas_takes_for_missing_stay_words(write):
     assert frame["country"].to_list() == ["NA", "None", "null", ""]
 
 
-def test_text_columns_stay_text(write):
-    path = write("t.csv", "code,n\n007,1\n010,2\n")
-    assert read_frame(path, text_columns=("code",))["code"].to_list() == ["007", "010"]
-
-
 def test_byte_order_mark_and_unicode(write):
     path = write("t.csv", "\ufeffnäme,b\nØrsted,1\n".encode())
-    assert read_frame(path).to_dict("list") == {"näme": ["Ørsted"], "b": [1]}
+    assert read_frame(path).to_dict("list") == {"näme": ["Ørsted"], "b": ["1"]}
 
 
 @pytest.mark.parametrize(
@@ -61,8 +56,10 @@ def test_byte_order_mark_and_unicode(write):
         (b"", "not a proper CSV"),
         (b"a,b\n", "no rows"),
         (b"a,b\n1,2\n1,2,3\n", "not a proper CSV.*line 3"),
-        (b"a,b\n1,2,3\n4,5,6\n", "rows have more cells than the header"),
+        (b"a,b\n1,2,3\n4,5,6\n", "not a proper CSV.*line 2, saw 3.*into quotes"),
         (b'a,b\n"1,2\n', "not a proper CSV"),
+        (b"a,b,a\n1,2,3\n", "column 'a' occurs more than once"),
+        (b"a,b\nJ\xfcrgen,1\n", "not UTF-8"),
     ],
 )
 def test_bad_csv(write, content, message):
@@ -82,7 +79,7 @@ def test_json_lines(write):
 def test_numbers_keep_all_their_digits(write):
     value = 0.1234567890123456
     assert read_frame(write("t.jsonl", f'{{"a": {value}}}\n'))["a"][0] == value
-    assert read_frame(write("t.csv", f"a,b\n{value!r},1\n"))["a"][0] == pytest.approx(value, abs=0)
+    assert read_frame(write("t.csv", f"a,b\n{value!r},1\n"))["a"][0] == repr(value)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +153,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path):
 
 @pytest.mark.parametrize("kind", [io.StringIO, lambda text: io.BytesIO(text.encode())])
 def test_open_files(kind):
-    assert read_frame(kind("a,b\n1,2\n"), format="csv")["b"].to_list() == [2]
+    assert read_frame(kind("a,b\n1,2\n"), format="csv")["b"].to_list() == ["2"]
     assert read_frame(kind('{"a": 1}\n'), format="jsonl")["a"].to_list() == [1]
 
 
@@ -168,7 +165,7 @@ def test_a_pipe_can_be_read():
         with os.fdopen(write_end, "wb") as sink:
             sink.write(content)
         with os.fdopen(read_end, "rb") as source:
-            assert read_frame(source, format=format)["a"].to_list() == [1, 2]
+            assert list(map(int, read_frame(source, format=format)["a"])) == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["t.pkl", "t.npy", "t.xlsx", "t", "t.csv.gz"])
@@ -203,46 +200,30 @@ def test_a_column_twice(write):
         read_frame(path)
 
 
-def test_raw_csv_keeps_every_cell_and_heading(write):
+def test_csv_keeps_every_cell_and_heading(write):
     path = write("t.csv", b'\xef\xbb\xbf,a,"b,c"\r\n007,1.50,"x ""y"""\r\n,NA,\r\n1\r\n')
-    frame = read_frame(path, raw=True)
+    frame = read_frame(path)
     assert list(frame) == ["", "a", "b,c"]
     assert frame.to_numpy().tolist() == [["007", "1.50", 'x "y"'], ["", "NA", ""], ["1", "", ""]]
     assert isinstance(frame.index, pd.RangeIndex)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not a proper CSV"),
-        (b"a,b\n", "no rows"),
-        (b"a,b\n1,2,3\n", "not a proper CSV.*line 2"),
-        (b"a,b,a\n1,2,3\n", "column 'a' occurs more than once"),
-        (b"a,b\nJ\xfcrgen,1\n", "not UTF-8"),
-    ],
-)
-def test_bad_raw_csv(write, content, message):
-    with pytest.raises(InvalidFileError, match=message):
-        read_frame(write("t.csv", content), raw=True)
-
-
-def test_raw_json_keeps_integers_beside_missing_cells(write):
-    frame = read_frame(write("t.jsonl", '{"a": 1, "b": true}\n{"a": null}\n'), raw=True)
+def test_json_keeps_integers_beside_missing_cells(write):
+    frame = read_frame(write("t.jsonl", '{"a": 1, "b": true}\n{"a": null}\n'))
     assert repr(frame["a"].to_list()) == "[1, None]"
     assert frame["b"][0] is True
 
 
-def test_raw_parquet_keeps_types(tmp_path):
+def test_parquet_keeps_types(tmp_path):
     table = pa.table({"i": pa.array([1, None]), "l": [["x"], ["y", "z"]], "f": [0.1, None]})
     parquet.write_table(table, tmp_path / "t.parquet")
-    frame = read_frame(tmp_path / "t.parquet", raw=True)
+    frame = read_frame(tmp_path / "t.parquet")
     assert pa.Table.from_pandas(frame).equals(table)
     assert frame["l"].to_list() == [["x"], ["y", "z"]]
 
 
 def test_a_table_without_rows_where_that_is_fine(write):
     assert list(read_frame(write("t.csv", "a,b\n"), allow_empty=True)) == ["a", "b"]
-    assert list(read_frame(write("t.csv", "a,b\n"), allow_empty=True, raw=True)) == ["a", "b"]
 
 
 def test_columns_that_are_missing():

@@ -88,7 +88,7 @@ def test_columns_of_parquet(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     from ambilearn.datasets.frames import read_frame
 
-    back = read_frame(tmp_path / "t.parquet", raw=True)
+    back = read_frame(tmp_path / "t.parquet")
     columns = find_features("t", back, list("ibtc")).columns
     assert [column.kind for column in columns] == ["number", "truth value", "date", "category"]
     values = feature_frame("t", back, columns)
@@ -244,3 +244,35 @@ def test_hostile_names_are_names():
     columns = find_features("t", frame, names).columns
     assert [column.name for column in columns] == names
     assert list(feature_frame("t", frame, columns)) == names
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1", "2.5", "-3e4", " 7 ", "1e400", "-0"],
+        ["1", "", "2"],
+        ["1", " ", "2"],
+        ["1", "NA", "nan", "NaN", "?"],
+        [1, 2.5, float("nan"), float("inf")],
+        [1, None, 2.5],
+        [Decimal("1.5"), 2],
+    ],
+)
+def test_columns_of_plain_numbers_are_read_as_their_cells_are(cells):
+    one_by_one = [values_of("number", cell)[0] for cell in cells if abs(_float(cell)) < 1e75]
+    together = values_of("number", *(cell for cell in cells if abs(_float(cell)) < 1e75))
+    np.testing.assert_array_equal(together, one_by_one)
+    assert kind_of(*cells, 3.5 if isinstance(cells[0], float) else "3.5") == "number"
+
+
+def _float(cell):
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+@pytest.mark.parametrize("odd", ["1_000", True, "red", "1,5", [1]])
+def test_one_odd_cell_among_numbers(odd):
+    with pytest.raises(InvalidFileError, match=r"row 2: .* is not a number"):
+        values_of("number", "1", "2", odd, "4")

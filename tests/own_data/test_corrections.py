@@ -5,7 +5,7 @@ import pytest
 
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import InvalidFileError
-from ambilearn.own_data.corrections import Corrections, correct, read_corrections
+from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
 
 TEXTS = ["anna|bob", "bob", "cleo | anna", 'x,"y"\nz|anna']
 CLASSES = np.array(["anna", "bob", "cleo"])
@@ -75,10 +75,10 @@ def test_files_that_are_no_corrections(text):
 
 def test_a_corrected_row_has_one_candidate():
     sets = as_candidates([{"anna", "bob"}, {"bob"}, {"cleo", "anna"}])
-    corrected = correct(sets, Corrections({0: "bob", 2: "zoe"}))
+    corrected = apply_corrections(sets, Corrections({0: "bob", 2: "zoe"}))
     assert corrected.to_sets() == [{"bob"}, {"bob"}, {"zoe"}]
     assert corrected.classes.tolist() == ["bob", "zoe"]
-    assert correct(sets, Corrections()) is sets
+    assert apply_corrections(sets, Corrections()) is sets
 
 
 @pytest.mark.parametrize("sparse_mask", [False, True])
@@ -86,4 +86,4 @@ def test_the_form_of_the_results_stays(sparse_mask):
     sets = as_candidates([{"anna", "bob"}, {"bob"}])
     if sparse_mask:
         sets = as_candidates(sets.to_sparse(), classes=sets.classes)
-    assert correct(sets, Corrections({0: "bob"})).sparse_mask is sparse_mask
+    assert apply_corrections(sets, Corrections({0: "bob"})).sparse_mask is sparse_mask

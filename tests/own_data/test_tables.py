@@ -5,9 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ambilearn import PLKNN
 from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import read_candidate_table
-from ambilearn.own_data.tables import candidate_texts, with_columns
+from ambilearn.own_data.tables import append_columns
 
 
 def csv(text, **options):
@@ -70,14 +71,53 @@ def test_lists_and_several_annotators():
     assert table.candidates.to_sets() == [{"p", "q"}, {"r"}, {"p"}]
     assert table.texts == ["p|q|q", "r|r", "p"]
     file.seek(0)
-    table = read_candidate_table(file, candidates=["a", "b", "c"], min_votes=2, format="jsonl")
+    table = read_candidate_table(
+        file, candidates=["a", "b", "c"], min_votes=2, fallback="union", format="jsonl"
+    )
     assert table.candidates.to_sets() == [{"q"}, {"r"}, {"p"}]  # nobody has two: all count
 
 
-def test_texts_of_all_kinds_of_cells():
-    cells = ["a | b", ["a", "b"], np.array([1, 2]), 7, None, np.nan, pd.NA, ("x",), ""]
-    expected = ["a | b", "a|b", "1|2", "7", "", "", "", "x", ""]
-    assert candidate_texts([(cell,) for cell in cells], "|") == expected
+def test_no_label_with_enough_votes_is_an_error_by_default():
+    with pytest.raises(InvalidFileError, match=r"In row 0 no label .*fallback.*--fallback union"):
+        csv("x,a1,a2\n1,p,q\n2,q,q\n", candidates=["a1", "a2"], min_votes=2)
+
+
+def test_features_are_ready_for_a_method():
+    table = csv("id,x,z,names\nr1,1,2.5,a|b\nr2,,3,b\nr3,4,1,a\n", exclude="id")
+    assert table.X.columns.to_list() == ["x", "z"]
+    np.testing.assert_array_equal(table.X.to_numpy(), [[1, 2.5], [np.nan, 3], [4, 1]])
+    assert table.X.dtypes.to_list() == [np.float64, np.float64]
+    assert table.X is table.X  # parsed once
+
+
+def test_a_method_takes_features_and_candidates():
+    table = csv("x,z,names\n1,1,a|b\n2,1,a\n8,7,b\n9,8,b|a\n")
+    model = PLKNN(n_neighbors=1).fit(table.X, table.candidates)
+    assert model.transduction_.tolist() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize("option", ["features", "exclude", "categorical"])
+def test_one_column_need_not_be_a_list(option):
+    text = "xy,z,names\n1,2,a\n2,5,b\n"
+    one, several = csv(text, **{option: "xy"}), csv(text, **{option: ["xy"]})
+    assert one.features == several.features
+
+
+def test_a_hundred_thousand_rows(tmp_path):
+    """Correct at that size; how long it takes is for the benchmarks."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    labels = np.array([f"name{j}" for j in range(50)])
+    first, second = labels[rng.integers(0, 50, n)], labels[rng.integers(0, 50, n)]
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("xyz"))
+    frame["names"] = [f"{a}|{b}" for a, b in zip(first, second, strict=True)]
+    path = tmp_path / "large.csv"
+    frame.to_csv(path, index=False)
+    table = read_candidate_table(path, candidates="names")
+    pd.testing.assert_frame_equal(table.X, frame[list("xyz")], check_column_type=False, rtol=0)
+    assert table.candidates.covers(first).all()
+    assert table.candidates.covers(second).all()
+    assert (table.candidates.sizes == 1 + (first != second)).all()
 
 
 def test_truth_may_be_known_in_part():
@@ -157,8 +197,8 @@ def test_a_truth_of_several_labels():
 def test_new_columns_need_new_names():
     frame = pd.DataFrame({"x": [1], "label": [2]})
     with pytest.raises(InvalidFileError, match=r"t.csv has a column 'label' already.*--prefix"):
-        with_columns("t.csv", frame, {"label": [3]})
-    assert list(with_columns("t.csv", frame, {"my_label": [3]})) == ["x", "label", "my_label"]
+        append_columns("t.csv", frame, {"label": [3]})
+    assert list(append_columns("t.csv", frame, {"my_label": [3]})) == ["x", "label", "my_label"]
     assert list(frame) == ["x", "label"]
 
 

@@ -26,13 +26,13 @@ def written(frame, format, **options):
 @pytest.mark.parametrize(("format", "mark"), [("csv", ","), ("tsv", "\t")])
 def test_csv_comes_back_byte_for_byte(format, mark):
     text = CSV if format == "csv" else "id\tx\n007\t1.50\n08\t\n"
-    frame = read_frame(io.StringIO(text), format=format, raw=True)
+    frame = read_frame(io.StringIO(text), format=format)
     assert written(frame, format).decode() == text
     assert written(frame, format, delimiter=";").decode().splitlines()[0].count(";") >= 1
 
 
 def test_byte_order_mark_and_windows_line_ends_go():
-    frame = read_frame(io.BytesIO("\ufeffä,b\r\n1,2\r\n".encode()), format="csv", raw=True)
+    frame = read_frame(io.BytesIO("\ufeffä,b\r\n1,2\r\n".encode()), format="csv")
     assert written(frame, "csv").decode() == "ä,b\n1,2\n"
 
 
@@ -41,7 +41,7 @@ def test_json_lines_come_back():
         '{"i": 1, "f": 0.1234567890123456, "b": true, "l": ["p", "q"], "d": {"k": [1]}, "s": "é"}',
         '{"i": null, "f": 2.0, "b": null, "l": [], "d": null, "s": "\\u2028\\n\\""}',
     ]
-    frame = read_frame(io.StringIO("\n".join(lines)), format="jsonl", raw=True)
+    frame = read_frame(io.StringIO("\n".join(lines)), format="jsonl")
     back = written(frame, "jsonl").decode().strip().split("\n")
     assert [json.loads(line) for line in back] == [json.loads(line) for line in lines]
     assert "é" in back[0]
@@ -59,7 +59,7 @@ def test_parquet_comes_back_with_its_types(tmp_path):
         }
     )
     frame.to_parquet(tmp_path / "in.parquet", index=False)
-    raw = read_frame(tmp_path / "in.parquet", raw=True)
+    raw = read_frame(tmp_path / "in.parquet")
     write_table(raw.assign(label=["p", "q"]), tmp_path / "out.parquet")
     first, second = (parquet.read_table(tmp_path / f"{name}.parquet") for name in ("in", "out"))
     assert second.drop(["label"]).to_pylist() == first.to_pylist()
@@ -69,7 +69,7 @@ def test_parquet_comes_back_with_its_types(tmp_path):
 
 def test_csv_to_typed_formats_makes_numbers_of_numbers(tmp_path):
     text = "code,n,x,name,label\n007,1,0.5,,1\n08,,1e3,é,2\n"
-    frame = read_frame(io.StringIO(text), format="csv", raw=True)
+    frame = read_frame(io.StringIO(text), format="csv")
     lines = written(frame, "jsonl", text_columns=["label"]).decode().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"code": "007", "n": 1, "x": 0.5, "name": "", "label": "1"},
@@ -83,7 +83,7 @@ def test_csv_to_typed_formats_makes_numbers_of_numbers(tmp_path):
 
 
 def test_huge_integers_stay_text():
-    frame = read_frame(io.StringIO(f"n\n{'9' * 30}\n"), format="csv", raw=True)
+    frame = read_frame(io.StringIO(f"n\n{'9' * 30}\n"), format="csv")
     assert json.loads(written(frame, "jsonl"))["n"] == "9" * 30  # a number would lose digits
 
 
@@ -110,7 +110,7 @@ def test_hostile_names(tmp_path):
     frame = pd.DataFrame([["1"] * len(names)], columns=names)
     for format in ("csv", "jsonl", "parquet"):
         write_table(frame, tmp_path / f"t.{format}")
-        assert list(read_frame(tmp_path / f"t.{format}", raw=True)) == names
+        assert list(read_frame(tmp_path / f"t.{format}")) == names
 
 
 def test_what_parquet_cannot_hold_leaves_no_file(tmp_path):

@@ -22,7 +22,7 @@ def warn_of_joined_labels(classes: list[Any]) -> None:
             warn_user(
                 f"y has text such as {min(joined)!r}, which is taken as one label. If it is a set "
                 f"of candidates, split it: y = [text.split({sep!r}) for text in y], or read the "
-                f"file by ambilearn.datasets.read_table(..., sep={sep!r})."
+                f"file by ambilearn.own_data.read_candidate_table(..., sep={sep!r})."
             )
             return
 

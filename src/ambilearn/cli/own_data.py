@@ -168,7 +168,7 @@ def predict(
         loaded = load_model(model)
         console.show("reading the table")
         source, format = source_and_format(table, format)
-        frame = read_frame(source, format=format or None, delimiter=delimiter, raw=True)
+        frame = read_frame(source, format=format or None, delimiter=delimiter)
         console.show(f"labelling {counted(len(frame), 'row')}")
         labelled = loaded.predict(frame, source_name(source), prefix=prefix)
         console.say(

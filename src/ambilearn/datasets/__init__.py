@@ -1,4 +1,4 @@
-"""Data sets by name, from one's own files, and made for controlled experiments."""
+"""Data sets by name, and candidate sets made for controlled experiments."""
 
 import lazy_loader
 

@@ -15,5 +15,4 @@ from .load import list_datasets as list_datasets
 from .load import load_dataset as load_dataset
 from .matfile import read_mat as read_mat
 from .record import Dataset as Dataset
-from .table import read_table as read_table
 from .votes import votes_to_candidates as votes_to_candidates

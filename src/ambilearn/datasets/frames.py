@@ -2,7 +2,6 @@
 
 import json
 import os
-import warnings
 from difflib import get_close_matches
 from io import BytesIO
 from pathlib import Path
@@ -28,12 +27,10 @@ def read_frame(
     *,
     format: str | None = None,
     delimiter: str | None = None,
-    text_columns: tuple[str, ...] = (),
-    raw: bool = False,
     allow_empty: bool = False,
     max_bytes: int = 2**33,
 ) -> "pd.DataFrame":
-    """Read a table as it is: numbers as numbers, everything else as text.
+    """Read a table, keeping every cell as the file has it, so that writing it changes nothing.
 
     Parameters
     ----------
@@ -43,12 +40,6 @@ def read_frame(
         By default taken from the ending of the name.
     delimiter : str, optional
         Between the cells of a CSV file; a comma by default.
-    text_columns : tuple of str, default=()
-        Columns of a CSV file that stay text even where all cells are numbers.
-    raw : bool, default=False
-        Keep every cell as the file has it, so that writing the table changes nothing: CSV cells
-        and headings as text (``007`` stays ``007``), JSON values as Python objects, Parquet
-        columns in their own types.
     allow_empty : bool, default=False
         Accept a table without rows.
     max_bytes : int, default=2**33
@@ -57,8 +48,9 @@ def read_frame(
     Returns
     -------
     pandas.DataFrame
-        With a plain row index. Empty cells of a CSV file are empty text, so that a label ``NA`` or
-        ``None`` stays what it is.
+        With a plain row index. CSV cells and headings are text (``007`` stays ``007``, ``NA``
+        stays ``NA``, an empty cell is empty text), JSON values are Python objects, Parquet columns
+        have their own types.
     """
     name = source_name(source)
     format = format or FORMATS.get(Path(name).suffix.lower())
@@ -69,11 +61,11 @@ def read_frame(
             "has another ending. (Pickle files are never read: they can run code.)"
         )
     options = {
-        "csv": {"delimiter": delimiter or ",", "text_columns": text_columns},
-        "tsv": {"delimiter": delimiter or "\t", "text_columns": text_columns},
+        "csv": {"delimiter": delimiter or ","},
+        "tsv": {"delimiter": delimiter or "\t"},
         "parquet": {"max_bytes": max_bytes},
         "jsonl": {},
-    }[format] | {"raw": raw}
+    }[format]
     if hasattr(source, "read"):
         frame = readers[format](source, name, **options)
     else:
@@ -125,45 +117,34 @@ def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
     return f" Did you mean {pairs}?" if pairs else ""
 
 
-def _read_csv(
-    file: IO[Any], name: str, *, delimiter: str, text_columns: tuple[str, ...], raw: bool
-) -> "pd.DataFrame":
+def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     import pandas as pd
 
-    # Raw, the heading is read as a row: pandas would rename empty and repeated headings.
-    how = {"header": None, "dtype": str} if raw else {"dtype": dict.fromkeys(text_columns, str)}
     try:
-        with warnings.catch_warnings():
-            # Rows with more cells than the header: pandas would drop the rest with a warning.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                file,
-                sep=delimiter,
-                index_col=False,
-                keep_default_na=False,
-                encoding="utf-8-sig",  # with or without byte-order mark
-                low_memory=False,
-                **how,
-            )
+        frame = pd.read_csv(
+            file,
+            sep=delimiter,
+            header=None,  # as a row: pandas would rename empty and repeated headings
+            dtype=str,
+            index_col=False,
+            keep_default_na=False,
+            encoding="utf-8-sig",  # with or without byte-order mark
+            low_memory=False,
+        )
     except UnicodeDecodeError as error:
         raise InvalidFileError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
-    except pd.errors.ParserWarning as error:
-        raise InvalidFileError(
-            f"{name}: rows have more cells than the header. Put text that holds the delimiter "
-            f"{delimiter!r} into quotes, or give another delimiter."
-        ) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         raise InvalidFileError(
-            f"{name} is not a proper CSV file: {' '.join(str(error).split())}. If its cells are "
-            f"not separated by {delimiter!r}, give the delimiter."
+            f"{name} is not a proper CSV file: {' '.join(str(error).split())}. Put text that "
+            f"holds the delimiter {delimiter!r} into quotes; if the cells are separated by another "
+            "sign, give the delimiter."
         ) from error
-    if raw:
-        heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
-        frame.columns = pd.Index(heading, dtype=object)
+    heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
+    frame.columns = pd.Index(heading, dtype=object)
     return frame
 
 
-def _read_jsonl(file: IO[Any], name: str, *, raw: bool) -> "pd.DataFrame":
+def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
     import pandas as pd
 
     records = []
@@ -180,10 +161,10 @@ def _read_jsonl(file: IO[Any], name: str, *, raw: bool) -> "pd.DataFrame":
                 f"{type(record).__name__}. Each line must be one row."
             )
         records.append(record)
-    return pd.DataFrame(records, dtype=object) if raw else pd.DataFrame.from_records(records)
+    return pd.DataFrame(records, dtype=object)
 
 
-def _read_parquet(file: IO[Any], name: str, *, max_bytes: int, raw: bool) -> "pd.DataFrame":
+def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
     import pandas as pd
 
     try:
@@ -202,8 +183,7 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int, raw: bool) -> "pd
                 f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows: "
                 "raise it if you trust the file."
             )
-        types = pd.ArrowDtype if raw else None
-        return opened.read().to_pandas(types_mapper=types).reset_index(drop=True)
+        return opened.read().to_pandas(types_mapper=pd.ArrowDtype).reset_index(drop=True)
     except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise

@@ -171,7 +171,7 @@ def _keep_enough(
         )
         raise ValueError(
             f"In row {i} no label has {min_votes} votes ({votes}). Lower min_votes, or take all "
-            'votes of such rows by fallback="union".'
+            'votes of such rows by fallback="union" (--fallback union).'
         )
     enough |= np.repeat(short, np.diff(counts.indptr))
     counts.data[~enough] = 0

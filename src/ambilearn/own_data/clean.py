@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ambilearn.own_data.model import TableModel, choice_columns, fit_table
 from ambilearn.own_data.ranking import Choices, choose_candidates
-from ambilearn.own_data.tables import CandidateTable, with_columns
+from ambilearn.own_data.tables import CandidateTable, append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def clean_table(
     """
     # Before the work is done, not after it: the names of the new columns must be free.
     names = [f"{prefix}{name}" for name in ("label", "confidence", "margin", "review_rank")]
-    with_columns(table.name, table.frame, dict.fromkeys(names))
+    append_columns(table.name, table.frame, dict.fromkeys(names))
     model = fit_table(
         table, method, params, select=select, random_state=random_state, progress=progress
     )
@@ -103,5 +103,5 @@ def clean_table(
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
     columns = choice_columns(choices, prefix) | {names[-1]: rank}
-    frame = with_columns(table.name, table.frame, columns)
+    frame = append_columns(table.name, table.frame, columns)
     return CleanedTable(table, choices, confidences, order, frame, model)

@@ -60,7 +60,7 @@ def read_corrections(
         of the table, or whose label is empty.
     """
     name = source_name(source)
-    frame = read_frame(source, format="csv", raw=True, allow_empty=True)
+    frame = read_frame(source, format="csv", allow_empty=True)
     check_columns(name, frame, list(COLUMNS))
     known = {str(label): label for label in classes.tolist()}
     labels: dict[int, Any] = {}
@@ -68,7 +68,7 @@ def read_corrections(
     cells = zip(*(frame[column].to_list() for column in COLUMNS), strict=True)
     for line, (row_text, candidates, label_text) in enumerate(cells):
         where = f"{name}, correction {line}"
-        row = _row(where, row_text, len(texts))
+        row = _parse_row(where, row_text, len(texts))
         if row in labels:
             raise InvalidFileError(f"{where}: row {row} was corrected before. Keep one of them.")
         if candidates != texts[row]:
@@ -82,7 +82,7 @@ def read_corrections(
             raise InvalidFileError(
                 f"{where}: the label of row {row} is empty. Write one, or remove the line."
             )
-        label = known[text] if text in known else _new_label(where, text, classes)
+        label = known[text] if text in known else _parse_new_label(where, text, classes)
         if text not in known:
             known[text] = label
             new_labels.append(label)
@@ -90,7 +90,7 @@ def read_corrections(
     return Corrections(labels, new_labels)
 
 
-def correct(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
+def apply_corrections(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
     """Candidate sets in which each corrected row has the chosen label as its only candidate.
 
     A label that is then nobody's candidate is no label any more.
@@ -103,7 +103,7 @@ def correct(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
     return replace(as_candidates(corrected), sparse_mask=sets.sparse_mask)
 
 
-def _row(where: str, text: str, n_rows: int) -> int:
+def _parse_row(where: str, text: str, n_rows: int) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise InvalidFileError(
             f"{where}: {text!r} is not the number of a row. Rows are counted from 0."
@@ -116,7 +116,7 @@ def _row(where: str, text: str, n_rows: int) -> int:
     return row
 
 
-def _new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
+def _parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
     if classes.dtype.kind not in "iuf":
         return text
     try:

@@ -22,7 +22,7 @@ from ambilearn.own_data.columns import Column, feature_frame
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
-from ambilearn.own_data.tables import CandidateTable, with_columns
+from ambilearn.own_data.tables import CandidateTable, append_columns
 from ambilearn.registry import find_method
 from ambilearn.selection import CandidateSearchCV
 
@@ -102,7 +102,7 @@ class TableModel:
         -------
         DataFrame
         """
-        return with_columns(name, frame, choice_columns(self.choices(frame, name), prefix))
+        return append_columns(name, frame, choice_columns(self.choices(frame, name), prefix))
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
@@ -162,9 +162,8 @@ def fit_table(
     ['anna', 'anna', 'bob', 'anna']
     """
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
-    features = feature_frame(table.name, table.frame, table.features.columns)
     preprocessing = make_preprocessing(table.features.columns)
-    X = preprocessing.fit_transform(features)
+    X = preprocessing.fit_transform(table.X)
     chosen, score = {}, None
     known = find_method(method)
     if select:

@@ -1,22 +1,20 @@
-"""A user's own table with candidate labels: read with all its cells, and written back."""
+"""A table of one's own: from a file to candidate sets and features, with every cell kept."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
-from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import counted
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
-from ambilearn.datasets.table import candidate_cells, candidate_sets
 from ambilearn.datasets.votes import labels_in_cell
-from ambilearn.own_data.columns import Features, find_features
-from ambilearn.own_data.corrections import Corrections, correct, read_corrections
+from ambilearn.own_data.candidate_columns import parse_candidates
+from ambilearn.own_data.columns import Features, feature_frame, find_features
+from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
 from ambilearn.own_data.writing import replaced
 
 if TYPE_CHECKING:
@@ -63,6 +61,15 @@ class CandidateTable:
     features: Features
     truth: list[Any] | None = None
 
+    @cached_property
+    def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
+        """The features: float64 with NaN where a cell is missing, categories as text.
+
+        Estimators take it as it is where all features are numbers and none is missing;
+        :func:`ambilearn.own_data.preprocessing.make_preprocessing` makes a matrix of any other.
+        """
+        return feature_frame(self.name, self.frame, self.features.columns)
+
     def __repr__(self) -> str:
         return (
             f"<CandidateTable {self.name}: {counted(len(self.frame), 'row')}, "
@@ -81,39 +88,44 @@ def read_candidate_table(
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
     min_votes: int = 1,
+    fallback: str = "error",
     na_is_label: bool = False,
     corrections: str | os.PathLike[str] | IO[Any] | None = None,
     format: str | None = None,
     delimiter: str | None = None,
 ) -> CandidateTable:
-    r"""Read a table with candidate labels, keeping every cell as it is.
+    r"""Read a table with candidate labels: CSV, TSV, Parquet or JSON lines.
 
-    Unlike :func:`ambilearn.datasets.read_table`, which gives arrays of numbers, this takes
-    categories, truth values, dates and missing cells, and keeps columns that are no features.
+    Features may be numbers, categories, truth values and dates, with cells missing. Every cell of
+    the table is kept as it is, also of columns that are no features.
 
     Parameters
     ----------
     source : path-like, file object or DataFrame
-        The table: CSV, TSV, Parquet or JSON lines, known by the ending of its name.
+        The table. Its format is known by the ending of its name (``.csv``, ``.tsv``,
+        ``.parquet``, ``.jsonl``).
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty.
     sep : str, default="|"
         What separates the labels in text.
     label : str, optional
-        Column with the true label where it is known, for reports only.
-    features : sequence of str, optional
+        Column with the true label where it is known, for reports only: never a feature.
+    features : str or sequence of str, optional
         Columns that are features. By default all that have no other role and can help; see
         :func:`ambilearn.own_data.columns.find_features`.
-    exclude : sequence of str, default=()
-        Columns that are not features.
-    categorical : sequence of str, default=()
+    exclude : str or sequence of str, default=()
+        Columns that are not features: an id, a comment.
+    categorical : str or sequence of str, default=()
         Features that are categories even if all their cells are numbers: a code.
     min_votes : int, default=1
-        With several annotators: votes that a label needs. Where none has as many, all count.
+        With several annotators: votes that a label needs.
+    fallback : {"error", "union"}, default="error"
+        What to do with a row in which no label has enough votes: refuse it, or take all its votes.
     na_is_label : bool, default=False
         Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
-        like is a label of that name, not a missing cell.
+        like is a label of that name (Namibia), not a missing cell. Among other labels, as in
+        ``"NA|ZA"``, and in a list such a word is always a label.
     corrections : path-like or file object, optional
         CSV file of labels that a person chose, as the review page saves it; see
         :func:`ambilearn.own_data.corrections.read_corrections`.
@@ -123,6 +135,8 @@ def read_candidate_table(
     Returns
     -------
     CandidateTable
+        With the candidate sets in ``candidates`` and the features in ``X``, for any method:
+        ``method.fit(table.X, table.candidates)``. Labels of a CSV file are always text.
 
     Raises
     ------
@@ -135,36 +149,37 @@ def read_candidate_table(
     >>> from ambilearn.own_data import read_candidate_table
     >>> file = StringIO("id,age,town,names\n07,30,Rome,anna|bob\n08,,Oslo,bob\n09,41,Rome,anna\n")
     >>> table = read_candidate_table(file, candidates="names", exclude=["id"], format="csv")
-    >>> table.texts
-    ['anna|bob', 'bob', 'anna']
+    >>> [sorted(labels) for labels in table.candidates.to_sets()]
+    [['anna', 'bob'], ['bob'], ['anna']]
     >>> [(column.name, column.kind) for column in table.features.columns]
     [('age', 'number'), ('town', 'category')]
     >>> table.frame["id"].to_list()
     ['07', '08', '09']
     """
-    if not sep:
-        raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
     if hasattr(source, "columns"):
         name, frame = "table", source
     else:
         name = source_name(source)
-        frame = read_frame(source, format=format, delimiter=delimiter, raw=True)
-    candidate_columns = [candidates] if isinstance(candidates, str) else list(candidates)
+        frame = read_frame(source, format=format, delimiter=delimiter)
+    candidate_columns = _as_list(candidates)
+    named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
     known = [*candidate_columns, *([label] if label is not None else [])]
-    check_columns(name, frame, [*known, *(features or ()), *exclude, *categorical])
+    check_columns(name, frame, [*known, *named, *exclude, *categorical])
     if label in candidate_columns:
         raise ValueError(
             f"Column {label!r} has the candidates: it cannot be the column of known labels, too."
         )
     roles = {*known, *exclude}
-    wanted = [column for column in features or frame.columns if column not in roles]
-    cells = candidate_cells(name, frame, candidate_columns, na_is_label=na_is_label)
-    sets = candidate_sets(
-        name, candidate_columns, cells, sep=sep, min_votes=min_votes, fallback="union"
+    wanted = [column for column in named or frame.columns if column not in roles]
+    sets, texts = parse_candidates(
+        name,
+        frame,
+        candidate_columns,
+        sep=sep,
+        min_votes=min_votes,
+        fallback=fallback,
+        na_is_label=na_is_label,
     )
-    if np.all(sets.sizes == 1):
-        warn_of_joined_labels(sets.classes.tolist())  # perhaps another sign separates them
-    texts = candidate_texts(cells, sep)
     found = Corrections()
     if corrections is not None:
         found = read_corrections(corrections, texts, sets.classes)
@@ -174,11 +189,15 @@ def read_candidate_table(
         candidate_columns=tuple(candidate_columns),
         sep=sep,
         texts=texts,
-        candidates=correct(sets, found),
+        candidates=apply_corrections(sets, found),
         corrections=found,
-        features=_find_features(name, frame, wanted, sets, sep, features is not None, categorical),
-        truth=None if label is None else _truth(name, frame, label, sets),
+        features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical),
+        truth=None if label is None else _parse_truth(name, frame, label, sets),
     )
+
+
+def _as_list(columns: str | Sequence[str]) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def _find_features(
@@ -213,20 +232,7 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     )
 
 
-def candidate_texts(rows: Sequence[tuple[Any, ...]], sep: str) -> list[str]:
-    """The candidates of each row as the table writes them, in one text."""
-    return [sep.join(text for cell in row if (text := _cell_text(cell, sep))) for row in rows]
-
-
-def _cell_text(cell: Any, sep: str) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
-        return sep.join(map(str, cell))
-    return "" if cell is None or not labels_in_cell(cell, None, 0) else str(cell)
-
-
-def _truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
+def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
     unknown = MISSING_WORDS - set(map(str, sets.classes.tolist()))
     truths = []
     for i, cell in enumerate(frame[column].to_list()):
@@ -236,14 +242,15 @@ def _truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -
             raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
         if len(labels) > 1:
             raise InvalidFileError(
-                f"{name}, column {column!r}, row {i}: expected one label, found {cell!r}."
+                f"{name}, column {column!r}, row {i}: expected one label, found {cell!r}. "
+                "Leave the cell empty where the true label is not known."
             )
         truth = labels.pop() if labels else None
         truths.append(None if truth in unknown else truth)
     return truths
 
 
-def with_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
     """The table with further columns at its end; refuse names that it has already."""
     taken = [column for column in columns if column in frame.columns]
     if taken:

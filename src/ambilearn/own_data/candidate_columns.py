@@ -1,0 +1,136 @@
+"""Columns of a table as candidate sets: labels in text, in lists, or one column an annotator."""
+
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.text import counted, few
+from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates import CandidateSets
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CandidateColumns(NamedTuple):
+    """The candidates of a table.
+
+    Attributes
+    ----------
+    sets : CandidateSets
+        The candidate sets.
+    texts : list of str
+        The candidates of each row as the table writes them, in one text.
+    """
+
+    sets: CandidateSets
+    texts: list[str]
+
+
+def parse_candidates(
+    name: str,
+    frame: "pd.DataFrame",
+    columns: Sequence[str],
+    *,
+    sep: str = "|",
+    min_votes: int = 1,
+    fallback: str = "error",
+    na_is_label: bool = False,
+) -> CandidateColumns:
+    """Candidate sets from one column of a table, or from several with the votes of annotators.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table, for messages.
+    frame : DataFrame
+        The table.
+    columns : sequence of str
+        The columns with candidates.
+    sep, min_votes, fallback, na_is_label
+        As for :func:`ambilearn.own_data.read_candidate_table`.
+
+    Returns
+    -------
+    CandidateColumns
+
+    Raises
+    ------
+    InvalidFileError
+        For a row without candidates, without enough votes, or with something that is no label.
+        Names the columns and the rows.
+
+    Warns
+    -----
+    UserWarning
+        If there are several columns and words are read as missing, an annotator without a vote; or
+        if every cell has one label and some look like several.
+    """
+    if not sep:
+        raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
+    where = f"{name}, candidates in {', '.join(map(repr, columns))}"
+    rows = list(zip(*(frame[column].to_list() for column in columns), strict=True))
+    words = frozenset() if na_is_label else MISSING_WORDS
+    if len(columns) == 1 and (missing := _find_words(rows, words | {""})):
+        raise InvalidFileError(f"{where}: {_describe_rows_without_candidates(missing)}")
+    if unvoted := _find_words(rows, words):
+        warn_user(
+            f"{where}: {_describe_missing_words(unvoted)} There is no vote in such cells, in "
+            f"{counted(len(unvoted), 'row')}: {few(list(unvoted))}."
+        )
+        rows = [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
+    try:
+        sets = candidates_from_cells(rows, sep=sep, min_votes=min_votes, fallback=fallback)
+    except ValueError as error:
+        raise InvalidFileError(f"{where}: {error}") from error
+    if np.all(sets.sizes == 1):
+        warn_of_joined_labels(sets.classes.tolist())  # perhaps another sign separates them
+    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows])
+
+
+def _is_word(cell: Any, words: Set[str]) -> bool:
+    return isinstance(cell, str) and cell.strip() in words
+
+
+def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
+    """Rows in which a cell is nothing but one of the words, and the word."""
+    return {i: cell.strip() for i, row in enumerate(rows) for cell in row if _is_word(cell, words)}
+
+
+def _describe_rows_without_candidates(missing: dict[int, str]) -> str:
+    if len(missing) == 1:
+        text = (
+            f"Row {next(iter(missing))} has no candidate label at all. Drop the row, or fill it in."
+        )
+    else:
+        text = (
+            f"Rows {few(list(missing))} have no candidate label at all. Drop the {len(missing)} "
+            "rows, or fill them in."
+        )
+    return f"{text} {_describe_missing_words(missing)}" if any(missing.values()) else text
+
+
+def _describe_missing_words(missing: dict[int, str]) -> str:
+    words = " or ".join(repr(word) for word in sorted(set(missing.values())) if word)
+    return (
+        f"A cell {words} is read as missing; if that is a label, say so by na_is_label=True "
+        "(--na-is-label)."
+    )
+
+
+def _join_cells(row: tuple[Any, ...], sep: str) -> str:
+    """The candidates of a row as the table writes them, in one text."""
+    return sep.join(text for cell in row if (text := _cell_text(cell, sep)))
+
+
+def _cell_text(cell: Any, sep: str) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
+        return sep.join(map(str, cell))
+    return str(cell) if labels_in_cell(cell, None, 0) else ""

@@ -1,0 +1,189 @@
+import io
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.datasets.frames import read_frame
+from ambilearn.own_data import read_candidate_table
+from ambilearn.own_data.candidate_columns import parse_candidates
+
+ROWS = [
+    {"id": "r1", "height": 1.0, "width": 2, "names": ["anna", "bob"], "truth": "bob"},
+    {"id": "r2", "height": 0.5, "width": 3, "names": ["bob"], "truth": "bob"},
+    {"id": "r3", "height": 2.5, "width": 1, "names": ["cleo", "anna"], "truth": "anna"},
+]
+
+
+@pytest.fixture(params=["csv", "tsv", "jsonl", "parquet", "jsonl-text", "parquet-text"])
+def table(request, tmp_path):
+    """The same table in every form."""
+    format, _, text = request.param.partition("-")
+    path = tmp_path / f"faces.{format}"
+    frame = pd.DataFrame(ROWS)
+    if text or format in ("csv", "tsv"):
+        frame["names"] = ["|".join(names) for names in frame["names"]]
+    if format == "parquet":
+        frame.to_parquet(path)
+    elif format == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in frame.to_dict("records")))
+    else:
+        frame.to_csv(path, index=False, sep="," if format == "csv" else "\t")
+    return path
+
+
+def test_every_format_gives_the_same(table):
+    read = read_candidate_table(table, candidates="names", label="truth", exclude=["id"])
+    assert read.candidates.to_sets() == [set(row["names"]) for row in ROWS]
+    assert read.candidates.classes.tolist() == ["anna", "bob", "cleo"]
+    assert read.texts == ["anna|bob", "bob", "cleo|anna"]
+    assert read.truth == ["bob", "bob", "anna"]
+    assert read.X.columns.to_list() == ["height", "width"]
+    np.testing.assert_array_equal(read.X.to_numpy(), [[1.0, 2.0], [0.5, 3.0], [2.5, 1.0]])
+    assert read.X.dtypes.to_list() == [np.float64, np.float64]
+    assert read.name == str(table)
+
+
+def csv(text, columns="c", **options):
+    frame = read_frame(io.StringIO(text), format="csv")
+    return parse_candidates("t.csv", frame, columns.split(), **options)
+
+
+def column(*cells, **options):
+    frame = pd.DataFrame({"c": pd.Series(list(cells), dtype=object)})
+    return parse_candidates("t.jsonl", frame, ["c"], **options)
+
+
+def test_another_separator_and_blanks():
+    sets, texts = csv("x,c\n1, anna ; bob\n2,bob\n", sep=";")
+    assert sets.to_sets() == [{"anna", "bob"}, {"bob"}]
+    assert texts == [" anna ; bob", "bob"]
+
+
+def test_a_separator_is_taken_literally():
+    assert csv("x,c\n1,a.b\n2,b\n", sep=".").sets.to_sets() == [{"a", "b"}, {"b"}]
+    with pytest.raises(ValueError, match="sep must not be empty"):
+        csv("x,c\n1,a\n", sep="")
+
+
+def test_labels_of_a_csv_file_are_text():
+    assert csv("x,c\n1,1|2\n2,02\n").sets.classes.tolist() == ["02", "1", "2"]
+
+
+def test_numbers_in_lists_stay_numbers():
+    sets, texts = column([3, 1], [2], 2)
+    assert sets.classes.tolist() == [1, 2, 3]
+    assert texts == ["3|1", "2", "2"]
+
+
+def test_texts_of_all_kinds_of_cells():
+    cells = ["a | b", ["a", "b"], np.array(["a", "z"]), ("x",), {"y"}]
+    assert column(*cells).texts == ["a | b", "a|b", "a|z", "x", "y"]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", []])
+def test_missing_votes_are_not_in_the_text(missing):
+    frame = pd.DataFrame({"a": [missing, 7], "b": [5, 6]}, dtype=object)
+    sets, texts = parse_candidates("t", frame, ["a", "b"])
+    assert texts == ["5", "7|6"]
+    assert sets.to_sets() == [{5}, {6, 7}]
+
+
+def test_labels_that_look_missing():
+    sets, _ = csv("x,c\n1,NA|None\n2,null\n", na_is_label=True)
+    assert sets.classes.tolist() == ["NA", "None", "null"]
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "NaN", "nan", "null", "None", "<NA>", " NA "])
+def test_a_cell_that_is_nothing_but_a_word_for_missing(word):
+    with pytest.raises(
+        InvalidFileError,
+        match=r"t.csv, candidates in 'c': Row 1 has no candidate label at all\. Drop the row.*"
+        rf"A cell '{word.strip()}' is read as missing; if that is a label.*\(--na-is-label\)",
+    ):
+        csv(f"x,c\n1,a\n2,{word}\n")
+    sets = csv(f"x,c\n1,a\n2,{word}\n", na_is_label=True).sets.to_sets()
+    assert sets == [{"a"}, {word.strip()}]
+
+
+def test_all_rows_without_candidates_are_named():
+    with pytest.raises(InvalidFileError) as caught:
+        csv("x,c\n1,NA\n2,b\n3,\n4,null\n")
+    assert str(caught.value) == (
+        "t.csv, candidates in 'c': Rows 0, 2, 3 have no candidate label at all. Drop the 3 rows, "
+        "or fill them in. A cell 'NA' or 'null' is read as missing; if that is a label, say so by "
+        "na_is_label=True (--na-is-label)."
+    )
+    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have .*fill them in\.$"):
+        csv("x,c\n1,\n2,NA\n3,  \n", na_is_label=True)
+
+
+def test_a_word_among_other_labels_or_in_a_list_is_a_label():
+    assert csv("x,c\n1,NA|ZA\n2,ZA\n").sets.to_sets() == [{"NA", "ZA"}, {"ZA"}]
+    assert column(["NA"], ["ZA"]).sets.to_sets() == [{"NA"}, {"ZA"}]
+
+
+def test_an_annotator_who_writes_a_word_for_missing_has_no_vote():
+    text = "x,a1,a2\n1,cat,NA\n2,NA,dog\n3,fox,dog\n"
+    with pytest.warns(
+        UserWarning, match=r"'a1', 'a2': A cell 'NA' is read as missing.* no vote .*2 rows: 0, 1\."
+    ):
+        sets, texts = csv(text, "a1 a2")
+    assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox", "dog"}]
+    assert texts == ["cat", "dog", "fox|dog"]
+    sets, _ = csv(text, "a1 a2", na_is_label=True)
+    assert sets.to_sets() == [{"cat", "NA"}, {"NA", "dog"}, {"fox", "dog"}]
+
+
+def test_one_column_for_each_annotator():
+    text = "x,a1,a2,a3\n1,cat,cat,dog\n2,,dog,dog\n3,fox,fox,\n"
+    assert csv(text, "a1 a2 a3").sets.to_sets() == [{"cat", "dog"}, {"dog"}, {"fox"}]
+    sets, texts = csv(text, "a1 a2 a3", min_votes=2)
+    assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox"}]
+    assert texts == ["cat|cat|dog", "dog|dog", "fox|fox"]  # as the table has them
+
+
+def test_annotators_who_never_agree():
+    text = "x,a1,a2\n1,cat,dog\n2,dog,dog\n"
+    with pytest.raises(InvalidFileError, match=r"t.csv, candidates in 'a1', 'a2': In row 0 no"):
+        csv(text, "a1 a2", min_votes=2)
+    sets, _ = csv(text, "a1 a2", min_votes=2, fallback="union")
+    assert sets.to_sets() == [{"cat", "dog"}, {"dog"}]
+    with pytest.raises(ValueError, match="fallback must be 'error' or 'union'"):
+        csv(text, "a1 a2", fallback="none")
+
+
+def test_a_warning_where_another_sign_separates_labels():
+    with pytest.warns(UserWarning, match=r"read_candidate_table\(\.\.\., sep=';'\)"):
+        csv("x,c\n1,a;b\n2,b\n3,a\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        csv("x,c\n1,a;b\n2,b\n3,a\n", sep=";")
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"a": 1}, r"Row 1 has \{'a': 1\} as a label"),
+        ([["a"]], r"Row 1 has \['a'\] as a label"),
+        (["a", None], r"Row 1 has a missing label"),
+        ([], r"Row 1 has no candidate"),
+        (None, r"Row 1 has no candidate"),
+        (np.nan, r"Row 1 has no candidate"),
+        (["a", 5], r"different types"),
+        ("a||b", r"Row 1 has an empty label in 'a\|\|b'"),
+    ],
+)
+def test_cells_that_are_no_candidates_are_refused(cell, message):
+    with pytest.raises(InvalidFileError, match=r"t.jsonl, candidates in 'c': .*" + message):
+        column(["a"], cell)
+
+
+def test_categories_of_parquet_are_text(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"c": pd.Categorical(["a|b", "b", "a"])}).to_parquet(path)
+    sets, _ = parse_candidates("t", read_frame(path), ["c"])
+    assert sets.to_sets() == [{"a", "b"}, {"b"}, {"a"}]
