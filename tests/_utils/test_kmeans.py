@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from ambilearn._utils.kmeans import seeded_centres
+from ambilearn._utils.kmeans import kmeans_centers
 
 
 @pytest.fixture(scope="module")
@@ -18,30 +18,30 @@ def rows():
 def test_centres_of_groups():
     centres = np.array([[0.0, 0], [50, 0], [0, 50]])
     X = np.repeat(centres, 20, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
-    found = seeded_centres(X, 3, 0)
+    found = kmeans_centers(X, 3, 0)
     means = X.reshape(3, 20, 2).mean(axis=1)
     np.testing.assert_allclose(found[cdist(means, found).argmin(axis=1)], means)
 
 
 def test_seed_decides(rows):
-    first = seeded_centres(rows, 9, 3)
+    first = kmeans_centers(rows, 9, 3)
     assert first.shape == (9, 6)
-    np.testing.assert_array_equal(first, seeded_centres(rows, 9, np.random.RandomState(3)))
-    assert not np.array_equal(first, seeded_centres(rows, 9, 4))
+    np.testing.assert_array_equal(first, kmeans_centers(rows, 9, np.random.RandomState(3)))
+    assert not np.array_equal(first, kmeans_centers(rows, 9, 4))
 
 
 def test_number_of_threads_does_not(rows):
     with threadpool_limits(1):
         expected = KMeans(40, n_init=1, random_state=0).fit(rows).cluster_centers_
     with threadpool_limits(4):
-        np.testing.assert_array_equal(seeded_centres(rows, 40, 0), expected)
+        np.testing.assert_array_equal(kmeans_centers(rows, 40, 0), expected)
 
 
 def test_few_iterations_end_early_without_a_warning(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        early = seeded_centres(rows, 40, 0, max_iter=1)
-    late = seeded_centres(rows, 40, 0)
+        early = kmeans_centers(rows, 40, 0, max_iter=1)
+    late = kmeans_centers(rows, 40, 0)
 
     def spread(centres):
         return (cdist(rows, centres).min(axis=1) ** 2).sum()
@@ -53,7 +53,7 @@ def test_equal_rows_give_equal_centres_without_a_warning():
     X = np.repeat(np.eye(3), 4, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        centres = seeded_centres(X, 5, 0)
+        centres = kmeans_centers(X, 5, 0)
     assert centres.shape == (5, 3)
     assert len(np.unique(centres, axis=0)) == 3
 
@@ -61,5 +61,5 @@ def test_equal_rows_give_equal_centres_without_a_warning():
 def test_sparse_rows(rows):
     X = np.where(rows > 0.5, rows, 0.0)
     np.testing.assert_allclose(
-        seeded_centres(sparse.csr_array(X), 5, 0), seeded_centres(X, 5, 0), atol=1e-9
+        kmeans_centers(sparse.csr_array(X), 5, 0), kmeans_centers(X, 5, 0), atol=1e-9
     )

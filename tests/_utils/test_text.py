@@ -1,20 +1,20 @@
 import pytest
 
-from ambilearn._utils.text import counted, few, format_duration
+from ambilearn._utils.text import format_duration, pluralize, shorten_list
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1000, "1,000 rows")]
 )
 def test_one_is_singular(number, text):
-    assert counted(number, "row") == text
+    assert pluralize(number, "row") == text
 
 
 def test_the_rest_is_counted():
-    assert few(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
-    assert few(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
-    assert few(["a", "b", "c"], limit=1) == "a and 2 more"
-    assert few([]) == ""
+    assert shorten_list(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
+    assert shorten_list(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
+    assert shorten_list(["a", "b", "c"], limit=1) == "a and 2 more"
+    assert shorten_list([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ambilearn.datasets import ChecksumError
-from ambilearn.datasets.checksum import checksum, remember, verify, verify_once
+from ambilearn.datasets.checksum import checksum, remember_verified, verify, verify_once
 from ambilearn.datasets.folders import user_cache
 
 
@@ -87,7 +87,7 @@ def test_damaged_notes_mean_verifying_again(file, junk):
 def test_notes_that_cannot_be_kept_are_no_error(file, monkeypatch, tmp_path):
     (tmp_path / "not-a-folder").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not-a-folder"))
-    remember(file, checksum(file))
+    remember_verified(file, checksum(file))
     verify_once(file, checksum(file), advice="")
     with pytest.raises(ChecksumError):
         verify_once(file, "sha256:" + "0" * 64, advice="")

@@ -5,7 +5,12 @@ import pytest
 from scipy import sparse, stats
 
 from ambilearn.candidates import as_candidates
-from ambilearn.datasets.false_labels import confusion, coupled_label, distinct_labels, flips
+from ambilearn.datasets.false_labels import (
+    confusion_probabilities,
+    coupled_label_sampler,
+    distinct_label_sampler,
+    flip_sampler,
+)
 
 
 @pytest.fixture
@@ -16,7 +21,7 @@ def rng():
 @pytest.mark.parametrize(("n_labels", "r"), [(4, 1), (4, 2), (5, 2), (5, 4), (6, 3)])
 def test_all_sets_of_r_false_labels_are_equally_likely(rng, n_labels, r):
     true, n = 2, 30_000
-    mask = distinct_labels(np.full(n, true), n_labels, r, rng)(slice(0, n))
+    mask = distinct_label_sampler(np.full(n, true), n_labels, r, rng)(slice(0, n))
     assert not mask[:, true].any()
     others = [j for j in range(n_labels) if j != true]
     expected = {tuple(c) for c in itertools.combinations(others, r)}
@@ -32,7 +37,7 @@ def test_all_sets_of_r_false_labels_are_equally_likely(rng, n_labels, r):
 def test_the_label_that_is_not_coupled_is_any_other(rng, true, partner):
     n_labels, n = 6, 20_000
     coupled = np.full(n_labels, partner)
-    mask = coupled_label(np.full(n, true), n_labels, coupled, 0.0, rng)(slice(0, n))
+    mask = coupled_label_sampler(np.full(n, true), n_labels, coupled, 0.0, rng)(slice(0, n))
     counts = mask.sum(axis=0)
     assert counts[true] == counts[partner] == 0
     assert stats.chisquare(np.delete(counts, [true, partner])).pvalue > 1e-9
@@ -41,14 +46,14 @@ def test_the_label_that_is_not_coupled_is_any_other(rng, true, partner):
 def test_always_coupled(rng):
     coupled = np.array([1, 2, 0])
     codes = np.array([0, 1, 2, 0])
-    mask = coupled_label(codes, 3, coupled, 1.0, rng)(slice(0, 4))
+    mask = coupled_label_sampler(codes, 3, coupled, 1.0, rng)(slice(0, 4))
     np.testing.assert_array_equal(mask.argmax(axis=1), [1, 2, 0, 1])
     assert (mask.sum(axis=1) == 1).all()
 
 
 def test_flips_take_one_probability_for_each_pair(rng):
     probabilities = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5]])
-    draw = flips(lambda rows: probabilities[np.arange(rows.start, rows.stop) % 2], 3, rng)
+    draw = flip_sampler(lambda rows: probabilities[np.arange(rows.start, rows.stop) % 2], 3, rng)
     mask = draw(slice(0, 10_000))
     assert not mask[::2, 0].any()
     assert mask[1::2, 0].all()
@@ -58,20 +63,20 @@ def test_flips_take_one_probability_for_each_pair(rng):
 def test_confusion_by_hand(rng):
     truth = as_candidates(np.array([0, 1, 2]))
     proba = [[0.6, 0.3, 0.1], [0.0, 1.0, 0.0], [0.2, 0.4, 0.4]]
-    found = confusion(truth, None, proba, 0.5, rng)(slice(0, 3))
+    found = confusion_probabilities(truth, None, proba, 0.5, rng)(slice(0, 3))
     np.testing.assert_allclose(found, [[0, 0.5, 1 / 6], [0, 0, 0], [0.25, 0.5, 0]], rtol=1e-6)
 
 
 def test_with_two_labels_there_is_only_the_other(rng):
     codes = np.repeat([0, 1], 50)
     X = codes[:, None] + rng.normal(size=(100, 1))
-    found = confusion(as_candidates(codes), X, None, 1.0, rng)(slice(0, 100))
+    found = confusion_probabilities(as_candidates(codes), X, None, 1.0, rng)(slice(0, 100))
     np.testing.assert_array_equal(found, np.eye(2)[1 - codes])
 
 
 def test_sparse_features(rng):
     X = sparse.random_array((90, 6), density=0.5, rng=rng, format="csr")
     codes = np.arange(90) % 3
-    found = confusion(as_candidates(codes), X, None, 1.0, rng)(slice(0, 90))
+    found = confusion_probabilities(as_candidates(codes), X, None, 1.0, rng)(slice(0, 90))
     np.testing.assert_allclose(found.max(axis=1), 1.0)
     assert (found[np.arange(90), codes] == 0).all()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ambilearn.datasets import votes_to_candidates
-from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
 
@@ -102,12 +102,12 @@ def test_wrong_options(options, message):
 
 
 def test_text_is_split_only_when_asked():
-    assert labels_in_cell("a|b", None, 0) == {"a|b"}
-    assert labels_in_cell(" a | b|a", "|", 0) == {"a", "b"}
-    assert labels_in_cell("a::b", "::", 0) == {"a", "b"}
-    assert labels_in_cell("", "|", 0) == set()
+    assert parse_labels("a|b", None, 0) == {"a|b"}
+    assert parse_labels(" a | b|a", "|", 0) == {"a", "b"}
+    assert parse_labels("a::b", "::", 0) == {"a", "b"}
+    assert parse_labels("", "|", 0) == set()
     with pytest.raises(ValueError, match=r"Row 7 has an empty label in 'a\|\|b'"):
-        labels_in_cell("a||b", "|", 7)
+        parse_labels("a||b", "|", 7)
 
 
 @given(

@@ -52,8 +52,8 @@ def test_few_different_rows_are_no_problem():
 
 
 def test_never_more_cells_than_half_of_the_rows():
-    assert len(LocalityCells(np.eye(5), 50, random_state=0).centres) <= 4
-    assert len(LocalityCells(np.ones((1, 2)), 3, random_state=0).centres) == 1
+    assert len(LocalityCells(np.eye(5), 50, random_state=0).centers) <= 4
+    assert len(LocalityCells(np.ones((1, 2)), 3, random_state=0).centers) == 1
 
 
 def test_sparse_rows_get_the_same_cells(digits):
@@ -75,7 +75,7 @@ def on_a_circle():
     """Cells around 0°, 20°, 90° and 110°."""
     angles = np.deg2rad([0, 20, 90, 110])
     cells = LocalityCells(np.eye(2), 1)
-    cells.centres = np.column_stack([np.cos(angles), np.sin(angles)])
+    cells.centers = np.column_stack([np.cos(angles), np.sin(angles)])
     return cells
 
 

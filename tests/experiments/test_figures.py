@@ -7,7 +7,7 @@ from made_up import fill
 from ambilearn.experiments.figures import _indistinguishable, build_figures, write_figures
 from ambilearn.experiments.measured import Measured
 from ambilearn.experiments.spec import load_spec
-from ambilearn.experiments.stats import summarise
+from ambilearn.experiments.stats import summarize
 from ambilearn.experiments.store import Store
 
 
@@ -53,7 +53,7 @@ def test_sensitivity_has_a_panel_for_every_parameter(figures_of):
     points = figure.axes[0].containers[0].lines[0]
     grid = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
     assert points.get_xdata() == pytest.approx(grid)
-    expected = [summarise([accuracy("", FakeTask(a, r)) for r in range(10)]).mean for a in grid]
+    expected = [summarize([accuracy("", FakeTask(a, r)) for r in range(10)]).mean for a in grid]
     assert points.get_ydata() == pytest.approx(expected)
     assert all(axes.get_xscale() == "log" for axes in figure.axes)
 

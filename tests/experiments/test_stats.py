@@ -4,21 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ambilearn.experiments.stats import compare, holm, rank, summarise
+from ambilearn.experiments.stats import compare, holm, rank, summarize
 
 SCORES = st.lists(st.floats(0, 1, width=32), min_size=3, max_size=12)
 
 
 @given(SCORES)
 def test_summary_is_numpy_s(values):
-    found = summarise(values)
+    found = summarize(values)
     assert found.mean == pytest.approx(np.mean(values))
     assert found.std == pytest.approx(np.std(values, ddof=1))
     assert found.n == len(values)
 
 
 def test_one_value_has_no_deviation():
-    mean, std, n = summarise([0.5])
+    mean, std, n = summarize([0.5])
     assert (mean, n) == (0.5, 1)
     assert np.isnan(std)
 

@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import LALO, PLAGGD, PLCL, SURE
-from ambilearn._utils.kmeans import seeded_centres
+from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn.datasets import make_candidates
 from ambilearn.kernel import landmarks as low_rank
 from ambilearn.kernel.landmarks import (
@@ -104,9 +104,9 @@ def test_kmeans_sees_only_as_many_rows_as_it_needs(rows, monkeypatch):
 
     def watched(X, *args, **options):
         seen.append(X.shape)
-        return seeded_centres(X, *args, **options)
+        return kmeans_centers(X, *args, **options)
 
-    monkeypatch.setattr(low_rank, "seeded_centres", watched)
+    monkeypatch.setattr(low_rank, "kmeans_centers", watched)
     monkeypatch.setattr(low_rank, "_PER_LANDMARK", 5)
     choose_landmarks(rows, 4, "kmeans", 0)
     assert seen == [(20, 4)]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.own_data.columns import Column, feature_frame, find_features
+from ambilearn.own_data.columns import Column, find_features, parse_features
 
 
 def kind_of(*cells):
@@ -18,7 +18,7 @@ def kind_of(*cells):
 
 def values_of(kind, *cells):
     frame = pd.DataFrame({"x": pd.Series(list(cells), dtype=object)})
-    return feature_frame("t.csv", frame, [Column("x", kind)])["x"].to_list()
+    return parse_features("t.csv", frame, [Column("x", kind)])["x"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_columns_of_parquet(tmp_path):
     back = read_frame(tmp_path / "t.parquet")
     columns = find_features("t", back, list("ibtc")).columns
     assert [column.kind for column in columns] == ["number", "truth value", "date", "category"]
-    values = feature_frame("t", back, columns)
+    values = parse_features("t", back, columns)
     assert values["i"].isna().tolist() == [False, True, False]
     assert values["t"].to_list()[0] == 18262
     assert values["c"].to_list()[2] == "v"
@@ -146,7 +146,7 @@ def test_numbers_that_are_codes():
     frame = pd.DataFrame({"code": ["007", "08", "007"], "n": ["1", "2", "3"]})
     columns = find_features("t", frame, ["code", "n"], categorical=["code"]).columns
     assert [column.kind for column in columns] == ["category", "number"]
-    assert feature_frame("t", frame, columns)["code"].to_list() == ["007", "08", "007"]
+    assert parse_features("t", frame, columns)["code"].to_list() == ["007", "08", "007"]
 
 
 def test_no_feature_at_all():
@@ -235,7 +235,7 @@ def test_codes_with_commas_are_no_numbers():
 def test_a_missing_column_is_named_with_what_is_meant():
     frame = pd.DataFrame({"heigth": [1]})
     with pytest.raises(InvalidFileError, match=r"no column 'height'\. Did you mean 'heigth'\?"):
-        feature_frame("new.csv", frame, [Column("height", "number")])
+        parse_features("new.csv", frame, [Column("height", "number")])
 
 
 def test_hostile_names_are_names():
@@ -243,7 +243,7 @@ def test_hostile_names_are_names():
     frame = pd.DataFrame({name: ["1", "2"] for name in names})
     columns = find_features("t", frame, names).columns
     assert [column.name for column in columns] == names
-    assert list(feature_frame("t", frame, columns)) == names
+    assert list(parse_features("t", frame, columns)) == names
 
 
 @pytest.mark.parametrize(

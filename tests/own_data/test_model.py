@@ -48,9 +48,9 @@ def test_the_table_is_not_changed(table, people):
 
 def test_confidences_are_those_of_the_pipeline(table):
     fitted = fit_table(table, "plcl")
-    from ambilearn.own_data.columns import feature_frame
+    from ambilearn.own_data.columns import parse_features
 
-    proba = fitted.pipeline.predict_proba(feature_frame("t", table.frame, fitted.columns))
+    proba = fitted.pipeline.predict_proba(parse_features("t", table.frame, fitted.columns))
     choices = fitted.choices(table.frame)
     np.testing.assert_array_equal(choices.confidences, proba.max(axis=1))
     ranked = np.sort(proba, axis=1)

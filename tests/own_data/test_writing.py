@@ -12,7 +12,7 @@ from pyarrow import parquet
 from ambilearn.datasets import InvalidFileError
 from ambilearn.datasets.frames import read_frame
 from ambilearn.own_data import write_table
-from ambilearn.own_data.writing import table_format
+from ambilearn.own_data.writing import format_of_name
 
 CSV = 'id,x,,say\n007,1.50,NA,"a ""b"", c"\n08,,é,"two\nlines"\n'
 
@@ -125,7 +125,7 @@ def test_what_parquet_cannot_hold_leaves_no_file(tmp_path):
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz", "t.pkl"])
 def test_other_endings_are_refused(name):
     with pytest.raises(InvalidFileError, match=r"are written to \.csv, .*choose such a name"):
-        table_format(name)
+        format_of_name(name)
 
 
 def test_parquet_without_pyarrow_names_the_extra():

@@ -9,10 +9,10 @@ import pytest
 from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import read_candidate_table
 from ambilearn.review.from_table import (
-    cell_text,
+    drop_feature,
+    format_cell,
     image_column,
     review_from_table,
-    without_feature,
 )
 from ambilearn.review.images import Images
 
@@ -75,10 +75,10 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
     assert [row.image for row in review.rows] == ["../a.png", "../b.png", "../a.png"]
     assert images.missing == ["a.png", "b.png", "a.png"]
     assert review.columns[-1] == "photo"  # one can search for it
-    kept = without_feature(people(features=["height", "photo"]), "photo")
+    kept = drop_feature(people(features=["height", "photo"]), "photo")
     assert [column.name for column in kept.features.columns] == ["height"]
     with pytest.raises(InvalidFileError, match="no column is left as a feature, for 'photo' holds"):
-        without_feature(people(features=["photo"]), "photo")
+        drop_feature(people(features=["photo"]), "photo")
 
 
 def test_images_written_as_text_are_not_shown_as_text():
@@ -107,7 +107,7 @@ def test_images_written_as_text_are_not_shown_as_text():
     ],
 )
 def test_cells_as_a_person_reads_them(cell, text):
-    assert cell_text(cell) == text
+    assert format_cell(cell) == text
 
 
 def test_title_of_standard_input_and_of_a_file(tmp_path):

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 
-def seeded_centres(
-    X: Any, n_centres: int, random_state: Any, max_iter: int = 300
+def kmeans_centers(
+    X: Any, n_centers: int, random_state: Any, max_iter: int = 300
 ) -> NDArray[np.float64]:
     """Centres of k-means, from one start.
 
@@ -19,7 +19,7 @@ def seeded_centres(
     ----------
     X : array or sparse matrix of shape (n, d)
         Rows, at least as many as centres. Where fewer of them differ, centres are equal.
-    n_centres : int
+    n_centers : int
         Number of centres.
     random_state : int, RandomState or None
         Seed.
@@ -28,9 +28,9 @@ def seeded_centres(
 
     Returns
     -------
-    centres : ndarray of shape (n_centres, d)
+    centers : ndarray of shape (n_centers, d)
     """
-    means = KMeans(n_centres, n_init=1, max_iter=max_iter, random_state=random_state)
+    means = KMeans(n_centers, n_init=1, max_iter=max_iter, random_state=random_state)
     # One thread: with several, the order of a sum, and so its last bit, is left to chance.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal centres do no harm

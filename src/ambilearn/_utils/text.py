@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """A number of things; one thing is singular.
 
     Examples
     --------
-    >>> from ambilearn._utils.text import counted
-    >>> counted(1, "row"), counted(6000, "row"), counted(0, "image")
+    >>> from ambilearn._utils.text import pluralize
+    >>> pluralize(1, "row"), pluralize(6000, "row"), pluralize(0, "image")
     ('1 row', '6,000 rows', '0 images')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def few(items: Sequence[Any], limit: int = 8) -> str:
+def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
     """The first items, and how many more there are.
 
     Examples
     --------
-    >>> from ambilearn._utils.text import few
-    >>> few([3, 5, 8, 13], limit=2), few(["x"])
+    >>> from ambilearn._utils.text import shorten_list
+    >>> shorten_list([3, 5, 8, 13], limit=2), shorten_list(["x"])
     ('3, 5 and 2 more', 'x')
     """
     rest = f" and {len(items) - limit} more" if len(items) > limit else ""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.bridges.score_table import check_probabilities, score_table, sets_of_mask
 from ambilearn.candidates import CandidateSets
@@ -158,7 +158,7 @@ def candidates_from_prediction_sets(
         if probabilities is None:
             raise ValueError(
                 f"The prediction set of row {empty[0]} is empty "
-                f"({counted(len(empty), 'such row')}). Pass the probabilities as well, so that "
+                f"({pluralize(len(empty), 'such row')}). Pass the probabilities as well, so that "
                 "such rows get their most likely label."
             )
         likely, _ = score_table(probabilities, classes, "probabilities")

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.bridges.score_table import score_table
 
 
@@ -193,8 +193,8 @@ def _check_confidences(table: sparse.csr_array) -> None:
     empty = np.flatnonzero(np.diff(table.indptr) == 0)
     if len(empty):
         raise ValueError(
-            f"Row {empty[0]} has no positive confidence ({counted(len(empty), 'such row')}). Drop "
-            "such rows, or give every label the same confidence."
+            f"Row {empty[0]} has no positive confidence ({pluralize(len(empty), 'such row')}). "
+            "Drop such rows, or give every label the same confidence."
         )
 
 

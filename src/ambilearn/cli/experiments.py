@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
 from ambilearn.cli.experiment_options import (
     OUTPUT,
@@ -157,7 +157,7 @@ def verify(
     failures = {result.key for measured in experiments for result in measured.failures}
     if failures:
         raise click.ClickException(
-            f"{counted(len(failures), 'task')} failed: see `ambilearn report`."
+            f"{pluralize(len(failures), 'task')} failed: see `ambilearn report`."
         )
 
 

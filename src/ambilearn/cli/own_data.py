@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.own_data_options import (
@@ -169,10 +169,10 @@ def predict(
         console.show("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter)
-        console.show(f"labelling {counted(len(frame), 'row')}")
+        console.show(f"labelling {pluralize(len(frame), 'row')}")
         labelled = loaded.predict(frame, source_name(source), prefix=prefix)
         console.say(
-            f"{source_name(source)}: {counted(len(frame), 'row')} labelled by "
+            f"{source_name(source)}: {pluralize(len(frame), 'row')} labelled by "
             f"{loaded.about['method']}"
         )
         write(labelled, [f"{prefix}label"])
@@ -180,13 +180,13 @@ def predict(
 
 def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *inputs: Path) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
-    from ambilearn.own_data.writing import table_format, write_table
+    from ambilearn.own_data.writing import format_of_name, write_table
 
     if str(out) == "-":
         target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
     else:
         check_output(out, table, reading.get("corrections"), *inputs)
-        target, format = out, table_format(str(out))
+        target, format = out, format_of_name(str(out))
 
     def write(frame: Any, text_columns: list[str]) -> None:
         if target is out:
@@ -205,8 +205,8 @@ def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *i
             target.flush()
         else:
             console.say(
-                f"wrote {out}: {counted(len(frame), 'row')}, "
-                f"{counted(len(frame.columns), 'column')}"
+                f"wrote {out}: {pluralize(len(frame), 'row')}, "
+                f"{pluralize(len(frame.columns), 'column')}"
             )
 
     return write

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.text import counted, few
+from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.cli.console import Console, printable
 from ambilearn.own_data.clean import CleanedTable
-from ambilearn.own_data.columns import feature_frame
+from ambilearn.own_data.columns import parse_features
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.tables import CandidateTable
 
@@ -20,14 +20,14 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     """Rows, labels and features, and which columns are left out."""
     sets = table.candidates
     console.say(
-        f"{table.name}: {counted(sets.n_rows, 'row')}, {counted(sets.n_labels, 'label')}, "
+        f"{table.name}: {pluralize(sets.n_rows, 'row')}, {pluralize(sets.n_labels, 'label')}, "
         f"{sets.sizes.mean():.2f} candidates a row"
     )
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
         by_kind.setdefault(column.kind, []).append(column.name)
-    kinds = "; ".join(f"{kind}: {few(names)}" for kind, names in by_kind.items())
-    console.say(f"{counted(len(table.features.columns), 'feature')}: {kinds}")
+    kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
+    console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
     for column, reason in table.features.left_out.items():
         console.say(f"left out: {column!r} {reason}", style="yellow")
     for column in _label_columns(table):
@@ -38,11 +38,11 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         )
     corrections = table.corrections
     if corrections.labels:
-        console.say(f"{counted(len(corrections.labels), 'row')} corrected by a person")
+        console.say(f"{pluralize(len(corrections.labels), 'row')} corrected by a person")
     if corrections.new_labels:
         console.say(
             f"new from the corrections, a candidate nowhere in the table: "
-            f"{few(corrections.new_labels)}",
+            f"{shorten_list(corrections.new_labels)}",
             style="yellow",
         )
 
@@ -51,7 +51,7 @@ def _label_columns(table: CandidateTable) -> list[str]:
     """Features in which every value is a label: perhaps the truth, which nobody may look at."""
     labels = set(map(str, table.candidates.classes.tolist()))
     categories = [c for c in table.features.columns if c.kind == "category"]
-    values = feature_frame(table.name, table.frame, categories)
+    values = parse_features(table.name, table.frame, categories)
     return [column for column in values if set(values[column].dropna()) <= labels]
 
 
@@ -84,7 +84,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     ]
     if right:
         console.say(
-            f"{np.mean(right):.1%} of the {counted(len(right), 'row')} of known label right"
+            f"{np.mean(right):.1%} of the {pluralize(len(right), 'row')} of known label right"
         )
 
 
@@ -96,8 +96,8 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     ambiguous = int((cleaned.table.candidates.sizes > 1).sum())
     close = int((cleaned.choices.margins < CLOSE_CALL).sum())
     console.say(
-        f"{counted(ambiguous, 'row')} with several candidates, among them "
-        f"{counted(close, 'close call')} (margin below {CLOSE_CALL})"
+        f"{pluralize(ambiguous, 'row')} with several candidates, among them "
+        f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL})"
     )
     first = [row for row in cleaned.order[:_SHOWN].tolist() if cleaned.choices.margins[row] < 1]
     if not first:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.own_data_options import (
@@ -79,7 +79,7 @@ def review(
         from ambilearn.datasets.frames import check_columns
         from ambilearn.own_data.model import fit_table
         from ambilearn.registry import METHODS
-        from ambilearn.review.from_table import image_column, review_from_table, without_feature
+        from ambilearn.review.from_table import drop_feature, image_column, review_from_table
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
 
@@ -90,7 +90,7 @@ def review(
         elif not no_images:
             image = image_column(read)
         if any(column.name == image for column in read.features.columns):
-            read = without_feature(read, image)
+            read = drop_feature(read, image)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
         model = fit_table(
@@ -106,7 +106,7 @@ def review(
         )
         write_review(made, out)
         _describe_images(console, image, images)
-        console.say(f"wrote {out}: {counted(len(made.rows), 'row')}; open it in a browser")
+        console.say(f"wrote {out}: {pluralize(len(made.rows), 'row')}; open it in a browser")
         console.say("then use the labels that you downloaded:")
         console.say(f"  {_next_command(table, made.download, reading)}")
 
@@ -132,7 +132,7 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
     console.say(f"images: column {image!r}")
     if images.missing:
         console.say(
-            f"{counted(len(images.missing), 'image')} cannot be shown, the first is "
+            f"{pluralize(len(images.missing), 'image')} cannot be shown, the first is "
             f"{images.missing[0]!r}. Paths begin in the folder of the table.",
             style="yellow",
         )

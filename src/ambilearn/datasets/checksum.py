@@ -44,27 +44,27 @@ def verify(path: Path, expected: str, *, advice: str) -> None:
 
 def verify_once(path: Path, expected: str, *, advice: str) -> None:
     """Like :func:`verify`, but skip a file that passed before and was not touched since."""
-    if _recall().get(str(path.resolve())) != _stamp(path, expected):
+    if _read_notes().get(str(path.resolve())) != _stamp(path, expected):
         verify(path, expected, advice=advice)
-        remember(path, expected)
+        remember_verified(path, expected)
 
 
-def remember(path: Path, expected: str) -> None:
+def remember_verified(path: Path, expected: str) -> None:
     """Note that a file has passed. Where the note cannot be kept, it is verified again later."""
-    notes = _recall() | {str(path.resolve()): _stamp(path, expected)}
+    notes = _read_notes() | {str(path.resolve()): _stamp(path, expected)}
     with suppress(OSError):
-        _notes().parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(_notes()) as file:
+        _notes_path().parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(_notes_path()) as file:
             file.write(json.dumps(notes, indent=1).encode())
 
 
-def _notes() -> Path:
+def _notes_path() -> Path:
     return user_cache() / "verified.json"
 
 
-def _recall() -> dict[str, Any]:
+def _read_notes() -> dict[str, Any]:
     try:
-        notes = json.loads(_notes().read_text(encoding="utf-8"))
+        notes = json.loads(_notes_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return notes if isinstance(notes, dict) else {}

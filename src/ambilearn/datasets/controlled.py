@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from ambilearn._utils.blocks import row_blocks
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
-    Draw,
-    confusion,
-    coupled_label,
-    distinct_labels,
-    flips,
+    Sampler,
+    confusion_probabilities,
+    coupled_label_sampler,
+    distinct_label_sampler,
+    flip_sampler,
 )
 
 
@@ -148,44 +148,44 @@ def make_candidates(
     >>> round(statistics.mean_size, 1)
     1.9
     """
-    truth = _true_labels(y, classes)
+    truth = _check_true_labels(y, classes)
     codes, n_labels = truth.labels, truth.n_labels
     rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
-    p = _probability("p", p)
+    p = _check_probability("p", p)
     coupled = None
     if kind == "controlled":
-        _only(kind, q=q, X=X, proba=proba)
+        _refuse_unused(kind, q=q, X=X, proba=proba)
         if epsilon is None:
-            draw = distinct_labels(codes, n_labels, _check_r(r, n_labels), rng)
+            draw = distinct_label_sampler(codes, n_labels, _check_r(r, n_labels), rng)
         else:
             epsilon = _check_epsilon(epsilon, r, n_labels)
             coupled = (np.arange(n_labels) + rng.integers(1, n_labels, n_labels)) % n_labels
-            draw = coupled_label(codes, n_labels, coupled, epsilon, rng)
+            draw = coupled_label_sampler(codes, n_labels, coupled, epsilon, rng)
     elif kind == "flip":
-        _only(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
+        _refuse_unused(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
         if q is None:
             raise ValueError(
                 "kind='flip' needs q, the probability of a false label: pass for instance q=0.1."
             )
-        q = _probability("q", q)
-        draw = flips(lambda rows: np.full((1, n_labels), q), n_labels, rng)
+        q = _check_probability("q", q)
+        draw = flip_sampler(lambda rows: np.full((1, n_labels), q), n_labels, rng)
     elif kind == "instance":
-        _only(kind, r=None if r == 1 else r, epsilon=epsilon)
-        q = _probability("q", 1.0 if q is None else q)
-        draw = flips(confusion(truth, X, proba, q, rng), n_labels, rng)
+        _refuse_unused(kind, r=None if r == 1 else r, epsilon=epsilon)
+        q = _check_probability("q", 1.0 if q is None else q)
+        draw = flip_sampler(confusion_probabilities(truth, X, proba, q, rng), n_labels, rng)
     else:
         raise ValueError(f"kind must be 'controlled', 'flip' or 'instance', got {kind!r}.")
     n_partial = floor(round(p * len(codes), 9) + 0.5)  # halves up; p·n without rounding noise
     partial = np.zeros(len(codes), dtype=bool)
     partial[rng.permutation(len(codes))[:n_partial]] = True
-    sets = _collect(truth, partial, draw)
-    return sets, _statistics(sets, codes, coupled)
+    sets = _draw_candidates(truth, partial, draw)
+    return sets, _compute_statistics(sets, codes, coupled)
 
 
-def _collect(
+def _draw_candidates(
     truth: CandidateSets,
     partial: NDArray[np.bool_],
-    draw: Draw,
+    draw: Sampler,
 ) -> CandidateSets:
     """Draw block by block, so that memory stays small, and keep the pairs that exist."""
     n_rows, n_labels = truth.n_rows, truth.n_labels
@@ -204,7 +204,7 @@ def _collect(
     return CandidateSets(truth.classes, indptr, np.concatenate(labels))
 
 
-def _statistics(
+def _compute_statistics(
     sets: CandidateSets, codes: NDArray[np.intp], coupled: NDArray[np.intp] | None
 ) -> CandidateStatistics:
     n_partial = int((sets.sizes > 1).sum())
@@ -234,7 +234,7 @@ def _statistics(
     )
 
 
-def _true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
+def _check_true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
     """The true labels as sets of one."""
     y = np.asarray(y)
     if y.ndim != 1:
@@ -256,7 +256,7 @@ def _true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
     return CandidateSets(place.classes, truth.indptr, place.labels[truth.labels])
 
 
-def _only(kind: str, **unused: Any) -> None:
+def _refuse_unused(kind: str, **unused: Any) -> None:
     for name, value in unused.items():
         if value is not None:
             raise ValueError(
@@ -264,7 +264,7 @@ def _only(kind: str, **unused: Any) -> None:
             )
 
 
-def _probability(name: str, value: Any) -> float:
+def _check_probability(name: str, value: Any) -> float:
     if not isinstance(value, Real) or not 0 <= value <= 1:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
     return float(value)
@@ -286,7 +286,7 @@ def _check_epsilon(epsilon: Any, r: int, n_labels: int) -> float:
     if r != 1:
         raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}: leave one of the two out.")
     _check_r(r, n_labels)
-    epsilon = _probability("epsilon", epsilon)
+    epsilon = _check_probability("epsilon", epsilon)
     if n_labels == 2 and epsilon != 1:
         raise ValueError("With two labels the false label is always the same: epsilon must be 1.")
     return epsilon

@@ -14,12 +14,12 @@ from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
 
-Draw = Callable[[slice], NDArray[np.bool_]]
+Sampler = Callable[[slice], NDArray[np.bool_]]
 
 
-def distinct_labels(
+def distinct_label_sampler(
     codes: NDArray[np.intp], n_labels: int, r: int, rng: np.random.Generator
-) -> Draw:
+) -> Sampler:
     """*r* of the false labels of each row without replacement, by Floyd's algorithm."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
@@ -36,13 +36,13 @@ def distinct_labels(
     return draw
 
 
-def coupled_label(
+def coupled_label_sampler(
     codes: NDArray[np.intp],
     n_labels: int,
     coupled: NDArray[np.intp],
     epsilon: float,
     rng: np.random.Generator,
-) -> Draw:
+) -> Sampler:
     """The coupled label with probability epsilon, else any one of the others."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
@@ -57,11 +57,11 @@ def coupled_label(
     return draw
 
 
-def flips(
+def flip_sampler(
     probabilities: Callable[[slice], NDArray[np.floating]],
     n_labels: int,
     rng: np.random.Generator,
-) -> Draw:
+) -> Sampler:
     """Every label on its own, with the probability that a function gives for some rows."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
@@ -71,7 +71,7 @@ def flips(
     return draw
 
 
-def confusion(
+def confusion_probabilities(
     truth: CandidateSets, X: Any, proba: ArrayLike | None, q: float, rng: np.random.Generator
 ) -> Callable[[slice], NDArray[np.floating]]:
     """Flip probabilities in proportion to what a classifier takes for possible."""
@@ -81,7 +81,7 @@ def confusion(
             "classifier of your own."
         )
     shape = truth.n_rows, truth.n_labels
-    confidences = _plain_confidences(X, truth, rng) if proba is None else np.asarray(proba)
+    confidences = _out_of_fold_confidences(X, truth, rng) if proba is None else np.asarray(proba)
     if confidences.shape != shape:
         raise ValueError(
             f"proba must have the shape {shape}, a row for each of y and a column for each label; "
@@ -104,7 +104,7 @@ def confusion(
     return probabilities
 
 
-def _plain_confidences(
+def _out_of_fold_confidences(
     X: Any, truth: CandidateSets, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Out-of-fold probabilities of logistic regression."""

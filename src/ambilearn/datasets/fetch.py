@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ambilearn._utils.files import atomic_write
-from ambilearn.datasets.checksum import checksum, remember, verify_once
+from ambilearn.datasets.checksum import checksum, remember_verified, verify_once
 from ambilearn.datasets.errors import (
     ChecksumError,
     DataNotFoundError,
@@ -128,7 +128,7 @@ def _download(info: DatasetInfo, target: Path, progress: Any, timeout: float) ->
             f"Cannot write {info.file} into {target.parent} ({error.strerror or error}). Choose a "
             f"folder that you may write to by data_home= or {DATA_VARIABLE}."
         ) from error
-    remember(target, info.checksum)
+    remember_verified(target, info.checksum)
     return target
 
 

@@ -47,7 +47,7 @@ def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[s
             raise _RefusedError(
                 f"it is larger than max_bytes={max_bytes}. Raise it if you trust the file."
             )
-        order = _byte_order(content)
+        order = _read_byte_order(content)
         return _read_variables(memoryview(content), order, wanted, max_bytes)
     except _RefusedError as problem:
         raise InvalidFileError(f"{path}: {problem}") from problem
@@ -68,7 +68,7 @@ class _DamagedError(Exception):
     """What no program would have written."""
 
 
-def _byte_order(content: bytes) -> str:
+def _read_byte_order(content: bytes) -> str:
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None or struct.unpack(order + "H", content[124:126])[0] >> 8 != 1:
         raise _RefusedError(
@@ -83,10 +83,10 @@ def _read_variables(
 ) -> dict[str, Any]:
     found, at, room = {}, 128, max_bytes
     while at < len(content):
-        kind, body, at = _element(content, at, order)
+        kind, body, at = _read_element(content, at, order)
         packed = body if kind == _COMPRESSED else None
         if packed is not None:  # the head suffices to know whether it is wanted
-            kind, body = _unpacked_matrix(packed, order, _HEAD)
+            kind, body = _unpack_matrix(packed, order, _HEAD)
         if kind != _MATRIX:
             raise _DamagedError("it holds something else than variables")
         variable = _describe(body, order)
@@ -98,8 +98,8 @@ def _read_variables(
                     f"more than max_bytes={max_bytes} allows. Raise it if you trust the file."
                 )
             if packed is not None:
-                body = _unpacked_matrix(packed, order, max_bytes)[1]
-            read = _sparse if variable.kind == "sparse" else _dense
+                body = _unpack_matrix(packed, order, max_bytes)[1]
+            read = _read_sparse if variable.kind == "sparse" else _read_dense
             found[variable.name] = read(variable, body[variable.start :], order)
     return found
 
@@ -113,7 +113,7 @@ class _Variable(NamedTuple):
     start: int
 
 
-def _element(content: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
+def _read_element(content: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
     """Type and payload of the element at a position, and the position of the next."""
     kind, size = struct.unpack_from(order + "II", content, at)
     if kind >> 16:  # a short element: size, type and up to four bytes in eight
@@ -128,7 +128,7 @@ def _element(content: memoryview, at: int, order: str) -> tuple[int, memoryview,
     return kind, content[start : start + size], end
 
 
-def _unpacked_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, memoryview]:
+def _unpack_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, memoryview]:
     """Type and payload of a compressed variable, unpacked no further than the limit."""
     content = zlib.decompressobj().decompress(packed, limit + 16)
     kind, size = struct.unpack_from(order + "II", content)
@@ -136,42 +136,42 @@ def _unpacked_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, m
 
 
 def _describe(body: memoryview, order: str) -> _Variable:
-    kind, flags, at = _element(body, 0, order)
+    kind, flags, at = _read_element(body, 0, order)
     if kind != _UINT32 or len(flags) != 8:
         raise _DamagedError("a variable does not start with its class")
     word = struct.unpack(order + "II", flags)[0]
     mat_class = _CLASSES.get(word & 0xFF, "numbers")
     if mat_class == "opaque":  # has no size
         return _Variable("", mat_class, (), at)
-    kind, sizes, at = _element(body, at, order)
-    shape = tuple(_numbers(kind, sizes, order).tolist())
+    kind, sizes, at = _read_element(body, at, order)
+    shape = tuple(_read_numbers(kind, sizes, order).tolist())
     if kind != _INT32 or not shape or min(shape) < 0:
         raise _DamagedError("a variable has no valid size")
-    _, name, at = _element(body, at, order)
+    _, name, at = _read_element(body, at, order)
     if word & _COMPLEX_FLAG:
         mat_class = "complex"
     return _Variable(bytes(name).decode("latin-1"), mat_class, shape, at)
 
 
-def _dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
+def _read_dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
     name, mat_class, shape, _ = variable
     if mat_class != "numbers" or len(shape) != 2:
         raise _RefusedError(
             f"`{name}` must be a matrix of numbers; it is {mat_class}, {shape}. Save it as such."
         )
-    kind, payload, _ = _element(body, 0, order)
-    values = _numbers(kind, payload, order)
+    kind, payload, _ = _read_element(body, 0, order)
+    values = _read_numbers(kind, payload, order)
     if values.size != math.prod(shape):
         raise _DamagedError(f"`{name}` announces the size {shape} but holds {values.size} numbers")
     return values.reshape(shape, order="F")
 
 
-def _sparse(variable: _Variable, body: memoryview, order: str) -> sparse.csc_array:
+def _read_sparse(variable: _Variable, body: memoryview, order: str) -> sparse.csc_array:
     kinds, parts, at = [], [], 0
     for _part in ("row of each value", "first value of each column", "values"):
-        kind, payload, at = _element(body, at, order)
+        kind, payload, at = _read_element(body, at, order)
         kinds.append(kind)
-        parts.append(_numbers(kind, payload, order))
+        parts.append(_read_numbers(kind, payload, order))
     rows, starts, values = parts
     n_rows, n_columns = variable.shape if len(variable.shape) == 2 else (0, 0)
     # SciPy does not check all of this, and a wrong index reaches memory outside the matrix.
@@ -186,7 +186,7 @@ def _sparse(variable: _Variable, body: memoryview, order: str) -> sparse.csc_arr
     return sparse.csc_array((values, rows, starts), shape=variable.shape)
 
 
-def _numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
+def _read_numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
     dtype = np.dtype(order + _DTYPES[kind]) if kind in _DTYPES else None
     if dtype is None or len(payload) % dtype.itemsize:
         raise _DamagedError("where numbers should be there is something else")

@@ -66,7 +66,7 @@ def read_mat(
     [{0, 1}, {0}, {1}]
     """
     path = Path(path)
-    variables = _load(path, max_bytes)
+    variables = _load_matrices(path, max_bytes)
     data = variables.pop("data")
     shapes = {key: matrix.shape for key, matrix in variables.items()}
     if len(set(shapes.values())) > 1:
@@ -91,12 +91,12 @@ def read_mat(
     for turn_data, turn_labels in turns:
         matrices = {key: m.T if turn_labels else m for key, m in variables.items()}
         try:
-            candidates, y = _labels(path, matrices)
+            candidates, y = _parse_labels(path, matrices)
         except InvalidFileError as problem:
             problems.append(problem)
             continue
         return Dataset(
-            X=_features(path, data.T if turn_data else data),
+            X=_parse_features(path, data.T if turn_data else data),
             candidates=candidates,
             y=y,
             classes=np.arange(shape[not turn_labels]),
@@ -106,7 +106,7 @@ def read_mat(
     raise problems[0]
 
 
-def _labels(
+def _parse_labels(
     path: Path, matrices: dict[str, Any]
 ) -> tuple[CandidateSets | None, NDArray[np.intp] | None]:
     """Candidate sets and true labels of matrices that have one row per sample."""
@@ -136,7 +136,7 @@ def _labels(
     return candidates, truth.labels
 
 
-def _features(path: Path, data: Any) -> NDArray[np.float64]:
+def _parse_features(path: Path, data: Any) -> NDArray[np.float64]:
     X = np.ascontiguousarray(data.toarray() if sparse.issparse(data) else data, dtype=np.float64)
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
@@ -148,7 +148,7 @@ def _features(path: Path, data: Any) -> NDArray[np.float64]:
     return X
 
 
-def _load(path: Path, max_bytes: int) -> dict[str, Any]:
+def _load_matrices(path: Path, max_bytes: int) -> dict[str, Any]:
     found = read_matrices(path, _VARIABLES, max_bytes)
     if "data" not in found or len(found) == 1:
         raise InvalidFileError(

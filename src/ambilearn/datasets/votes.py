@@ -97,7 +97,7 @@ def candidates_from_cells(
                 f"Row {i} of the votes is one text, {row!r}: give a list of votes for each row."
             )
         for cell in row:
-            for label in labels_in_cell(cell, sep, i):
+            for label in parse_labels(cell, sep, i):
                 pair_rows.append(i)
                 pair_labels.append(index.setdefault(label, len(index)))
         if len(pair_rows) == before:
@@ -108,11 +108,11 @@ def candidates_from_cells(
         (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, pair_labels)),
         shape=(n_rows, len(index)),
     )
-    _keep_enough(counts, list(index), min_votes, fallback)
-    return _in_order(counts.astype(bool), list(index), classes)
+    _drop_rare_votes(counts, list(index), min_votes, fallback)
+    return _order_classes(counts.astype(bool), list(index), classes)
 
 
-def labels_in_cell(cell: Any, sep: str | None, row: int) -> set[Any]:
+def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
     """Distinct labels in one cell of a table; none if it is empty."""
     if isinstance(cell, str):
         parts = cell.split(sep) if sep else [cell]
@@ -128,18 +128,18 @@ def labels_in_cell(cell: Any, sep: str | None, row: int) -> set[Any]:
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
         labels = set()
         for item in items:
-            label = _plain_label(item, row)
+            label = _check_label(item, row)
             if label is None:
                 raise ValueError(
                     f"Row {row} has a missing label among {list(items)!r}: take it out."
                 )
             labels.add(label)
         return labels
-    label = _plain_label(cell, row)
+    label = _check_label(cell, row)
     return set() if label is None else {label}
 
 
-def _plain_label(value: Any, row: int) -> Any:
+def _check_label(value: Any, row: int) -> Any:
     """Text, a number or a truth value; None if missing; anything else is refused."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -155,7 +155,7 @@ def _plain_label(value: Any, row: int) -> Any:
     return value
 
 
-def _keep_enough(
+def _drop_rare_votes(
     counts: sparse.csr_array, labels: list[Any], min_votes: int, fallback: str
 ) -> None:
     """Set counts below ``min_votes`` to zero, in place."""
@@ -178,7 +178,7 @@ def _keep_enough(
     counts.eliminate_zeros()
 
 
-def _in_order(
+def _order_classes(
     mask: sparse.csr_array, labels: list[Any], classes: ArrayLike | None
 ) -> CandidateSets:
     """Candidate sets whose columns are the classes in order, from columns in any order."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.kmeans import seeded_centres
+from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn.graph.geometry import unit_rows
 
 _LARGEST = 1.5  # times the mean: a larger cell is split in two
@@ -28,30 +28,30 @@ class LocalityCells:
 
     Attributes
     ----------
-    centres : ndarray of shape (n_cells, d)
+    centers : ndarray of shape (n_cells, d)
     """
 
     def __init__(self, sample: Any, n_cells: int, random_state: Any = None) -> None:
         random = check_random_state(random_state)
         Z = unit_rows(sample)
         n_cells = max(1, min(n_cells, Z.shape[0] // 2))
-        self.centres = seeded_centres(Z, n_cells, random)
+        self.centers = kmeans_centers(Z, n_cells, random)
         for _ in range(n_cells):
             cells = self._nearest(Z)
             largest = np.argmax(np.bincount(cells))
             members = np.flatnonzero(cells == largest)
             if len(members) <= _LARGEST * len(cells) / n_cells:
                 break
-            halves = seeded_centres(Z[members], 2, random)
-            others = np.delete(self.centres, largest, axis=0)
-            self.centres = np.concatenate([others, halves])
+            halves = kmeans_centers(Z[members], 2, random)
+            others = np.delete(self.centers, largest, axis=0)
+            self.centers = np.concatenate([others, halves])
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         """Cell of every row of X, an array or sparse matrix of shape (n, d)."""
         return self._nearest(unit_rows(X))
 
     def _nearest(self, Z: Any) -> NDArray[np.intp]:
-        return pairwise_distances_argmin(Z, self.centres)
+        return pairwise_distances_argmin(Z, self.centers)
 
     def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
         """Partition of every cell: small cells are joined with the one nearest to them.
@@ -69,7 +69,7 @@ class LocalityCells:
             Numbered from 0, without gaps.
         """
         partitions = np.arange(len(sizes))
-        distances = pairwise_distances(self.centres)
+        distances = pairwise_distances(self.centers)
         while True:
             present, cells = np.unique(partitions, return_inverse=True)
             totals = np.bincount(cells, sizes)

@@ -102,7 +102,7 @@ def _choose_owners(
     random = check_random_state(random_state)
     sample = random.choice(n, min(n, max(5000, _SAMPLE * n_partitions)), replace=False)
     cells = LocalityCells(data[np.sort(sample)], n_partitions, random)
-    shared, n_cells = delayed(cells, traverse=False), len(cells.centres)
+    shared, n_cells = delayed(cells, traverse=False), len(cells.centers)
     nearest = persist_now(delayed(_assign)(X, shared) for X in data.rows)
     counts = np.stack(dask.compute(*(delayed(np.bincount)(own, None, n_cells) for own in nearest)))
     smallest = max(n_neighbors + 1, int(_SMALLEST * n / n_partitions))

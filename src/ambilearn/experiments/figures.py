@@ -9,7 +9,7 @@ import numpy as np
 from ambilearn._utils.files import atomic_write
 from ambilearn.experiments.measured import Line, Measured
 from ambilearn.experiments.spec import SYMBOLS
-from ambilearn.experiments.stats import Ranking, summarise
+from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import ranking_of
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, from dark to light.
@@ -120,7 +120,7 @@ def sensitivity(measured: Measured, show: dict[str, Any]) -> Any:
     for row, case in zip(axes, measured.cases, strict=True):
         for panel, parameter in zip(row, parameters, strict=True):
             points = [
-                (line.method.sweep[1], *summarise(measured.values(line, case, show["metric"]))[:2])
+                (line.method.sweep[1], *summarize(measured.values(line, case, show["metric"]))[:2])
                 for line in swept
                 if line.method.sweep[0] == parameter and measured.results(line, case)
             ]

@@ -21,13 +21,13 @@ class Summary(NamedTuple):
     n: int
 
 
-def summarise(values: ArrayLike) -> Summary:
+def summarize(values: ArrayLike) -> Summary:
     """Mean, standard deviation and number of some values.
 
     Examples
     --------
-    >>> from ambilearn.experiments.stats import summarise
-    >>> summarise([0.5, 0.75, 1.0])
+    >>> from ambilearn.experiments.stats import summarize
+    >>> summarize([0.5, 0.75, 1.0])
     Summary(mean=0.75, std=0.25, n=3)
     """
     values = np.asarray(values, dtype=float)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ambilearn.experiments.measured import ORACLE_NOTE, Case, Line, Measured
 from ambilearn.experiments.published import printed_metric, published_cells, published_counts
-from ambilearn.experiments.stats import compare, holm, rank, summarise
+from ambilearn.experiments.stats import compare, holm, rank, summarize
 
 MARKS = {1: "●", 0: "", -1: "○"}
 UNMEASURED = "not measured"
@@ -83,7 +83,7 @@ def _cell(measured: Measured, line: Line, case: Case, metric: str) -> dict[str, 
     values = measured.values(line, case, metric)
     if not len(values):
         return {"mean": None, "std": None, "runs": 0, "mark": "", "p": float("nan")}
-    mean, std, n = summarise(values)
+    mean, std, n = summarize(values)
     cell = {"mean": mean, "std": std, "runs": n, "mark": "", "p": float("nan")}
     reference = measured.fixed_lines[0]
     if line != reference:

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.sklearn_compat import Interval
 
-_ROWS_PER_CENTRE = 64  # k-means sees this many for each centre
+_ROWS_PER_CENTER = 64  # k-means sees this many for each centre
 
 
 class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -90,11 +90,11 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         X = validate_data(self, X, dtype=np.float64)
         self.n_samples_fit_, d = X.shape
         self._n_features_out = self.n_samples_fit_
-        self._centre = X.mean(axis=0)
-        self._scale = float(np.abs(X - self._centre).max()) or 1.0
+        self._center = X.mean(axis=0)
+        self._scale = float(np.abs(X - self._center).max()) or 1.0
         n_cells = max(1, self.n_samples_fit_ // self.cell_size)
         self.index_ = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_cells)
-        self.index_.cp.max_points_per_centroid = _ROWS_PER_CENTRE
+        self.index_.cp.max_points_per_centroid = _ROWS_PER_CENTER
         self.index_.cp.min_points_per_centroid = 1
         rows = self._to_single(X)
         self.index_.train(rows)
@@ -120,7 +120,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self._search(self._to_single(X), min(self.n_neighbors + 1, self.n_samples_fit_))
 
     def _to_single(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
-        single = X - self._centre
+        single = X - self._center
         single /= self._scale
         return single.astype(np.float32)
 

@@ -80,7 +80,7 @@ class SimilarityGraph:
             distances = neighbor_distances(X, X, neighbor_indices)
         self.sigma = float(distances.max(axis=1).mean()) or 1.0
         weights = weights_to_csr(neighbor_indices, np.exp(-((distances / self.sigma) ** 2)))
-        self.similarities = _normalise(weights + weights.T)
+        self.similarities = _normalize(weights + weights.T)
         shared = restrict_to_support(self.similarities, candidates.indptr, candidates.labels)
         self._laplacian = (sparse.eye_array(shared.shape[0]) - shared).tocsr()
         self._simplex = CandidateSimplex(candidates.indptr)
@@ -107,7 +107,7 @@ class SimilarityGraph:
         return float(p @ (self._laplacian @ p))
 
 
-def _normalise(weights: sparse.csr_array) -> sparse.csr_array:
+def _normalize(weights: sparse.csr_array) -> sparse.csr_array:
     """Symmetric normalisation by the degrees; a row without neighbours stays alone."""
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     inverse = 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0))

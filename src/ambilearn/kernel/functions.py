@@ -98,8 +98,8 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     if sparse.issparse(X) or sparse.issparse(Z):
         return euclidean_distances(X, Z, squared=True)
     # Around the mean, because the product below cancels badly far from the origin.
-    centre = Z.mean(axis=0)
-    X, Z = (X - centre, Z - centre) if X is not Z else 2 * (X - centre,)
+    center = Z.mean(axis=0)
+    X, Z = (X - center, Z - center) if X is not Z else 2 * (X - center,)
     try:
         squared = np.empty((len(X), len(Z)))
     except MemoryError as error:

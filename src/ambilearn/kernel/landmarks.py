@@ -23,7 +23,7 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.kmeans import seeded_centres
+from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
 
@@ -112,7 +112,7 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
         return X[np.sort(random.choice(n, m, replace=False))]
     if n > _PER_LANDMARK * m:
         X = X[np.sort(random.choice(n, _PER_LANDMARK * m, replace=False))]
-    return seeded_centres(X, m, random, max_iter=20)  # equal centres only lower the rank
+    return kmeans_centers(X, m, random, max_iter=20)  # equal centres only lower the rank
 
 
 def sampled_sigma(X: Any, random_state: Any) -> float:

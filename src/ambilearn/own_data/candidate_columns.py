@@ -7,11 +7,11 @@ import numpy as np
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import counted, few
+from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.votes import candidates_from_cells, labels_in_cell
+from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ def parse_candidates(
     if unvoted := _find_words(rows, words):
         warn_user(
             f"{where}: {_describe_missing_words(unvoted)} There is no vote in such cells, in "
-            f"{counted(len(unvoted), 'row')}: {few(list(unvoted))}."
+            f"{pluralize(len(unvoted), 'row')}: {shorten_list(list(unvoted))}."
         )
         rows = [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
     try:
@@ -109,8 +109,8 @@ def _describe_rows_without_candidates(missing: dict[int, str]) -> str:
         )
     else:
         text = (
-            f"Rows {few(list(missing))} have no candidate label at all. Drop the {len(missing)} "
-            "rows, or fill them in."
+            f"Rows {shorten_list(list(missing))} have no candidate label at all. Drop the "
+            f"{len(missing)} rows, or fill them in."
         )
     return f"{text} {_describe_missing_words(missing)}" if any(missing.values()) else text
 
@@ -133,4 +133,4 @@ def _cell_text(cell: Any, sep: str) -> str:
         return cell
     if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
         return sep.join(map(str, cell))
-    return str(cell) if labels_in_cell(cell, None, 0) else ""
+    return str(cell) if parse_labels(cell, None, 0) else ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
-_TRUTH = {"true": 1.0, "false": 0.0}
+_TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 3,14 or 1.003,14 or 1,003.14: a comma where other people write a point, or between thousands.
 _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
@@ -117,7 +117,7 @@ def find_features(
     return Features(tuple(columns), left_out)
 
 
-def feature_frame(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
     """The feature columns of a table as floating-point numbers and categories.
 
     Parameters
@@ -261,7 +261,7 @@ def _parse_number(cell: Any) -> float:
 
 def _parse_truth_value(cell: Any) -> float:
     if isinstance(cell, str):
-        cell = _TRUTH.get(cell.strip().lower(), cell)
+        cell = _TRUTH_VALUES.get(cell.strip().lower(), cell)
     value = float(cell) if isinstance(cell, bool) else _parse_number(cell)
     if value not in (0, 1) and value == value:
         raise ValueError

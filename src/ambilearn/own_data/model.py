@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.metrics import approximated_accuracy_scorer
-from ambilearn.own_data.columns import Column, feature_frame
+from ambilearn.own_data.columns import Column, parse_features
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
@@ -77,7 +77,7 @@ class TableModel:
         -------
         Choices
         """
-        features = feature_frame(name, frame, self.columns)
+        features = parse_features(name, frame, self.columns)
         parts = [
             choose_labels(self.classes, self.pipeline.predict_proba(features.iloc[rows]))
             for rows in row_blocks(len(features), len(self.classes))
@@ -106,9 +106,8 @@ class TableModel:
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
-        return (
-            f"<TableModel {self.about['method']}: {names} → {counted(len(self.classes), 'label')}>"
-        )
+        labels = pluralize(len(self.classes), "label")
+        return f"<TableModel {self.about['method']}: {names} → {labels}>"
 
 
 def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
@@ -171,7 +170,8 @@ def fit_table(
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         estimator.set_params(**chosen)
     progress(
-        f"fitting {known.name} to {counted(X.shape[0], 'row')} and {counted(X.shape[1], 'feature')}"
+        f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
+        f"{pluralize(X.shape[1], 'feature')}"
     )
     estimator.fit(X, table.candidates)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}

@@ -31,7 +31,7 @@ def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
     Returns
     -------
     sklearn.compose.ColumnTransformer
-        Takes what :func:`ambilearn.own_data.columns.feature_frame` makes.
+        Takes what :func:`ambilearn.own_data.columns.parse_features` makes.
 
     Examples
     --------

@@ -7,15 +7,15 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
-from ambilearn.datasets.votes import labels_in_cell
+from ambilearn.datasets.votes import parse_labels
 from ambilearn.own_data.candidate_columns import parse_candidates
-from ambilearn.own_data.columns import Features, feature_frame, find_features
+from ambilearn.own_data.columns import Features, find_features, parse_features
 from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
-from ambilearn.own_data.writing import replaced
+from ambilearn.own_data.writing import replace_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,13 +68,13 @@ class CandidateTable:
         Estimators take it as it is where all features are numbers and none is missing;
         :func:`ambilearn.own_data.preprocessing.make_preprocessing` makes a matrix of any other.
         """
-        return feature_frame(self.name, self.frame, self.features.columns)
+        return parse_features(self.name, self.frame, self.features.columns)
 
     def __repr__(self) -> str:
         return (
-            f"<CandidateTable {self.name}: {counted(len(self.frame), 'row')}, "
-            f"{counted(len(self.features.columns), 'feature')}, "
-            f"{counted(self.candidates.n_labels, 'label')}>"
+            f"<CandidateTable {self.name}: {pluralize(len(self.frame), 'row')}, "
+            f"{pluralize(len(self.features.columns), 'feature')}, "
+            f"{pluralize(self.candidates.n_labels, 'label')}>"
         )
 
 
@@ -237,7 +237,7 @@ def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateS
     truths = []
     for i, cell in enumerate(frame[column].to_list()):
         try:
-            labels = labels_in_cell(cell, None, i)
+            labels = parse_labels(cell, None, i)
         except ValueError as error:
             raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
         if len(labels) > 1:
@@ -258,4 +258,4 @@ def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) ->
             f"{name} has a column {taken[0]!r} already. Give the new columns other names by a "
             "prefix (--prefix)."
         )
-    return replaced(frame, columns)
+    return replace_columns(frame, columns)

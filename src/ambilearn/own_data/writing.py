@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
 
 
-def table_format(name: str) -> str:
+def format_of_name(name: str) -> str:
     """Format of a table by the ending of its name."""
     format = FORMATS.get(Path(name).suffix.lower())
     if format is None:
@@ -58,7 +58,7 @@ def write_table(
         a table that was read from a CSV file. Other such columns become numbers.
     """
     if not hasattr(target, "write"):
-        format = format or table_format(os.fspath(target))
+        format = format or format_of_name(os.fspath(target))
         with atomic_write(Path(target)) as file:
             write_table(
                 frame, file, format=format, delimiter=delimiter, sep=sep, text_columns=text_columns
@@ -66,14 +66,16 @@ def write_table(
         return
     if format in ("csv", "tsv"):
         delimiter = delimiter or ("," if format == "csv" else "\t")
-        text = _flat(frame, sep).to_csv(index=False, sep=delimiter, lineterminator="\n")
+        text = _flatten_cells(frame, sep).to_csv(index=False, sep=delimiter, lineterminator="\n")
         target.write(text.encode())
     elif format == "jsonl":
-        for record in _typed(frame, text_columns).to_dict("records"):
-            line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False, default=str)
+        for record in _convert_numbers(frame, text_columns).to_dict("records"):
+            line = json.dumps(
+                _without_nan(record), ensure_ascii=False, allow_nan=False, default=str
+            )
             target.write(line.encode() + b"\n")
     else:
-        _write_parquet(_typed(frame, text_columns), target)
+        _write_parquet(_convert_numbers(frame, text_columns), target)
 
 
 def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
@@ -90,23 +92,25 @@ def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
         raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
 
 
-def _flat(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
+def _flatten_cells(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
     """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
 
-    def flat(cell: Any) -> Any:
+    def flatten(cell: Any) -> Any:
         if isinstance(cell, list):
             return sep.join(map(str, cell))
         return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
 
     nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]
-    return replaced(frame, {column: [*map(flat, frame[column].to_list())] for column in nested})
+    return replace_columns(
+        frame, {column: [*map(flatten, frame[column].to_list())] for column in nested}
+    )
 
 
-def _typed(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
+def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
     """The table with columns of text that are all numbers as numbers, empty cells as missing."""
     import pandas as pd
 
-    typed = {}
+    converted = {}
     for column in frame:
         cells = frame[column]
         if column in text_columns or not isinstance(cells.dtype, pd.StringDtype):
@@ -114,16 +118,16 @@ def _typed(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame"
         filled = [cell for cell in cells if cell]
         for pattern, dtype in ((_INTEGER, "Int64"), (_NUMBER, "Float64")):
             if filled and all(map(pattern.fullmatch, filled)):
-                typed[column] = (
+                converted[column] = (
                     cells.where(cells != "")
                     .map(int if dtype == "Int64" else float, na_action="ignore")
                     .astype(dtype)
                 )
                 break
-    return replaced(frame, typed)
+    return replace_columns(frame, converted)
 
 
-def replaced(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
     """The table with some columns replaced or added (``assign`` refuses a column "self")."""
     frame = frame.copy(deep=False)
     for name, values in columns.items():
@@ -131,6 +135,6 @@ def replaced(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
     return frame
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
+def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
     """A row without NaN, which JSON does not have."""
     return {key: None if is_missing(value) else value for key, value in record.items()}

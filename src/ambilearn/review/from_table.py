@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.votes import labels_in_cell
+from ambilearn.datasets.votes import parse_labels
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
@@ -57,14 +57,14 @@ def review_from_table(
     """
     folder = Path(table.name).parent
     images = images or Images(folder, folder)
-    columns = [c for c in _reading_order(table, image) if c != image or _is_short(table, image)]
-    cells = [[cell_text(cell) for cell in table.frame[column].to_list()] for column in columns]
+    columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, image)]
+    cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
     addresses = [None] * len(table.frame)
     if image is not None:
-        addresses = [images.address(cell_text(cell)) for cell in table.frame[image].to_list()]
+        addresses = [images.address(format_cell(cell)) for cell in table.frame[image].to_list()]
     rows = [
         ReviewRow([column[i] for column in cells], *found, table.texts[i], addresses[i], decision)
-        for i, (*found, decision) in enumerate(_candidates(table, confidences))
+        for i, (*found, decision) in enumerate(_find_candidates(table, confidences))
     ]
     title = Path(table.name).name if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
@@ -73,14 +73,14 @@ def review_from_table(
 def image_column(table: CandidateTable) -> str | None:
     """The first column of a table that holds images, if any."""
     columns = {
-        column: [cell_text(cell) for cell in table.frame[column].to_list()]
+        column: [format_cell(cell) for cell in table.frame[column].to_list()]
         for column in table.frame.columns
         if column not in table.candidate_columns
     }
     return find_image_column(columns)
 
 
-def without_feature(table: CandidateTable, column: str) -> CandidateTable:
+def drop_feature(table: CandidateTable, column: str) -> CandidateTable:
     """The table without one of its features: the name of an image says nothing about it."""
     kept = tuple(feature for feature in table.features.columns if feature.name != column)
     if not kept:
@@ -91,12 +91,12 @@ def without_feature(table: CandidateTable, column: str) -> CandidateTable:
     return replace(table, features=table.features._replace(columns=kept))
 
 
-def cell_text(cell: Any) -> str:
+def format_cell(cell: Any) -> str:
     """A cell as a person reads it; empty if it is missing.
 
     Examples
     --------
-    >>> [cell_text(cell) for cell in ("007", 0.1 + 0.2, 3, None, float("nan"), [1, 2])]
+    >>> [format_cell(cell) for cell in ("007", 0.1 + 0.2, 3, None, float("nan"), [1, 2])]
     ['007', '0.3', '3', '', '', '[1, 2]']
     """
     if isinstance(cell, str):
@@ -110,7 +110,7 @@ def cell_text(cell: Any) -> str:
     return str(cell)
 
 
-def _reading_order(table: CandidateTable, image: str | None) -> list[Any]:
+def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
     """Columns to show: ids and comments first, then numbers, which may be many; the image last."""
     numbers = {column.name for column in table.features.columns if column.kind == "number"}
     columns = [c for c in table.frame.columns if c not in table.candidate_columns]
@@ -119,10 +119,10 @@ def _reading_order(table: CandidateTable, image: str | None) -> list[Any]:
 
 def _is_short(table: CandidateTable, image: str) -> bool:
     """Whether the cells of the image column are paths, not images written as text."""
-    return not any(cell_text(c).startswith("data:") for c in table.frame[image].to_list())
+    return not any(format_cell(c).startswith("data:") for c in table.frame[image].to_list())
 
 
-def _candidates(
+def _find_candidates(
     table: CandidateTable, confidences: NDArray[np.float64]
 ) -> list[tuple[list[str], list[float], str | None]]:
     """Labels, confidences and decision of each row."""
@@ -133,7 +133,7 @@ def _candidates(
         if i in table.corrections.labels:
             # Cleaning saw one candidate only, the chosen label: it has all the confidence.
             chosen = str(table.corrections.labels[i])
-            labels = sorted(map(str, labels_in_cell(table.texts[i], table.sep, i)))
+            labels = sorted(map(str, parse_labels(table.texts[i], table.sep, i)))
             found.append((labels, [float(label == chosen) for label in labels], chosen))
         else:
             pairs = slice(sets.indptr[i], sets.indptr[i + 1])

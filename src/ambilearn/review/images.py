@@ -34,7 +34,7 @@ def looks_like_image(cell: str) -> bool:
     cell = cell.strip()
     if cell.lower().startswith("data:image/"):
         return True
-    path = urlsplit(cell).path if _scheme(cell) in ("http", "https") else cell
+    path = urlsplit(cell).path if _find_scheme(cell) in ("http", "https") else cell
     return PurePosixPath(path.replace("\\", "/")).suffix.lower() in TYPES
 
 
@@ -76,24 +76,24 @@ class Images:
         cell = cell.strip()
         if not cell:
             return None
-        if _scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
+        if _find_scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
             return cell
         path = self._local_path(cell)
         address = None
         if path is not None:
-            address = _embedded(path) if self.embed else self._reference(path)
+            address = _embed(path) if self.embed else self._refer_to(path)
         if path is None or address is None or not _is_file(path):
             self.missing.append(cell)
         return address
 
     def _local_path(self, cell: str) -> Path | None:
-        if _scheme(cell) == "file":
+        if _find_scheme(cell) == "file":
             return Path(url2pathname(urlsplit(cell).path))
         path = self.table_folder / cell
         # javascript: and other addresses are no images, but a file may have such a name.
-        return None if _scheme(cell) and not _is_file(path) else path
+        return None if _find_scheme(cell) and not _is_file(path) else path
 
-    def _reference(self, path: Path) -> str:
+    def _refer_to(self, path: Path) -> str:
         try:
             relative = os.path.relpath(path, self.page_folder)
         except ValueError:  # another drive of Windows
@@ -108,7 +108,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _scheme(cell: str) -> str:
+def _find_scheme(cell: str) -> str:
     """Scheme of an address in small letters, empty for a path: one letter is a drive."""
     try:
         scheme = urlsplit(cell).scheme.lower()
@@ -117,7 +117,7 @@ def _scheme(cell: str) -> str:
     return scheme if len(scheme) > 1 else ""
 
 
-def _embedded(path: Path) -> str | None:
+def _embed(path: Path) -> str | None:
     """The image as an address that contains it, None if it is no image that can be read."""
     from PIL import Image, ImageOps
 

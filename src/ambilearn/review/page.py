@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.text import counted
+from ambilearn._utils.text import pluralize
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.
@@ -43,20 +43,20 @@ def render_review(review: Review) -> str:
     """
     from jinja2 import Environment, StrictUndefined
 
-    style = _page_file("style.css")
-    script = "\n".join(_page_file(f"{name}.js") for name in SCRIPTS)
+    style = _read_asset("style.css")
+    script = "\n".join(_read_asset(f"{name}.js") for name in SCRIPTS)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        _page_file("page.html.j2")
+        _read_asset("page.html.j2")
     )
     return template.render(
         title=review.title,
-        subtitle=_subtitle(review),
+        subtitle=_make_subtitle(review),
         n_rows=len(review.rows),
         remote=_has_remote_images(review),
-        policy=_policy(review, style, script),
+        policy=_make_policy(review, style, script),
         style=style,
         script=script,
-        data=_json_for_html(_data(review)),
+        data=_json_for_html(_make_data(review)),
     )
 
 
@@ -90,16 +90,16 @@ def write_review(review: Review, path: str | Path) -> Path:
     return path
 
 
-def _page_file(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text("utf-8")
 
 
-def _subtitle(review: Review) -> str:
-    counts = f"{counted(len(review.rows), 'row')}, {counted(len(review.classes), 'label')}"
+def _make_subtitle(review: Review) -> str:
+    counts = f"{pluralize(len(review.rows), 'row')}, {pluralize(len(review.classes), 'label')}"
     return f"{counts}, confidences by {review.method}" if review.method else counts
 
 
-def _data(review: Review) -> dict[str, Any]:
+def _make_data(review: Review) -> dict[str, Any]:
     position = {label: j for j, label in enumerate(review.classes)}
     return {
         "fingerprint": review.fingerprint,
@@ -107,11 +107,11 @@ def _data(review: Review) -> dict[str, Any]:
         "separator": review.separator,
         "columns": list(review.columns),
         "classes": review.classes,
-        "rows": [_row(row, position) for row in review.rows],
+        "rows": [_make_row(row, position) for row in review.rows],
     }
 
 
-def _row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
+def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
     ranked = row.ranked()
     return [
         list(row.cells),
@@ -135,7 +135,7 @@ def _has_remote_images(review: Review) -> bool:
     return any((row.image or "").lower().startswith(("http:", "https:")) for row in review.rows)
 
 
-def _policy(review: Review, style: str, script: str) -> str:
+def _make_policy(review: Review, style: str, script: str) -> str:
     """Content-Security-Policy: nothing but our own style and script, and the images of the table.
 
     Images may come from the network only if the table has such addresses.

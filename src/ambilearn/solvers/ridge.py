@@ -169,13 +169,13 @@ class PrimalRidge:
         """
         xp = array_namespace(product)
         coef = _cholesky_solve(self._factor, product - self._mean[:, None] * total[None, :])
-        centre = total / self._n_rows
+        center = total / self._n_rows
         fit = PrimalFit(
             coef=coef,
-            intercept=centre - self._mean @ coef,
+            intercept=center - self._mean @ coef,
             squared_norm=float(xp.sum(coef * coef)),
             squared_outputs=float(
-                xp.sum(coef * (self._gram @ coef)) + self._n_rows * xp.sum(centre * centre)
+                xp.sum(coef * (self._gram @ coef)) + self._n_rows * xp.sum(center * center)
             ),
             total_output=float(xp.sum(total)),
         )
