@@ -141,11 +141,11 @@ def test_fixed_parameters_are_not_searched():
 
 def test_the_quick_version_is_smaller():
     spec = load_spec("demo")
-    quick = spec.quickened()
+    quick = spec.quick_version()
     assert quick.runs < spec.runs
     assert quick.protocol["rows"] == 500
     assert not {t.key for t in quick.tasks()} & {t.key for t in spec.tasks() if t.data == "digits"}
-    plain = parse_spec("plain", MINIMAL).quickened()
+    plain = parse_spec("plain", MINIMAL).quick_version()
     assert (plain.runs, plain.protocol) == (2, {})
 
 

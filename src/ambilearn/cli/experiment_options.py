@@ -59,7 +59,7 @@ def chosen_specs(
         specs = [load_spec(name) for name in names or PAPER]
     except SpecError as error:
         raise click.UsageError(str(error)) from error
-    specs = [spec.quickened() if quick else spec for spec in specs]
+    specs = [spec.quick_version() if quick else spec for spec in specs]
     specs = [replace(spec, runs=runs) if runs else spec for spec in specs]
     if scaling is None:
         return specs

@@ -21,15 +21,15 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.distributed.block_facts import (
-    BlockFacts,
+from ambilearn.distributed.block_summary import (
+    BlockSummary,
     all_classes,
     as_mask,
     as_rows,
     common_width,
     raise_problem,
-    row_facts,
-    set_facts,
+    summarize_rows,
+    summarize_sets,
 )
 
 
@@ -67,8 +67,8 @@ class RowBlocks:
             y = y.to_sets()
         rows, sets = delayed_blocks(X), delayed_blocks(y)
         of_rows, of_sets = dask.compute(
-            [delayed(row_facts)(block) for block in rows],
-            [delayed(set_facts)(block) for block in sets],
+            [delayed(summarize_rows)(block) for block in rows],
+            [delayed(summarize_sets)(block) for block in sets],
         )
         self.starts = _starts(of_rows)
         starts_of_sets = _starts(of_sets)
@@ -83,7 +83,7 @@ class RowBlocks:
         if self.shape[0] < 2:
             raise ValueError(f"X has {self.shape[0]} sample(s): at least 2 rows are needed.")
         self.classes = all_classes(of_sets)
-        self.sparse_mask = any(facts.sparse for facts in of_sets)
+        self.sparse_mask = any(block.sparse for block in of_sets)
 
         self.rows = [delayed(as_rows)(block) for block in rows]
         classes = delayed(self.classes, traverse=False)
@@ -149,8 +149,8 @@ def stack(parts: Any) -> Any:
     return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _starts(facts: list[BlockFacts]) -> NDArray[np.intp]:
-    return np.concatenate([[0], np.cumsum([block.n_rows for block in facts], dtype=np.intp)])
+def _starts(summaries: list[BlockSummary]) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.cumsum([block.n_rows for block in summaries], dtype=np.intp)])
 
 
 def _cut_alike(

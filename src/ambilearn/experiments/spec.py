@@ -89,7 +89,7 @@ class Spec:
     shows: list[dict[str, Any]]
     quick: Mapping[str, Any] = field(default_factory=dict)
 
-    def quickened(self) -> "Spec":
+    def quick_version(self) -> "Spec":
         """The smaller version that the file's ``[quick]`` describes, to try things out."""
         changes = dict(self.quick)
         runs = changes.pop("runs", min(self.runs, 2))

@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ambilearn.distributed.block_facts import (
-    BlockFacts,
+from ambilearn.distributed.block_summary import (
+    BlockSummary,
     all_classes,
     as_mask,
     as_rows,
     common_width,
     raise_problem,
-    row_facts,
-    set_facts,
+    summarize_rows,
+    summarize_sets,
 )
 
 X = np.arange(6.0).reshape(3, 2)
@@ -23,7 +23,7 @@ STARTS = np.array([0, 3, 6])
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array, np.float32])
 def test_good_rows(form):
-    assert row_facts(form(X)) == BlockFacts(3, 2, sparse=form is sparse.csr_array)
+    assert summarize_rows(form(X)) == BlockSummary(3, 2, sparse=form is sparse.csr_array)
     rows = as_rows(form(X))
     assert rows.dtype == np.float64
     np.testing.assert_array_equal(rows.toarray() if sparse.issparse(rows) else rows, X)
@@ -41,25 +41,25 @@ def test_good_rows(form):
 )
 def test_a_problem_is_told_not_raised(rows, message):
     rows = rows if sparse.issparse(rows) else np.array(rows)
-    facts = row_facts(rows)
-    assert facts.n_rows == rows.shape[0]
-    assert message in str(facts.problem)
+    summary = summarize_rows(rows)
+    assert summary.n_rows == rows.shape[0]
+    assert message in str(summary.problem)
 
 
 def test_good_sets():
-    facts = set_facts(MASK)
-    assert (facts.n_rows, facts.width, facts.mask, facts.sparse) == (3, 3, True, False)
-    assert not facts.single
-    assert set_facts(sparse.csr_array(MASK)).sparse
-    facts = set_facts([{"b"}, {"a"}])
-    assert facts.classes.tolist() == ["a", "b"]
-    assert facts.single
-    assert not facts.mask
+    summary = summarize_sets(MASK)
+    assert (summary.n_rows, summary.width, summary.mask, summary.sparse) == (3, 3, True, False)
+    assert not summary.single
+    assert summarize_sets(sparse.csr_array(MASK)).sparse
+    summary = summarize_sets([{"b"}, {"a"}])
+    assert summary.classes.tolist() == ["a", "b"]
+    assert summary.single
+    assert not summary.mask
 
 
 def test_empty_blocks():
-    assert row_facts(X[:0]) == BlockFacts(0, 2)
-    assert set_facts(MASK[:0]) == BlockFacts(0, 3, mask=True)
+    assert summarize_rows(X[:0]) == BlockSummary(0, 2)
+    assert summarize_sets(MASK[:0]) == BlockSummary(0, 3, mask=True)
     assert as_mask([], np.arange(3)).shape == (0, 3)
 
 
@@ -70,7 +70,11 @@ def test_a_block_need_not_have_all_labels():
 
 
 def test_the_first_problem_is_raised_with_the_number_among_all_rows():
-    good, bad, worse = row_facts(X), row_facts(np.full((3, 2), np.nan)), set_facts([set()])
+    good, bad, worse = (
+        summarize_rows(X),
+        summarize_rows(np.full((3, 2), np.nan)),
+        summarize_sets([set()]),
+    )
     raise_problem([good, good], STARTS)
     with pytest.raises(ValueError, match="NaN: row 3, column 0"):
         raise_problem([good, bad], STARTS)
@@ -80,21 +84,21 @@ def test_the_first_problem_is_raised_with_the_number_among_all_rows():
 
 def test_a_type_error_stays_one():
     with pytest.raises(TypeError, match="row 5 is odd"):
-        raise_problem([BlockFacts(3), BlockFacts(3, problem=TypeError("row 2 is odd"))], STARTS)
+        raise_problem([BlockSummary(3), BlockSummary(3, problem=TypeError("row 2 is odd"))], STARTS)
 
 
 def test_blocks_must_have_the_same_features():
-    assert common_width([row_facts(X), row_facts(X[:0])]) == 2
+    assert common_width([summarize_rows(X), summarize_rows(X[:0])]) == 2
     with pytest.raises(ValueError, match="Block 1 of X has 1 columns but block 0 has 2"):
-        common_width([row_facts(X), row_facts(X[:, :1])])
+        common_width([summarize_rows(X), summarize_rows(X[:, :1])])
     with pytest.raises(ValueError, match="some are dense"):
-        common_width([row_facts(X), row_facts(sparse.csr_array(X))])
+        common_width([summarize_rows(X), summarize_rows(sparse.csr_array(X))])
 
 
 def test_classes_of_all_blocks():
-    facts = [set_facts(block) for block in ([{"b"}, {"c", "b"}], [], [{"a"}])]
-    assert all_classes(facts).tolist() == ["a", "b", "c"]
-    assert all_classes([set_facts(MASK), set_facts(MASK[:1])]).tolist() == [0, 1, 2]
+    summaries = [summarize_sets(block) for block in ([{"b"}, {"c", "b"}], [], [{"a"}])]
+    assert all_classes(summaries).tolist() == ["a", "b", "c"]
+    assert all_classes([summarize_sets(MASK), summarize_sets(MASK[:1])]).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +111,9 @@ def test_classes_of_all_blocks():
 )
 def test_classes_that_contradict_each_other(blocks, message):
     with pytest.raises(ValueError, match=message):
-        all_classes([set_facts(block) for block in blocks])
+        all_classes([summarize_sets(block) for block in blocks])
 
 
 def test_joined_labels_are_warned_of():
     with pytest.warns(UserWarning, match="split"):
-        all_classes([set_facts(np.array(["a|b", "b|c"])), set_facts(np.array(["a|c"]))])
+        all_classes([summarize_sets(np.array(["a|b", "b|c"])), summarize_sets(np.array(["a|c"]))])

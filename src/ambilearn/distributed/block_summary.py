@@ -17,7 +17,7 @@ from ambilearn.base import check_magnitude
 from ambilearn.candidates import as_candidates
 
 
-class BlockFacts(NamedTuple):
+class BlockSummary(NamedTuple):
     """What is known of a block."""
 
     n_rows: int
@@ -29,7 +29,7 @@ class BlockFacts(NamedTuple):
     problem: Exception | None = None
 
 
-def row_facts(block: Any) -> BlockFacts:
+def summarize_rows(block: Any) -> BlockSummary:
     """Look at a block of X."""
     n_rows = _num_samples(block)
     try:
@@ -38,8 +38,8 @@ def row_facts(block: Any) -> BlockFacts:
             _check_finite(X)
             check_magnitude(X)
     except (ValueError, TypeError) as error:
-        return BlockFacts(n_rows, problem=error)
-    return BlockFacts(n_rows, X.shape[1], sparse=sparse.issparse(X))
+        return BlockSummary(n_rows, problem=error)
+    return BlockSummary(n_rows, X.shape[1], sparse=sparse.issparse(X))
 
 
 def as_rows(block: Any) -> Any:
@@ -71,20 +71,20 @@ def _check_finite(X: Any) -> None:
     )
 
 
-def set_facts(block: Any) -> BlockFacts:
+def summarize_sets(block: Any) -> BlockSummary:
     """Look at a block of y."""
     n_rows = _num_samples(block)
     is_sparse = sparse.issparse(block)
     shape = getattr(block, "shape", ())
     mask = len(shape) == 2 and (is_sparse or shape[1] != 1)
     if not n_rows:
-        return BlockFacts(0, width=shape[1] if mask else None, mask=mask, sparse=is_sparse)
+        return BlockSummary(0, width=shape[1] if mask else None, mask=mask, sparse=is_sparse)
     try:
         sets = as_candidates(block)
     except (ValueError, TypeError) as error:
-        return BlockFacts(n_rows, problem=error)
+        return BlockSummary(n_rows, problem=error)
     single = bool(np.all(sets.sizes == 1))
-    return BlockFacts(n_rows, sets.n_labels, sets.classes, mask, is_sparse, single)
+    return BlockSummary(n_rows, sets.n_labels, sets.classes, mask, is_sparse, single)
 
 
 def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
@@ -94,36 +94,36 @@ def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
     return as_candidates(block, classes=classes).to_sparse()
 
 
-def raise_problem(facts: list[BlockFacts], starts: NDArray[np.intp]) -> None:
+def raise_problem(summaries: list[BlockSummary], starts: NDArray[np.intp]) -> None:
     """Raise what is wrong in the first block that has something, with the rows' own numbers."""
-    for block, start in zip(facts, starts[:-1], strict=True):
+    for block, start in zip(summaries, starts[:-1], strict=True):
         if block.problem:
             text = str(block.problem)
             text = re.sub(r"\brow (\d+)", lambda m, s=start: f"row {s + int(m[1])}", text)
             raise (TypeError if isinstance(block.problem, TypeError) else ValueError)(text)
 
 
-def common_width(facts: list[BlockFacts]) -> int:
+def common_width(summaries: list[BlockSummary]) -> int:
     """Number of features of all blocks of X, which must be alike."""
-    widths = [block.width for block in facts]
+    widths = [block.width for block in summaries]
     for number, width in enumerate(widths):
         if width != widths[0]:
             raise ValueError(
                 f"Block {number} of X has {width} columns but block 0 has {widths[0]}: all rows "
                 "must have the same features."
             )
-    if len({block.sparse for block in facts if block.n_rows}) > 1:
+    if len({block.sparse for block in summaries if block.n_rows}) > 1:
         raise ValueError("Some blocks of X are sparse and some are dense: make them all alike.")
     return int(widths[0])
 
 
-def all_classes(facts: list[BlockFacts]) -> NDArray[Any]:
+def all_classes(summaries: list[BlockSummary]) -> NDArray[Any]:
     """The classes that a local fit would find in all blocks together."""
-    facts = [block for block in facts if block.classes is not None]
-    if len({block.mask for block in facts}) > 1:
+    summaries = [block for block in summaries if block.classes is not None]
+    if len({block.mask for block in summaries}) > 1:
         raise ValueError("Some blocks of y are masks and some are not: make them all alike.")
-    found = [block.classes for block in facts]
-    if facts[0].mask:
+    found = [block.classes for block in summaries]
+    if summaries[0].mask:
         for number, classes in enumerate(found):
             if not np.array_equal(classes, found[0]):
                 raise ValueError(
@@ -136,6 +136,6 @@ def all_classes(facts: list[BlockFacts]) -> NDArray[Any]:
     if kinds == {"O"} or len(kinds) > 1:
         return as_candidates([classes.tolist() for classes in found]).classes
     classes = np.unique(np.concatenate(found))
-    if classes.dtype.kind == "U" and all(block.single for block in facts):
+    if classes.dtype.kind == "U" and all(block.single for block in summaries):
         warn_of_joined_labels(classes.tolist())
     return classes
