@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import ambiguous
+from scikit_learn_checks import every_check
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -17,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import make_candidates
@@ -31,7 +31,7 @@ SMALL = {"n_landmarks": 30, "random_state": 0}
 
 @pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")  # its data sets are small
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([DistributedPLCL(n_landmarks=20)])
+@every_check([DistributedPLCL(n_landmarks=20)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -109,6 +109,7 @@ def digits():
     return X_train, sets.to_mask(), X_test, y_train, y_test
 
 
+@pytest.mark.slow
 def test_several_partitions_are_as_accurate(digits, blocks):
     X, Y, X_test, y, y_test = digits
     params = {"n_landmarks": 150, "random_state": 0}

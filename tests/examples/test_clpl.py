@@ -5,11 +5,11 @@ import doctest
 import numpy as np
 import pytest
 from examples_folder import load
+from scikit_learn_checks import every_check
 from scipy.optimize import approx_fprime, minimize
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ambilearn import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
@@ -18,7 +18,7 @@ clpl = load("clpl")
 CLPL, mean_loss = clpl.CLPL, clpl.mean_loss
 
 
-@parametrize_with_checks([CLPL()])
+@every_check([CLPL()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

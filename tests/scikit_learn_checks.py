@@ -1,0 +1,53 @@
+"""scikit-learn's checks of estimators, each run once."""
+
+import os
+import pickle
+import subprocess
+import sys
+from unittest import SkipTest
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+# Skipped by scikit-learn unless SciPy was imported with its array API on, which our users do not
+# have: it runs in a process of its own, and all other checks as our users would run them.
+ARRAY_API = "check_array_api_input"
+
+
+def checks_of(estimators, array_api=False):
+    """Pairs of an estimator and a check of it."""
+    for estimator in estimators:
+        for clone, check in estimator_checks_generator(estimator):
+            if (check.func.__name__ == ARRAY_API) == array_api:
+                yield clone, check
+
+
+def every_check(estimators):
+    """Decorator of a test that takes ``estimator`` and ``check``."""
+    pairs = list(checks_of(estimators))
+    ids = [f"{estimator}-{check.func.__name__}" for estimator, check in pairs]
+    return pytest.mark.parametrize(("estimator", "check"), pairs, ids=ids)
+
+
+def array_api_outcomes(estimators):
+    """What became of the check of array-API input of these estimators, in a new process."""
+    here = os.path.dirname(__file__)
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__],
+        input=pickle.dumps(estimators),
+        env=os.environ | {"SCIPY_ARRAY_API": "1", "PYTHONPATH": path},
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return done.stdout.decode().splitlines()
+
+
+if __name__ == "__main__":
+    for estimator, check in checks_of(pickle.load(sys.stdin.buffer), array_api=True):
+        try:
+            check(estimator)
+        except SkipTest as reason:
+            print(f"{estimator} skipped: {reason}")
+        else:
+            print("passed")
