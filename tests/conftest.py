@@ -1,15 +1,29 @@
 """Fixtures that several test modules share."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # figures without a screen
+
 # Same examples on every run: a red test is reproducible, and no run takes longer than another.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("default")
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def pytest_configure(config):
+    """Give each parallel worker one thread, unless told otherwise: together they fill the cores.
+
+    Here, in the process that starts the workers: they read it when they import NumPy.
+    """
+    if config.getoption("numprocesses", None) and not any(name in os.environ for name in THREADS):
+        os.environ.update(OMP_NUM_THREADS="1", VECLIB_MAXIMUM_THREADS="1")
 
 
 @pytest.fixture(scope="session")
@@ -29,12 +43,16 @@ def real_split(real_data_dir):
 
     from ambilearn.datasets import load_dataset
 
-    def split(name, seed=0):
+    @cache
+    def scaled(name):
         data = load_dataset(name, data_home=real_data_dir, download=False)
         X = np.nan_to_num(zscore(data.X))  # constant features become 0
-        Y = data.candidates.to_mask().astype(int)
+        return X, data.candidates.to_mask().astype(int), data.y
+
+    def split(name, seed=0):
+        X, Y, y = scaled(name)
         order = np.random.default_rng(seed).permutation(len(X))
         train, test = order[: len(X) // 2], order[len(X) // 2 :]
-        return X[train], Y[train], data.y[train], X[test], data.y[test]
+        return X[train], Y[train], y[train], X[test], y[test]
 
     return split

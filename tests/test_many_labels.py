@@ -12,7 +12,7 @@ from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
 from ambilearn.kernel.many_labels import FactoredCoefficients
 from ambilearn.metrics import transductive_accuracy
 
-N, N_LABELS = 2000, 30_000
+N, N_LABELS = 1000, 60_000
 KERNEL = 8 * N**2  # bytes of one kernel matrix, or of one factor of it
 LOW_RANK = {"n_landmarks": 20, "random_state": 0}
 MODELS = [
@@ -54,7 +54,9 @@ def peak_memory(work):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("model", [*MODELS, *EXACT], ids=str)
+@pytest.mark.parametrize(
+    "model", [*MODELS, *(pytest.param(model, marks=pytest.mark.slow) for model in EXACT)], ids=str
+)
 def test_no_dense_matrix_of_rows_and_labels(model):
     X, mask, y = many_labels()
     peak = peak_memory(lambda: model.fit(X, mask))
@@ -69,6 +71,7 @@ def test_no_dense_matrix_of_rows_and_labels(model):
     assert np.mean(model.transduction_ == y) > 0.6
 
 
+@pytest.mark.slow
 def test_new_rows_are_predicted_without_one_either(monkeypatch):
     X, mask, y = many_labels()
     model = SURE(max_iter=2, tol=0).fit(X, mask)

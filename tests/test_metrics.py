@@ -223,6 +223,7 @@ def test_scorers_in_a_grid_search_with_candidate_sets(digits, scorer, form):
     assert search.predict(X).shape == y.shape
 
 
+@pytest.mark.slow
 def test_scorers_run_in_other_processes(digits):
     X, sets, _ = digits
     scores = cross_val_score(

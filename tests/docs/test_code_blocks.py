@@ -26,6 +26,7 @@ def clone(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.stem)
 def test_python_blocks_run_one_after_the_other(page, clone):
     namespace = {"__name__": "page"}
@@ -39,6 +40,7 @@ def test_the_guide_has_code_on_every_page():
     assert guide <= with_code
 
 
+@pytest.mark.slow
 def test_commands_for_ones_own_table_run(clone):
     for name, text in shown_files(OWN_DATA).items():
         (clone / name).write_text(text, encoding="utf-8")

@@ -172,6 +172,7 @@ def test_the_exact_answer_is_approached(method, how):
     assert many < 0.01 * few
 
 
+@pytest.mark.slow
 def test_accuracy_on_digits_is_kept():
     X, y = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -30,6 +30,7 @@ def test_agrees_with_the_published_algorithm(seed, alpha):
     np.testing.assert_array_equal(model.predict(X[45:]), literal.residuals.argmin(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
 def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     X, Y, _, X_test, _ = real_split(name)

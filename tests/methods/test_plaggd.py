@@ -33,6 +33,7 @@ def test_agrees_with_the_published_algorithm(parameters, seed):
     np.testing.assert_allclose(model.decision_function(X[45:]), literal.scores(X[45:]), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
 def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     X, Y, _, X_test, _ = real_split(name)
