@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn import PLCL
 from ambilearn._utils import threads
@@ -11,29 +11,41 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def test_little_work_gets_one_thread_and_gives_back_the_others():
+@pytest.fixture
+def four_threads():
+    """Something to take away and to give back, also on a machine with one core."""
+    if not blas_threads():
+        pytest.skip("threadpoolctl does not know the threads of this BLAS")
+    with threadpool_limits(4, user_api="blas"):
+        yield
+
+
+def test_little_work_gets_one_thread_and_gives_back_the_others(four_threads):
     before = blas_threads()
     with threads_for(1e6):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 
 
-def test_much_work_keeps_all_threads():
+def test_much_work_keeps_all_threads(four_threads):
     before = blas_threads()
     with threads_for(1e12):
         assert blas_threads() == before
 
 
-def test_one_thread_whatever_the_work():
+def test_one_thread_whatever_the_work(four_threads):
     before = blas_threads()
     with one_thread():
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
+
+
+def test_much_work_is_worth_threads():
     assert worth_threads(1e12)
     assert not worth_threads(1e6)
 
 
-def test_the_threads_come_back_after_an_error():
+def test_the_threads_come_back_after_an_error(four_threads):
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), threads_for(1.0):
         1 / 0  # noqa: B018

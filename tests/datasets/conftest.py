@@ -3,9 +3,11 @@
 import errno
 import io
 import os
+import socket
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 from scipy.io import savemat
 
@@ -17,11 +19,22 @@ from ambilearn.datasets.registry import DatasetInfo
 def private_machine(tmp_path, monkeypatch):
     """A user cache of its own for each test, and no settings of the person who runs it."""
     cache = tmp_path / "user-cache"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    for name in ("XDG_CACHE_HOME", "HOME"):  # Linux and macOS, also in new processes
+        monkeypatch.setenv(name, str(cache))
+    if cache not in Path(pooch.os_cache("ambilearn")).parents:  # Windows
+        monkeypatch.setattr(pooch, "os_cache", lambda project: cache / project)
     monkeypatch.setenv("NO_PROXY", "*")
     for name in ("AMBILEARN_DATA", "AMBILEARN_MIRROR"):
         monkeypatch.delenv(name, raising=False)
-    return cache / "ambilearn"
+    return Path(pooch.os_cache("ambilearn"))
+
+
+@pytest.fixture
+def deaf_address():
+    """Address at which nobody listens: the port is taken, and no connection accepted."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.fixture
@@ -35,7 +48,7 @@ def arrays():
 
 
 @pytest.fixture
-def shop(tmp_path, arrays):
+def shop(tmp_path, arrays, deaf_address):
     """Folder of a source with one .mat file, and the entry that describes it."""
     X, mask, y = arrays
     folder = tmp_path / "source"
@@ -54,7 +67,7 @@ def shop(tmp_path, arrays):
         mean_candidates=round(float(mask.sum(1).mean()), 2),
         licence="none",
         file=path.name,
-        folder_url="http://127.0.0.1:9/",  # the discard port: nobody listens
+        folder_url=deaf_address + "/",
         checksum=checksum(path),
         size=path.stat().st_size,
     )

@@ -1,9 +1,11 @@
 """Downloads over real HTTP on the loopback interface: what goes wrong, and what is left behind."""
 
+import errno
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ from ambilearn.datasets import (
     DiskFullError,
     FolderNotWritableError,
     NetworkError,
+    folders,
 )
 from ambilearn.datasets.checksum import checksum
 from ambilearn.datasets.fetch import fetch_file, find_file
@@ -61,7 +64,7 @@ def test_a_mirror_is_used_when_set(shop, home, monkeypatch):
     folder, info = shop
     with serve(folder) as server:
         monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
-        assert fetch_file(info, home).is_file()  # its own source is a closed port
+        assert fetch_file(info, home).is_file()  # at its own source nobody listens
 
 
 def test_a_file_that_is_there_needs_no_network(shop):
@@ -169,8 +172,14 @@ def test_no_network(shop, home):
     assert left_in(home) == []
 
 
-def test_unknown_host(shop, home):
+def test_unknown_host(shop, home, monkeypatch):
+    """As a resolver has it; those of some networks answer with an address of their own."""
+
+    def unknown(host, *_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
     _, info = shop
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     info = replace(info, folder_url="http://nowhere.invalid/")
     with pytest.raises(NetworkError, match=r"no network \(.*nowhere.invalid"):
         fetch_file(info, home)
@@ -184,9 +193,12 @@ def test_silent_server(shop, home):
 
 
 def test_stalled_halfway(shop, home):
+    """How much of the first half arrives in time depends on the machine; the rest never does."""
     folder, info = shop
-    with serve(folder, "pause") as server, pytest.raises(NetworkError, match="broke after"):
-        fetch_file(at(info, server), home, timeout=0.2)
+    with serve(folder, "pause") as server:
+        with pytest.raises(NetworkError, match=r"broke after [1-9]\d* bytes|no answer within"):
+            fetch_file(at(info, server), home, timeout=0.2)
+        assert not server.release.is_set()
     assert left_in(home) == []
 
 
@@ -213,14 +225,16 @@ def test_read_only_folder(shop, read_only, home):
 def test_folder_that_cannot_exist(shop, tmp_path):
     folder, info = shop
     (tmp_path / "file").write_text("")
-    with serve(folder) as server, pytest.raises(FolderNotWritableError, match="Not a directory"):
-        fetch_file(at(info, server), tmp_path / "file" / "below")
+    below = tmp_path / "file" / "below"
+    with serve(folder) as server, pytest.raises(FolderNotWritableError, match="Choose a folder"):
+        fetch_file(at(info, server), below)
+    assert (tmp_path / "file").read_text() == ""
 
 
 def test_files_in_a_read_only_folder_are_used(shop, read_only):
     folder, info = shop
     read_only(folder)
-    with pytest.raises(OSError, match="Read-only"), open(folder / "x", "w"):
+    with pytest.raises(OSError, match=os.strerror(errno.EROFS)), open(folder / "x", "w"):
         pass
     assert fetch_file(info, folder) == folder / info.file
 
@@ -279,24 +293,27 @@ fetch_file({info!r}, sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_download_is_never_taken_for_good(shop, home, how):
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+def test_a_download_that_was_ended_is_never_taken_for_good(shop, home, how):
+    if how == "interrupted" and os.name == "nt":
+        pytest.skip("Windows has no signal that interrupts one other process")
     folder, info = shop
     with serve(folder, "pause") as server:
         code = CHILD.format(info=at(info, server))
         child = subprocess.Popen([sys.executable, "-c", code, str(home)], stderr=subprocess.DEVNULL)
         try:
-            until = time.monotonic() + 60
             while not any(p.stat().st_size for p in home.glob("*") if home.exists()):
-                assert child.poll() is None, "the child ended before it was killed"
-                assert time.monotonic() < until, "the download never started"
+                assert child.poll() is None, "the child ended before it was told to"
                 time.sleep(0.02)
+            if how == "interrupted":
+                child.send_signal(signal.SIGINT)
+                child.wait()
         finally:
-            child.send_signal(how)
+            child.kill()
             child.wait()
     parts = left_in(home)
     assert info.file not in parts
-    assert len(parts) == (1 if how == signal.SIGKILL else 0)  # nobody can tidy up after SIGKILL
+    assert len(parts) == (1 if how == "killed" else 0)  # who is killed cannot tidy up
     assert find_file(info, home) is None
     with serve(folder) as server:
         assert checksum(fetch_file(at(info, server), home)) == info.checksum

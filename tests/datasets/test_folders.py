@@ -21,5 +21,6 @@ def test_an_empty_variable_is_no_folder(monkeypatch, private_machine):
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("HOME", "USERPROFILE"):  # the latter on Windows
+        monkeypatch.setenv(name, str(tmp_path))
     assert search_folders("~/data")[0] == tmp_path / "data"

@@ -1,13 +1,13 @@
 """Data that lie in blocks, and a cluster of two processes."""
 
-import os
-
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 
 from ambilearn.datasets import make_candidates
+
+PATIENCE = 600  # seconds: a busy machine may take long to start a process
 
 
 @pytest.fixture
@@ -38,10 +38,26 @@ def blocks():
 
 
 @pytest.fixture(scope="module")
-def client():
+def cluster_client(tmp_path_factory):
     """Client of two worker processes with one thread each."""
     distributed = pytest.importorskip("distributed")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "memory_limit": 0,  # the tests are small, whatever the machine has
+        "dashboard_address": ":0",  # any port that is free
+        "local_directory": str(tmp_path_factory.mktemp("dask")),
+    }
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": PATIENCE}),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, timeout=PATIENCE) as client,
+    ):
         yield client
+
+
+@pytest.fixture
+def client(cluster_client):
+    """The same with both workers there, also after a test that killed one."""
+    cluster_client.wait_for_workers(2)
+    return cluster_client

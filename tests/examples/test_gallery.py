@@ -12,15 +12,14 @@ SCRIPTS = sorted((ROOT / "examples").glob("plot_*.py"))
 
 @pytest.fixture
 def drawing(tmp_path, monkeypatch):
-    """Figures without a screen, and an empty folder to work in."""
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
+    """An empty folder to work in, and no figure left of others."""
+    plt.close("all")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     plt.close("all")
-    plt.switch_backend(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script_runs_and_draws(script, drawing):
     with warnings.catch_warnings():

@@ -19,7 +19,7 @@ def made():
 def test_the_file_is_the_one_the_script_writes(made):
     table, _ = made
     written = io.StringIO()
-    table.to_csv(written, index=False)
+    table.to_csv(written, index=False, lineterminator="\n")
     assert (ROOT / "examples" / "people.csv").read_text(encoding="utf-8") == written.getvalue()
 
 

@@ -1,10 +1,9 @@
 import json
 import warnings
 
-import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn.experiments import execute as module
 from ambilearn.experiments.execute import execute
@@ -69,11 +68,12 @@ def test_one_thread_while_it_works(monkeypatch):
     seen = []
 
     def look(task, data_home):
-        np.ones((2, 2)) @ np.ones((2, 2))
         seen.extend(pool["num_threads"] for pool in threadpool_info())
         return {}, {}
 
     monkeypatch.setattr(module, "_fit_and_measure", look)
-    assert execute(TASK).status == "done"
-    assert seen
+    if not threadpool_info():
+        pytest.skip("threadpoolctl knows no library with threads here")
+    with threadpool_limits(3):
+        assert execute(TASK).status == "done"
     assert set(seen) == {1}

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -36,7 +37,7 @@ def test_seeds_are_the_same_in_another_process():
             capture_output=True,
             text=True,
             check=True,
-            env={"PYTHONHASHSEED": hash_seed},
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
         )
         assert int(ran.stdout) == seed_of("a", {"p": 0.1}, 3)
 

@@ -98,7 +98,7 @@ def test_forms_of_candidates(method, form):
     convert, named = CANDIDATE_FORMS[form]
     expected, model = method().fit(X, Y), method().fit(X, convert(Y))
     assert model.classes_.tolist() == (NAMES.tolist() if named else [0, 1, 2, 3])
-    assert_same_fit(model, expected, X, X, atol=0)
+    assert_same_fit(model, expected, X, X)
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
     np.testing.assert_array_equal(
         model.transduction_, model.classes_[np.searchsorted(range(4), expected.transduction_)]
@@ -107,7 +107,7 @@ def test_forms_of_candidates(method, form):
 
 
 FEATURE_FORMS = {
-    "list": (lambda X: X.tolist(), 0),
+    "list": (lambda X: X.tolist(), 1e-9),
     "Fortran order": (np.asfortranarray, 1e-6),
     "every second row of a larger array": (lambda X: np.repeat(X, 2, axis=0)[::2], 1e-6),
     "pandas frame": (lambda X: pd.DataFrame(X, columns=list("abcd")), 1e-6),
@@ -139,7 +139,7 @@ def test_single_precision_and_integers_are_taken_as_doubles(method):
     for kind in (np.float32, np.int64):
         coarse = (10 * X).astype(kind)
         expected = method().fit(coarse.astype(float), Y)
-        assert_same_fit(method().fit(coarse, Y), expected, coarse, coarse.astype(float), atol=0)
+        assert_same_fit(method().fit(coarse, Y), expected, coarse, coarse.astype(float))
 
 
 @every_method
@@ -165,7 +165,7 @@ def test_fewer_rows_than_neighbors(method):
     assert {w.filename for w in caught} == {__file__}
     assert_sound(model, X, Y)
     smaller = method(n_neighbors=5).fit(X, Y)
-    np.testing.assert_array_equal(model.label_distributions_, smaller.label_distributions_)
+    np.testing.assert_allclose(model.label_distributions_, smaller.label_distributions_, atol=1e-9)
 
 
 @every_method
@@ -305,6 +305,7 @@ def test_fits_are_sound(method, seed):
     assert model.score(X, y) > 3 * chance
 
 
+@pytest.mark.slow
 @every_method
 def test_better_than_guessing_among_the_candidates(method, real_split):
     X, Y, y, X_test, y_test = real_split("lost")
@@ -331,7 +332,8 @@ def test_order_of_rows_and_labels_does_not_matter(method):
 def test_same_input_same_bits(method):
     X, Y, _ = ambiguous(n=80)
     a, b = method().fit(X, Y), method().fit(X.copy(), Y.copy())
-    assert_same_fit(a, b, X, X, atol=0)
+    np.testing.assert_array_equal(a.label_distributions_, b.label_distributions_)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
 
 
 @every_method
@@ -361,7 +363,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(method):
     X, Y, _ = ambiguous()
     other = ambiguous(n=50, d=3, n_labels=3, seed=1)
     model = method().fit(*other[:2]).fit(X, Y)
-    assert_same_fit(model, method().fit(X, Y), X, X, atol=0)
+    assert_same_fit(model, method().fit(X, Y), X, X)
 
 
 @every_method

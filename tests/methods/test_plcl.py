@@ -78,13 +78,16 @@ def test_whole_fit_agrees_with_the_paper_solved_literally(parameters, seed):
         np.testing.assert_allclose(model.graph_.toarray(), oracle.G.T, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["lost", "msrcv2", "fg-net"])
-def test_real_data_agrees_with_the_paper_solved_literally(real_split, name):
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "iterations"), [("lost", 8), ("msrcv2", 3), ("fg-net", 3)])
+def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, iterations):
     X, Y, _, X_test, _ = real_split(name)
-    model = eight().fit(X, Y)
-    assert_equals_oracle(model, LiteralPLCL().fit(X, Y), X_test, atol=1e-4)
+    model = PLCL(max_iter=iterations, tol=0).fit(X, Y)
+    oracle = LiteralPLCL(iterations=iterations).fit(X, Y)
+    assert_equals_oracle(model, oracle, X_test, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("lost", 0.68), ("msrcv2", 0.44), ("fg-net", 0.060)])
 def test_accuracy_on_real_data(real_split, name, least):
     scores = []
@@ -355,11 +358,11 @@ def test_every_form_of_candidates_gives_the_same_fit():
     ):
         model = PLCL().fit(X, y)
         assert model.classes_.tolist() == names.tolist()
-        np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+        np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_)
         np.testing.assert_array_equal(model.predict(X), names[expected.predict(X)])
     thin = PLCL().fit(X, sparse.csc_array(Y)).label_distributions_
     assert sparse.issparse(thin)
-    np.testing.assert_array_equal(thin.toarray(), expected.label_distributions_)
+    np.testing.assert_allclose(thin.toarray(), expected.label_distributions_, atol=1e-9)
 
 
 def test_sparse_rows_give_the_same_fit():

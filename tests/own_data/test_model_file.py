@@ -1,10 +1,11 @@
 """Saving and loading; foreign and changed files are refused and never executed."""
 
+import hashlib
 import io
 import json
 import os
 import pickle
-import shutil
+import re
 import subprocess
 import sys
 import zipfile
@@ -76,6 +77,7 @@ def variants():
             yield method, {"n_landmarks": 20}
 
 
+@pytest.mark.slow
 def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, tmp_path):
     models, paths = [], []
     for method, params in variants():
@@ -111,11 +113,15 @@ def test_the_file_says_in_plain_text_what_it_is(saved):
     assert {"ambilearn", "scikit-learn", "python", "created", "parameters"} <= set(about)
 
 
-def test_checksums_are_in_the_usual_form(saved, tmp_path):
+def test_checksums_are_in_the_form_that_sha256sum_reads(saved):
     with zipfile.ZipFile(saved) as archive:
-        archive.extractall(tmp_path / "unpacked")
-    tool = shutil.which("sha256sum") or pytest.skip("needs sha256sum")
-    subprocess.run([tool, "-c", "SHA256SUMS"], cwd=tmp_path / "unpacked", check=True)
+        lines = archive.read("SHA256SUMS").decode().splitlines()
+        members = set(archive.namelist()) - {"SHA256SUMS"}
+        for line in lines:
+            found, name = re.fullmatch(r"([0-9a-f]{64})  (\S+)", line).groups()
+            assert found == hashlib.sha256(archive.read(name)).hexdigest()
+            members.remove(name)
+    assert not members
 
 
 def test_saving_replaces_in_one_step(table, tmp_path, monkeypatch):
@@ -154,8 +160,6 @@ def forge(path, name, content):
     change(path, name, content)
     with zipfile.ZipFile(path) as archive:
         members = {n: archive.read(n) for n in ("about.json", "pipeline.skops")}
-    import hashlib
-
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {n}\n" for n, data in members.items())
     change(path, "SHA256SUMS", sums.encode())
 
