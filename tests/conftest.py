@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault("MPLBACKEND", "Agg")  # figures without a screen
+os.environ["MPLBACKEND"] = "Agg"  # figures without a screen
+# Wishes of whoever runs the tests that would change what is written or where data come from.
+for _name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONWARNINGS", "AMBILEARN_MIRROR"):
+    os.environ.pop(_name, None)
 
 # Same examples on every run: a red test is reproducible, and no run takes longer than another.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)

@@ -21,7 +21,6 @@ from ambilearn.datasets import (
     DiskFullError,
     FolderNotWritableError,
     NetworkError,
-    folders,
 )
 from ambilearn.datasets.checksum import checksum
 from ambilearn.datasets.fetch import fetch_file, find_file

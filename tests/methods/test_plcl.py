@@ -79,12 +79,13 @@ def test_whole_fit_agrees_with_the_paper_solved_literally(parameters, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "iterations"), [("lost", 8), ("msrcv2", 3), ("fg-net", 3)])
-def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, iterations):
+@pytest.mark.parametrize(("name", "rows"), [("lost", None), ("msrcv2", 300), ("fg-net", 300)])
+def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, rows):
+    """The oracle's time grows with the number of labels, too: fewer rows where there are many."""
     X, Y, _, X_test, _ = real_split(name)
-    model = PLCL(max_iter=iterations, tol=0).fit(X, Y)
-    oracle = LiteralPLCL(iterations=iterations).fit(X, Y)
-    assert_equals_oracle(model, oracle, X_test, atol=1e-4)
+    X, Y = X[:rows], Y[:rows]
+    model = eight().fit(X, Y)
+    assert_equals_oracle(model, LiteralPLCL().fit(X, Y), X_test, atol=1e-4)
 
 
 @pytest.mark.slow
