@@ -155,6 +155,20 @@ def test_several_annotators(run):
     assert "fitting PLCL to 20 rows and 1 feature …" in err
 
 
+def test_annotators_who_never_agree(run):
+    with open("votes.csv", "w", encoding="utf-8") as file:
+        file.write("x,ann1,ann2\n1,a,a\n2,a,b\n8,b,b\n9,b,b\n")
+    options = ["--candidates", "ann1", "--candidates", "ann2", "--min-votes", "2"]
+    status, _, err = run("clean", "votes.csv", *options)
+    assert status == 1
+    assert "In row 1 no label has 2 votes ('a': 1, 'b': 1)" in err
+    assert "--fallback union" in err
+    options += ["--fallback", "union", "--set", "n_neighbors=1"]
+    status, out, _ = run("clean", "votes.csv", *options)
+    assert status == 0
+    assert pd.read_csv(io.StringIO(out))["label"].to_list() == ["a", "a", "b", "b"]
+
+
 def test_all_formats_in_and_out(run, people, people_csv):
     run("clean", people_csv, *CLEAN, "--out", "a.parquet")
     run("clean", people_csv, *CLEAN, "--out", "a.jsonl")

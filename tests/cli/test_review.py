@@ -145,7 +145,8 @@ def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
     text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
     path = tmp_path / "people.txt"
     path.write_text(text)
-    options = ["--candidates", "names", "--sep", "/", "--min-votes", "2", "--na-is-label"]
+    options = ["--candidates", "names", "--sep", "/", "--min-votes", "2", "--fallback", "union"]
+    options += ["--na-is-label"]
     options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
     options += ["--format", "csv", "--delimiter", "\\t"]
     output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")

@@ -75,6 +75,13 @@ candidate_options = _add(
         help="With several annotators: votes that make a label a candidate.",
     ),
     candidate_option(
+        "--fallback",
+        type=click.Choice(["error", "union"]),
+        default="error",
+        show_default=True,
+        help="Where no label of a row has enough votes: refuse the table, or take all its votes.",
+    ),
+    candidate_option(
         "--na-is-label",
         is_flag=True,
         help="A cell NA, NaN, null, None, … is a label of that name, not a missing cell.",
