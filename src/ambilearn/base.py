@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import gen_batches, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -19,7 +20,6 @@ from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _LARGEST = 1e75
-_BLOCK = 2**21  # confidences of new rows held at once, several times over
 
 
 def check_magnitude(X: Any) -> None:
@@ -171,7 +171,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _confidence_blocks(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
-        for rows in gen_batches(X.shape[0], max(1, _BLOCK // len(self.classes_))):
+        for rows in row_blocks(X.shape[0], 2 * len(self.classes_)):
             yield self._confidences(self._scores(X[rows]))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

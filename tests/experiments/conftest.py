@@ -2,7 +2,7 @@
 
 import pytest
 
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.run import run_tasks
 from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import parse_spec
@@ -88,4 +88,4 @@ def _is_first_case(task):
 def small(small_spec, small_store):
     """The small experiment with its results."""
     with Store(small_store) as store:
-        yield Measured(small_spec, store)
+        yield ExperimentResults(small_spec, store)

@@ -5,7 +5,7 @@ import pytest
 from made_up import fill
 
 from ambilearn.experiments.figures import _indistinguishable, build_figures, write_figures
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import summarize
 from ambilearn.experiments.store import Store
@@ -17,7 +17,7 @@ def figures_of(tmp_path):
         spec = replace(load_spec(name), runs=runs)
         with Store(tmp_path / f"{name}.sqlite") as store:
             fill(store, spec, accuracy, **options)
-            return build_figures(Measured(spec, store))
+            return build_figures(ExperimentResults(spec, store))
 
     return make
 

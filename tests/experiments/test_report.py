@@ -9,8 +9,8 @@ import pytest
 from made_up import fill
 
 from ambilearn.experiments.execute import Result
-from ambilearn.experiments.measured import Measured
 from ambilearn.experiments.report import render_report
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
 
@@ -52,7 +52,7 @@ def real_world(tmp_path):
         task = spec.task(spec.methods[0], "msrcv2", None, 0)
         store.save(Result(task.key, task.definition, "failed", error="<b>Boom</b>"), {"host": "h"})
         store.save(Result("x", task.definition, "done"), ENVIRONMENT)
-        yield Measured(spec, store), store
+        yield ExperimentResults(spec, store), store
 
 
 ENVIRONMENT = {
@@ -66,14 +66,14 @@ ENVIRONMENT = {
 
 @pytest.fixture
 def page(real_world):
-    measured, store = real_world
+    experiment, store = real_world
     for content, _ in store.environments():
         if content != ENVIRONMENT:
             store._connection.execute(
                 "UPDATE results SET environment = (SELECT id FROM environments WHERE content LIKE "
                 "'%some-host%')"
             )
-    return render_report([measured], store)
+    return render_report([experiment], store)
 
 
 def test_measured_stands_beside_published(page):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_up import fill
 
-from ambilearn.experiments.measured import Measured
 from ambilearn.experiments.published import published_cells
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
@@ -23,7 +23,7 @@ def measured(tmp_path):
         spec = replace(load_spec(name), runs=runs)
         stores.append(Store(tmp_path / f"{len(stores)}.sqlite"))
         fill(stores[-1], spec, accuracy, **options)
-        return Measured(spec, stores[-1])
+        return ExperimentResults(spec, stores[-1])
 
     yield make
     for store in stores:

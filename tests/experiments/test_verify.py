@@ -1,7 +1,7 @@
 import pytest
 from made_up import fill
 
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
@@ -35,7 +35,7 @@ def experiments(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         names = ("real-world", "transductive", "ablation", "controlled")
         fill(store, load_spec("real-world"), lambda label, task: 0.7, data=["lost"])
-        yield [Measured(load_spec(name), store) for name in names]
+        yield [ExperimentResults(load_spec(name), store) for name in names]
 
 
 def test_every_published_cell_is_checked_once(experiments):
@@ -75,7 +75,7 @@ def test_every_way_of_choosing_parameters_is_checked(tmp_path):
         search = parse_search("halving:4")
         for select in ("label-free", "oracle"):
             fill(store, spec, lambda label, task: 0.7, data=["lost"], select=select, search=search)
-        found = [c for c in checks([Measured(spec, store)]) if c.measured]
+        found = [c for c in checks([ExperimentResults(spec, store)]) if c.measured]
     assert {c.method for c in found if c.method.startswith("PL-CL")} == {
         "PL-CL",
         "PL-CL (label-free, halving 4, covering)",

@@ -8,7 +8,6 @@ from problems import random_mask
 from scipy import sparse
 
 from ambilearn import as_candidates
-from ambilearn.kernel import many_labels as many_label_regression
 from ambilearn.kernel.many_labels import ManyLabelRegressor
 from ambilearn.kernel.regression import DualRegressor
 from ambilearn.solvers import KernelRidge
@@ -24,11 +23,10 @@ def problem(seed, n=25, n_labels=9, unused=4):
     return KernelRidge(X @ X.T, 0.3), sets, rng.random(len(sets.labels)), Z @ X.T, rng
 
 
-@pytest.fixture(params=[1, 60, 2**20])
+@pytest.fixture(params=[1, 240, 2**22])
 def block(request, monkeypatch):
     """Blocks of one label, of two, and of all."""
-    monkeypatch.setattr(many_label_regression, "_BLOCK", request.param)
-    monkeypatch.setattr(many_label_regression, "_FEWEST", 1)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", request.param)
     return request.param
 
 

@@ -72,13 +72,13 @@ def test_target_sums_add_up_over_parts(form, off_support):
         np.testing.assert_allclose(whole[i], parts[0][i] + parts[1][i], atol=1e-12)
 
 
-@pytest.mark.parametrize("block", [1, 7, 2**20])
+@pytest.mark.parametrize("block", [1, 50, 2**22])
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, block, few):
     """By products of single pairs or of whole blocks, in blocks of any length."""
     features, sets, _, rng = problem(4)
     coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
-    monkeypatch.setattr(regression, "_BLOCK", block)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     monkeypatch.setattr(regression, "_FEW_PER_ROW", few)
     expected = sets.gather(features @ coef + intercept)
     for form in (np.asarray, sparse.csr_array):

@@ -18,11 +18,11 @@ from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.reproduce import reproduce
 
 
-def _measured(
+def _open_results(
     names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None, store: Path
 ) -> Any:
     """Open a store that must exist, and what it has of the experiments."""
-    from ambilearn.experiments.measured import Measured
+    from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
 
     specs = chosen_specs(names, quick, runs, scaling)
@@ -30,7 +30,7 @@ def _measured(
         opened = Store(store, create=False)
     except FileNotFoundError as error:
         raise click.ClickException(str(error)) from error
-    return [Measured(spec, opened) for spec in specs], opened
+    return [ExperimentResults(spec, opened) for spec in specs], opened
 
 
 @click.command(cls=SectionedCommand)
@@ -53,10 +53,10 @@ def tables(
     from ambilearn.experiments.render import to_rich, write_tables
     from ambilearn.experiments.tables import build_tables
 
-    experiments, opened = _measured(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(names, quick, runs, scaling, store)
     console = Console()
     with opened:
-        for table in (t for measured in experiments for t in build_tables(measured)):
+        for table in (t for experiment in experiments for t in build_tables(experiment)):
             console.print(to_rich(table))
             if output is not None:
                 _list_files(console, write_tables([table], output))
@@ -83,10 +83,10 @@ def figures(
     """Draw the figures of experiments, as SVG and PNG."""
     from ambilearn.experiments.figures import build_figures, write_figures
 
-    experiments, opened = _measured(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(names, quick, runs, scaling, store)
     with opened:
-        for measured in experiments:
-            _list_files(Console(), write_figures(build_figures(measured), output))
+        for experiment in experiments:
+            _list_files(Console(), write_figures(build_figures(experiment), output))
 
 
 @click.command(cls=SectionedCommand)
@@ -111,13 +111,15 @@ def report(
 
     The published numbers stand beside the measured ones.
     """
+    from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 
-    experiments, opened = _measured(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(names, quick, runs, scaling, store)
     with opened:
         page = render_report(experiments, opened)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page, encoding="utf-8")
+    with atomic_write(output) as file:
+        file.write(page.encode())
     _list_files(Console(), [output])
 
 
@@ -140,21 +142,21 @@ def verify(
     from ambilearn.experiments.render import to_rich, write_tables
     from ambilearn.experiments.verify import checks, verification_table
 
-    experiments, opened = _measured(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(names, quick, runs, scaling, store)
     console = Console()
     with opened:
         table = verification_table(checks(experiments))
     if table.rows:
         console.print(to_rich(table))
     else:
-        asked = ", ".join(measured.spec.name for measured in experiments)
+        asked = ", ".join(experiment.spec.name for experiment in experiments)
         console.say(
             f"The paper prints no numbers for {asked}: there is nothing to compare with. "
             "`ambilearn tables` shows what was measured."
         )
     if output is not None and table.rows:
         _list_files(console, write_tables([table], output))
-    failures = {result.key for measured in experiments for result in measured.failures}
+    failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:
         raise click.ClickException(
             f"{pluralize(len(failures), 'task')} failed: see `ambilearn report`."

@@ -8,7 +8,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from ambilearn.experiments.measure import measure
+from ambilearn.experiments.scores import score_model
 from ambilearn.experiments.splits import split_of
 from ambilearn.experiments.task import Task
 
@@ -80,4 +80,4 @@ def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float
         details["n_iter"] = int(model.n_iter_)
     if getattr(model, "objective_", None) is not None:
         details["objective"] = [float(value) for value in model.objective_]
-    return measure(model, split), details
+    return score_model(model, split), details

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ambilearn._utils.files import atomic_write
-from ambilearn.experiments.measured import Line, Measured
+from ambilearn.experiments.results import ExperimentResults, Line
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import ranking_of
@@ -28,7 +28,7 @@ _STYLE = {
 }
 
 
-def build_figures(measured: Measured) -> dict[str, tuple[str, Any]]:
+def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     """Title and figure by name, for every figure of the experiment that has something to show."""
     import matplotlib
 
@@ -40,9 +40,9 @@ def build_figures(measured: Measured) -> dict[str, tuple[str, Any]]:
     }
     figures = {}
     with matplotlib.rc_context(_STYLE):
-        for show in measured.spec.shows:
+        for show in experiment.spec.shows:
             if show["kind"] in builders:
-                figure = builders[show["kind"]](measured, show)
+                figure = builders[show["kind"]](experiment, show)
                 if figure is not None:
                     figures[show["name"]] = (show["title"], figure)
     return figures
@@ -83,19 +83,21 @@ def _style(i: int) -> dict[str, Any]:
     }
 
 
-def curves(measured: Measured, show: dict[str, Any]) -> Any:
+def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Mean of each method against the varied value: a row of panels a group, one a data set."""
-    settings = measured.spec.settings or []
+    settings = experiment.spec.settings or []
     groups = list(dict.fromkeys(setting.group for setting in settings))
-    lines = [line for line in measured.lines if _has_results(measured, line)]
+    lines = [line for line in experiment.lines if _has_results(experiment, line)]
     if not lines or not groups:
         return None
-    figure, axes = _panels(len(groups), len(measured.spec.data), 2.6, 2.1)
+    figure, axes = _panels(len(groups), len(experiment.spec.data), 2.6, 2.1)
     for row, group in zip(axes, groups, strict=True):
-        for panel, data in zip(row, measured.spec.data, strict=True):
-            cases = [c for c in measured.cases if c.data == data and c.setting.group == group]
+        for panel, data in zip(row, experiment.spec.data, strict=True):
+            cases = [c for c in experiment.cases if c.data == data and c.setting.group == group]
             for i, line in enumerate(lines):
-                found = [(c.setting.value, measured.values(line, c, show["metric"])) for c in cases]
+                found = [
+                    (c.setting.value, experiment.values(line, c, show["metric"])) for c in cases
+                ]
                 points = [(x, values.mean()) for x, values in found if len(values)]
                 if points:
                     panel.plot(*zip(*points, strict=True), label=line.label, **_style(i))
@@ -108,21 +110,24 @@ def curves(measured: Measured, show: dict[str, Any]) -> Any:
     return figure
 
 
-def sensitivity(measured: Measured, show: dict[str, Any]) -> Any:
+def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Mean and deviation of the first method while one parameter varies: a panel a parameter."""
-    parameters = list(dict.fromkeys(m.sweep[0] for m in measured.spec.methods if m.sweep))
-    swept = [line for line in measured.lines if line.method.sweep and line.select == "fixed"]
-    swept = [line for line in swept if _has_results(measured, line)]
+    parameters = list(dict.fromkeys(m.sweep[0] for m in experiment.spec.methods if m.sweep))
+    swept = [line for line in experiment.lines if line.method.sweep and line.select == "fixed"]
+    swept = [line for line in swept if _has_results(experiment, line)]
     if not swept:
         return None
-    data = measured.spec.data
+    data = experiment.spec.data
     figure, axes = _panels(len(data), len(parameters), 2.2, 2.2, sharey="row")
-    for row, case in zip(axes, measured.cases, strict=True):
+    for row, case in zip(axes, experiment.cases, strict=True):
         for panel, parameter in zip(row, parameters, strict=True):
             points = [
-                (line.method.sweep[1], *summarize(measured.values(line, case, show["metric"]))[:2])
+                (
+                    line.method.sweep[1],
+                    *summarize(experiment.values(line, case, show["metric"]))[:2],
+                )
                 for line in swept
-                if line.method.sweep[0] == parameter and measured.results(line, case)
+                if line.method.sweep[0] == parameter and experiment.results(line, case)
             ]
             x, mean, std = np.array(points).reshape(-1, 3).T
             panel.errorbar(x, mean, np.nan_to_num(std), capsize=2, **_style(0))
@@ -135,32 +140,32 @@ def sensitivity(measured: Measured, show: dict[str, Any]) -> Any:
     return figure
 
 
-def convergence(measured: Measured, show: dict[str, Any]) -> Any:
+def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """How far the objective is from its last value, run by run: a panel a data set.
 
     The first iteration takes nearly all of the way; only a logarithm shows the rest.
     """
-    line = measured.fixed_lines[0]
-    cases = [case for case in measured.cases if measured.results(line, case)]
+    line = experiment.fixed_lines[0]
+    cases = [case for case in experiment.cases if experiment.results(line, case)]
     if not cases:
         return None
     figure, axes = _panels(1, len(cases), 2.8, 2.4)
     for panel, case in zip(axes[0], cases, strict=True):
-        for result in measured.results(line, case):
+        for result in experiment.results(line, case):
             objective = np.array(result.details["objective"])
             steps = np.arange(1, len(objective))
             excess = objective[:-1] / objective[-1] - 1
             panel.semilogy(steps, excess, color=_COLOURS[1], alpha=0.5, linewidth=1)
         panel.axvline(8, color="0.5", linestyle=":", linewidth=1)
-        panel.set_title(f"{case.label}, {len(measured.results(line, case))} runs", fontsize=9)
+        panel.set_title(f"{case.label}, {len(experiment.results(line, case))} runs", fontsize=9)
         panel.set_xlabel("iteration (dotted: 8)")
     axes[0, 0].set_ylabel("objective / last − 1")
     return figure
 
 
-def critical_difference(measured: Measured, show: dict[str, Any]) -> Any:
+def critical_difference(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Average ranks on a line; bars join methods that do not differ significantly."""
-    ranking = ranking_of(measured, show)
+    ranking = ranking_of(experiment, show)
     return None if ranking is None else _rank_line(ranking)
 
 
@@ -206,5 +211,5 @@ def _indistinguishable(ranks: list[float], width: float) -> list[tuple[float, fl
     return [(ranks[i], ranks[j]) for i, j in stretches]
 
 
-def _has_results(measured: Measured, line: Line) -> bool:
-    return any(measured.results(line, case) for case in measured.cases)
+def _has_results(experiment: ExperimentResults, line: Line) -> bool:
+    return any(experiment.results(line, case) for case in experiment.cases)

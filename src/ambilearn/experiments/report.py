@@ -9,18 +9,18 @@ from typing import Any
 from ambilearn._utils.text import format_duration
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.figures import build_figures
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import UNMEASURED, Table, build_tables
 from ambilearn.experiments.verify import checks
 
 
-def render_report(experiments: Sequence[Measured], store: Store) -> str:
+def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
     """The report as the text of an HTML file that needs no other file and no network.
 
     Parameters
     ----------
-    experiments : sequence of Measured
+    experiments : sequence of ExperimentResults
         What to show, in this order.
     store : Store
         Where the results are from, for the account of how they were made.
@@ -33,20 +33,20 @@ def render_report(experiments: Sequence[Measured], store: Store) -> str:
     template = jinja.from_string(files(__package__).joinpath("report.html.j2").read_text("utf-8"))
     verdicts = [check.verdict for check in checks(experiments)]
     return template.render(
-        sections=[_section(measured) for measured in experiments],
+        sections=[_section(experiment) for experiment in experiments],
         counts={v: verdicts.count(v) for v in ("within", "above", "below", UNMEASURED)},
         environments=[_environment_text(*found) for found in store.environments()],
         version=environment()["versions"].get("ambilearn", ""),
     )
 
 
-def _section(measured: Measured) -> dict[str, Any]:
-    spec = measured.spec
+def _section(experiment: ExperimentResults) -> dict[str, Any]:
+    spec = experiment.spec
     results = [
         result
-        for line in measured.lines
-        for case in measured.cases
-        for result in measured.results(line, case)
+        for line in experiment.lines
+        for case in experiment.cases
+        for result in experiment.results(line, case)
     ]
     unconverged = sum(
         any("ConvergenceWarning" in text for text in result.details["warnings"])
@@ -56,11 +56,11 @@ def _section(measured: Measured) -> dict[str, Any]:
     return {
         "name": spec.name,
         "title": spec.title,
-        "reference": measured.fixed_lines[0].label,
-        "tables": [_table(table) for table in build_tables(measured)],
+        "reference": experiment.fixed_lines[0].label,
+        "tables": [_table(table) for table in build_tables(experiment)],
         "figures": [
             {"title": title, "uri": _data_uri(figure)}
-            for title, figure in build_figures(measured).values()
+            for title, figure in build_figures(experiment).values()
         ],
         "settings": {
             "data": ", ".join(spec.data),
@@ -78,7 +78,7 @@ def _section(measured: Measured) -> dict[str, Any]:
         ],
         "failures": [
             {"task": f"{r.task['method']} on {r.task['data']}, run {r.task['run']}", "why": r.error}
-            for r in measured.failures
+            for r in experiment.failures
         ],
         "unmeasured": [name for name in spec.data if name not in here],
     }

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn.experiments.measured import ORACLE_NOTE, Case, Line, Measured
 from ambilearn.experiments.published import printed_metric, published_cells, published_counts
+from ambilearn.experiments.results import ORACLE_NOTE, Case, ExperimentResults, Line
 from ambilearn.experiments.stats import compare, holm, rank, summarize
 
 MARKS = {1: "●", 0: "", -1: "○"}
@@ -25,20 +25,20 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def build_tables(measured: Measured) -> list[Table]:
+def build_tables(experiment: ExperimentResults) -> list[Table]:
     """All tables that the experiment's file asks for, in its order."""
     builders = {"table": accuracy_table, "win-tie-loss": win_tie_loss_table, "ranks": rank_table}
-    shows = [show for show in measured.spec.shows if show["kind"] in builders]
-    return [builders[show["kind"]](measured, show) for show in shows]
+    shows = [show for show in experiment.spec.shows if show["kind"] in builders]
+    return [builders[show["kind"]](experiment, show) for show in shows]
 
 
-def columns_of(measured: Measured, show: dict[str, Any]) -> list[tuple[str, Case, str]]:
+def columns_of(experiment: ExperimentResults, show: dict[str, Any]) -> list[tuple[str, Case, str]]:
     """Title, case and metric of each column: as listed, or one for every case."""
     if "columns" in show:
         return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
     cases = [
         case
-        for case in measured.cases
+        for case in experiment.cases
         if "group" not in show
         or (case.setting.group == show["group"] and case.setting.value == show["value"])
     ]
@@ -46,16 +46,16 @@ def columns_of(measured: Measured, show: dict[str, Any]) -> list[tuple[str, Case
     return [(c.data if one_each else c.label, c, show["metric"]) for c in cases]
 
 
-def accuracy_table(measured: Measured, show: dict[str, Any]) -> Table:
+def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """Mean ± std of every method, with marks against the first one and Holm's p-values."""
-    columns = columns_of(measured, show)
+    columns = columns_of(experiment, show)
     published = published_cells(show["published"]) if "published" in show else {}
     records = []
-    for line in measured.lines:
+    for line in experiment.lines:
         for title, case, metric in columns:
             record = {"line": line.label, "method": line.method.label, "select": line.select}
             record["column"] = title
-            record |= {"data": case.data, "metric": metric} | _cell(measured, line, case, metric)
+            record |= {"data": case.data, "metric": metric} | _cell(experiment, line, case, metric)
             printed = published.get((line.method.label, case.data, printed_metric(metric)))
             if printed is not None:
                 record |= {"published_mean": printed.mean, "published_std": printed.std}
@@ -66,28 +66,28 @@ def accuracy_table(measured: Measured, show: dict[str, Any]) -> Table:
     for record, p in zip(records, holm([r["p"] for r in records]), strict=True):
         record["p_holm"] = p
     texts = iter([_cell_text(record) for record in records])
-    rows = [[line.label, *(next(texts) for _ in columns)] for line in measured.lines]
-    reference = measured.fixed_lines[0].label
+    rows = [[line.label, *(next(texts) for _ in columns)] for line in experiment.lines]
+    reference = experiment.fixed_lines[0].label
     notes = [
         f"Mean ± standard deviation over the runs. ●/○: {reference} is significantly better/worse "
         "(paired t-test, 0.05). ● or ○ in brackets: not significant after Holm's correction over "
         "this table."
     ]
-    if any(line.select == "oracle" for line in measured.lines):
+    if any(line.select == "oracle" for line in experiment.lines):
         notes.append(ORACLE_NOTE)
     header = ["method", *(title for title, _, _ in columns)]
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
-def _cell(measured: Measured, line: Line, case: Case, metric: str) -> dict[str, Any]:
-    values = measured.values(line, case, metric)
+def _cell(experiment: ExperimentResults, line: Line, case: Case, metric: str) -> dict[str, Any]:
+    values = experiment.values(line, case, metric)
     if not len(values):
         return {"mean": None, "std": None, "runs": 0, "mark": "", "p": float("nan")}
     mean, std, n = summarize(values)
     cell = {"mean": mean, "std": std, "runs": n, "mark": "", "p": float("nan")}
-    reference = measured.fixed_lines[0]
+    reference = experiment.fixed_lines[0]
     if line != reference:
-        p, outcome = compare(*measured.paired(reference, line, case, metric))
+        p, outcome = compare(*experiment.paired(reference, line, case, metric))
         cell |= {"mark": MARKS[outcome], "p": p}
     return cell
 
@@ -106,18 +106,18 @@ def plus_minus(mean: float, std: float) -> str:
     return f"{mean:.3f} ± {std:.3f}" if np.isfinite(std) else f"{mean:.3f}"
 
 
-def win_tie_loss_table(measured: Measured, show: dict[str, Any]) -> Table:
+def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """How often the first method is significantly better, equal, worse, in groups of settings."""
     published = published_counts(show["published"]) if "published" in show else {}
-    groups = list(dict.fromkeys(case.setting.group for case in measured.cases))
-    reference, *others = measured.lines
+    groups = list(dict.fromkeys(case.setting.group for case in experiment.cases))
+    reference, *others = experiment.lines
     header, rows, records = ["method"], [], []
     for line in others:
         row, total = [line.label], np.zeros(3, dtype=int)
         for group in [*groups, "Total"]:
             counts = np.zeros(3, dtype=int)
-            for case in measured.cases:
-                first, second = measured.paired(reference, line, case, show["metric"])
+            for case in experiment.cases:
+                first, second = experiment.paired(reference, line, case, show["metric"])
                 if case.setting.group == group and len(first) > 1:
                     counts[1 - compare(first, second).outcome] += 1
             counts = total if group == "Total" else counts
@@ -134,21 +134,21 @@ def win_tie_loss_table(measured: Measured, show: dict[str, Any]) -> Table:
             records.append(record)
         rows.append(row)
     header += [*groups, "Total"]
-    titles = dict.fromkeys(f"{c.setting.group}: {c.setting.title}" for c in measured.cases)
+    titles = dict.fromkeys(f"{c.setting.group}: {c.setting.title}" for c in experiment.cases)
     notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
     if published:
         notes.append(
             "In brackets as published; the published total of SURE is printed as 88/14/0, though "
             "its columns add up to 98/14/0."
         )
-    if any(line.select == "oracle" for line in measured.lines):
+    if any(line.select == "oracle" for line in experiment.lines):
         notes.append(ORACLE_NOTE)
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
-def rank_table(measured: Measured, show: dict[str, Any]) -> Table:
+def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """Average rank of every method over the cases that all of them have."""
-    ranking = ranking_of(measured, show)
+    ranking = ranking_of(experiment, show)
     title, header = show["title"], ["method", "average rank", "significantly behind the best"]
     if ranking is None:
         return Table(show["name"], title, header, [], [], [UNMEASURED])
@@ -168,19 +168,19 @@ def rank_table(measured: Measured, show: dict[str, Any]) -> Table:
     return Table(show["name"], title, header, rows, records, [note])
 
 
-def ranking_of(measured: Measured, show: dict[str, Any]) -> Any:
+def ranking_of(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Ranking of the fixed-parameter lines, or None where nothing can be ranked."""
     lines = [
         line
-        for line in measured.fixed_lines
-        if any(len(measured.results(line, case)) for case in measured.cases)
+        for line in experiment.fixed_lines
+        if any(len(experiment.results(line, case)) for case in experiment.cases)
     ]
-    cases = measured.measured_cases(lines)
+    cases = experiment.measured_cases(lines)
     if len(lines) < 2 or not cases:
         return None
     return rank(
         {
-            line.label: [measured.values(line, case, show["metric"]).mean() for case in cases]
+            line.label: [experiment.values(line, case, show["metric"]).mean() for case in cases]
             for line in lines
         }
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.tables import UNMEASURED, Table, accuracy_table, plus_minus
 
 
@@ -30,13 +30,13 @@ class Check(NamedTuple):
         return "above" if self.deviation > 0 else "below"
 
 
-def checks(experiments: Iterable[Measured]) -> Iterator[Check]:
+def checks(experiments: Iterable[ExperimentResults]) -> Iterator[Check]:
     """Every published cell of some experiments; more than once where it was measured more ways."""
-    for measured in experiments:
-        for show in measured.spec.shows:
+    for experiment in experiments:
+        for show in experiment.spec.shows:
             if show["kind"] != "table" or "published" not in show or not show.get("verify", True):
                 continue
-            for record in accuracy_table(measured, show).records:
+            for record in accuracy_table(experiment, show).records:
                 if "published_mean" in record:
                     yield Check(
                         show["name"],

@@ -15,15 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.regression import SupportFit, excess_over
 from ambilearn.solvers import KernelRidge
-
-_BLOCK = 2**20  # numbers held at once, besides the kernel matrix
-_FEWEST = 48  # labels in a block: a substitution with fewer is hardly quicker
 
 
 class FactoredCoefficients:
@@ -143,8 +140,8 @@ class ManyLabelRegressor:
 
 def _blocks_of_labels(candidates: CandidateSets) -> Iterator[LabelBlock]:
     used, column = np.unique(candidates.labels, return_inverse=True)
-    by_column, width = np.argsort(column, kind="stable"), max(_FEWEST, _BLOCK // candidates.n_rows)
-    for block in gen_batches(len(used), width):
+    by_column = np.argsort(column, kind="stable")
+    for block in row_blocks(len(used), 4 * candidates.n_rows):  # of labels, each with all rows
         ends = np.searchsorted(column, [block.start, block.stop], sorter=by_column)
         pairs = by_column[slice(*ends)]
         places = candidates.rows[pairs], column[pairs] - block.start

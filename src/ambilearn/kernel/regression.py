@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import KernelRidge, PrimalRidge
 
-_BLOCK = 2**20  # numbers held at once, besides the features
 # With more labels than this per candidate, products of single pairs beat one matrix product.
 _FEW_PER_ROW = 40
 
@@ -205,10 +204,10 @@ def pair_outputs(
     outputs = np.empty(len(labels))
     if not sparse.issparse(features) and len(intercept) * len(indptr) > _FEW_PER_ROW * len(labels):
         of_label = np.ascontiguousarray(coef.T)
-        for pairs in gen_batches(len(labels), max(1, _BLOCK // len(coef))):
+        for pairs in row_blocks(len(labels), 4 * len(coef)):
             np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
     else:
-        for block in gen_batches(len(indptr) - 1, max(1, _BLOCK // len(intercept))):
+        for block in row_blocks(len(indptr) - 1, 4 * len(intercept)):
             pairs = slice(indptr[block.start], indptr[block.stop])
             product = features[block] @ coef
             outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import PartialLabelClassifier
@@ -24,7 +24,6 @@ from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegresso
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
-_BLOCK = 2**24  # kernel values held at once while predicting
 _MANY_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
 
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
@@ -157,7 +156,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         if self._pairwise:
             return X @ self.dual_coef_ + self.intercept_
         scores = np.empty((X.shape[0], len(self.intercept_)))
-        for rows in gen_batches(X.shape[0], max(1, _BLOCK // self.dual_coef_.shape[0])):
+        for rows in row_blocks(X.shape[0], self.dual_coef_.shape[0]):
             K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
             scores[rows] = K @ self.dual_coef_ + self.intercept_
         return scores

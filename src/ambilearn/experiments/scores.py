@@ -10,7 +10,7 @@ from ambilearn.metrics import accuracy, approximated_accuracy, covering_rate, to
 TOLERANCES = (3, 5)
 
 
-def measure(model: Any, split: Split) -> dict[str, float]:
+def score_model(model: Any, split: Split) -> dict[str, float]:
     """Scores of a fitted method on its split.
 
     Returns

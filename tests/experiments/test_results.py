@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ambilearn.experiments.execute import Result
-from ambilearn.experiments.measured import Measured
+from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
 
 
@@ -59,13 +59,13 @@ def test_pairs_are_runs_that_both_have(small_spec, small_store, tmp_path):
             method, run = result.task["method"], result.task["run"]
             if (method, run) not in {("PLCL", 0), ("PLKNN", 2)}:
                 part.save(result, {})
-        measured, whole = Measured(small_spec, part), Measured(small_spec, full)
-    first, *_, last = measured.lines
-    case = measured.cases[0]
-    a, b = measured.paired(first, last, case, "accuracy")
+        experiment, whole = ExperimentResults(small_spec, part), ExperimentResults(small_spec, full)
+    first, *_, last = experiment.lines
+    case = experiment.cases[0]
+    a, b = experiment.paired(first, last, case, "accuracy")
     assert a.tolist() == whole.values(whole.lines[0], case, "accuracy")[[1, 3]].tolist()
     assert b.tolist() == whole.values(whole.lines[-1], case, "accuracy")[[1, 3]].tolist()
-    assert len(measured.values(first, case, "accuracy")) == 3
+    assert len(experiment.values(first, case, "accuracy")) == 3
 
 
 def test_searches_are_never_mixed(small_spec, small_store, tmp_path):
@@ -84,25 +84,25 @@ def test_searches_are_never_mixed(small_spec, small_store, tmp_path):
             )
             store.save(result, {})
             store.save(Result(task.key, task.definition, "done", result.scores), {})
-        measured = Measured(small_spec, store)
-    assert [line.label for line in measured.lines[1:3]] == [
+        experiment = ExperimentResults(small_spec, store)
+    assert [line.label for line in experiment.lines[1:3]] == [
         "PL-CL (label-free, halving 5, approximated)",
         "PL-CL (label-free, random 2, covering)",
     ]
-    assert len(measured.values(measured.lines[1], measured.cases[0], "accuracy")) == 4
+    assert len(experiment.values(experiment.lines[1], experiment.cases[0], "accuracy")) == 4
 
 
 def test_failures_are_told_apart(small_spec, tmp_path):
     task = next(small_spec.tasks())
     with Store(tmp_path / "r.sqlite") as store:
         store.save(Result(task.key, task.definition, "failed", error="no"), {})
-        measured = Measured(small_spec, store)
-    assert [result.error for result in measured.failures] == ["no"]
-    assert measured.results(measured.lines[0], measured.cases[0]) == []
+        experiment = ExperimentResults(small_spec, store)
+    assert [result.error for result in experiment.failures] == ["no"]
+    assert experiment.results(experiment.lines[0], experiment.cases[0]) == []
 
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_only_the_runs_of_the_experiment_count(small_spec, small_store, runs):
     with Store(small_store) as store:
-        measured = Measured(replace(small_spec, runs=runs), store)
-    assert len(measured.values(measured.lines[0], measured.cases[0], "accuracy")) == runs
+        experiment = ExperimentResults(replace(small_spec, runs=runs), store)
+    assert len(experiment.values(experiment.lines[0], experiment.cases[0], "accuracy")) == runs

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ambilearn.candidates import as_candidates
-from ambilearn.experiments.measure import measure, train_outputs
+from ambilearn.experiments.scores import score_model, train_outputs
 from ambilearn.experiments.splits import Split, split_of
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import transductive_accuracy
@@ -37,7 +37,7 @@ def test_hand_computed_scores():
         X_test=np.array([[0], [1], [2], [3], [9]]),
         y_test=np.array([0, 4, 7, 9, 0]),
     )
-    scores = measure(Known(confidences, outputs), split)
+    scores = score_model(Known(confidences, outputs), split)
     assert scores["accuracy"] == 1 / 5
     assert scores["accuracy@3"] == 2 / 5  # missed by 0, 3, 5, 6, 9
     assert scores["accuracy@5"] == 3 / 5
@@ -56,7 +56,7 @@ def test_every_method_has_every_score(method):
     task = Task("iris", method, 0, candidates={"p": 0.5}, rows=60)
     split = split_of(task)
     model = task.estimator().fit(split.X_train, split.candidates)
-    scores = measure(model, split)
+    scores = score_model(model, split)
     assert len(scores) == 4 * 3 + 2
     assert all(0 <= value <= 1 for value in scores.values())
     assert scores["accuracy"] == model.score(split.X_test, split.y_test)

@@ -55,7 +55,7 @@ class Case:
         return self.data if self.setting is None else f"{self.data} {self.setting.label}"
 
 
-class Measured:
+class ExperimentResults:
     """Results of an experiment, as far as the store has them.
 
     Parameters
