@@ -117,10 +117,9 @@ def test_solution_is_feasible_and_the_objective_never_rises(
     seed, alpha, beta, gamma, mu, reg, kernel, complementary, graph
 ):
     X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
-    model = PLCL(
-        alpha, beta, gamma, mu, reg, 5, kernel, complementary=complementary, graph=graph,
-        max_iter=15, tol=0,
-    ).fit(X, Y)  # fmt: skip
+    weights = {"alpha": alpha, "beta": beta, "gamma": gamma, "mu": mu, "reg": reg}
+    switches = {"complementary": complementary, "graph": graph, "kernel": kernel}
+    model = PLCL(**weights, **switches, n_neighbors=5, max_iter=15, tol=0).fit(X, Y)
     P = model.label_distributions_
     assert (P >= 0).all()
     assert (P[Y == 0] == 0).all()
