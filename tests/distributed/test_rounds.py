@@ -14,7 +14,7 @@ from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import Rows
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.regression import target_sums
-from ambilearn.methods._plcl_steps import PLCLWeights
+from ambilearn.methods.plcl import PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit
 
 WEIGHTS = PLCLWeights.of(PLCL())

@@ -5,7 +5,7 @@ from ambilearn import PLCL
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.adaptive import Neighborhoods
 from ambilearn.kernel.regression import SupportFit
-from ambilearn.methods._plcl_steps import PLCLSteps, PLCLWeights
+from ambilearn.methods.plcl import PLCLSteps, PLCLWeights
 
 SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
 X = np.random.default_rng(0).normal(size=(6, 3))

@@ -21,8 +21,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._outer_loop import OuterLoop
-from ambilearn.methods._plcl_steps import PLCLWeights, classifier_terms
-from ambilearn.methods.plcl import PLCL
+from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms
 from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
 
 _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transduction_")

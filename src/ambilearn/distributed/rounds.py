@@ -20,7 +20,7 @@ from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.regression import SupportFit, pair_outputs, target_sums
-from ambilearn.methods._plcl_steps import PLCLState, PLCLSteps, PLCLWeights
+from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit, SupportGraph
 
 _BRANCHES = 8  # sums that one task of a tree adds

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.convergence import value_or_warn
+from ambilearn.graph.convergence import warn_inexact
 from ambilearn.graph.geometry import LocalGeometry, weights_to_csr
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.solvers import (
     CandidateSimplex,
-    Status,
     SupportGraph,
     solve_confidences,
     solve_neighbor_weights,
@@ -104,8 +103,9 @@ class Neighborhoods:
             block_start = None if start is None else start[block.rows]
             solutions.append(solve_neighbor_weights(gram, block_start))
         weights = np.concatenate([solution.value for solution in solutions])
-        worst = max(solutions, key=lambda each: (each.status is not Status.OPTIMAL, each.residual))
-        weights = value_or_warn(worst._replace(value=weights), "neighbour weights")
+        worst = max(solutions, key=lambda each: (not each.is_optimal, each.residual))
+        if not worst.is_optimal:
+            warn_inexact(worst, "neighbour weights")
         return AdaptiveGraph(self, weights)
 
 
@@ -145,7 +145,9 @@ class AdaptiveGraph:
         """
         simplex = self.neighborhoods.simplex
         solution = solve_confidences(simplex, self.roughness, target, weight, start)
-        return value_or_warn(solution, "label confidences")
+        if not solution.is_optimal:
+            warn_inexact(solution, "label confidences")
+        return solution.value
 
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""

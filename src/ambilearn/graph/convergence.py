@@ -1,15 +1,13 @@
 """A warning where a solver stopped before the optimum."""
 
-from typing import Any
-
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn._utils.warnings import warn_user
-from ambilearn.solvers import Solution, Status
+from ambilearn.solvers import Solution
 
 
-def value_or_warn(solution: Solution, problem: str) -> Any:
-    """The value of a solution, with a warning where the solver stopped before the optimum.
+def warn_inexact(solution: Solution, problem: str) -> None:
+    """Warn that a solution is not optimal.
 
     Parameters
     ----------
@@ -17,17 +15,10 @@ def value_or_warn(solution: Solution, problem: str) -> Any:
         What a solver returned.
     problem : str
         What it was to find, for the message.
-
-    Returns
-    -------
-    value : Any
-        ``solution.value``.
     """
-    if solution.status is not Status.OPTIMAL:
-        warn_user(
-            f"The {problem} are not exact: {solution.status.value} (residual "
-            f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
-            "lower the weight of the graph.",
-            ConvergenceWarning,
-        )
-    return solution.value
+    warn_user(
+        f"The {problem} are not exact: {solution.status.value} (residual "
+        f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
+        "lower the weight of the graph.",
+        ConvergenceWarning,
+    )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.convergence import value_or_warn
+from ambilearn.graph.convergence import warn_inexact
 from ambilearn.graph.geometry import squared_kernel_distances, weights_to_csr
 from ambilearn.graph.neighbors import (
     NeighborSearch,
@@ -100,7 +100,9 @@ class SimilarityGraph:
         solution = solve_confidences(
             self._simplex, self._laplacian, target, weight, start, cost=cost
         )
-        return value_or_warn(solution, "label confidences")
+        if not solution.is_optimal:
+            warn_inexact(solution, "label confidences")
+        return solution.value
 
     def roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\mathrm{tr}(P^\top (I - \tilde S) P)` for a support vector."""

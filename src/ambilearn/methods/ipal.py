@@ -11,7 +11,7 @@ from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.convergence import value_or_warn
+from ambilearn.graph.convergence import warn_inexact
 from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_csr
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
@@ -194,7 +194,9 @@ def _rebuild(
     products = neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
-    return value_or_warn(solution, "neighbour weights"), products
+    if not solution.is_optimal:
+        warn_inexact(solution, "neighbour weights")
+    return solution.value, products
 
 
 def _restore_class_mass(

@@ -30,3 +30,8 @@ class Solution(NamedTuple):
     status: Status
     steps: int
     residual: float
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the optimality conditions hold to the solver's tolerance."""
+        return self.status is Status.OPTIMAL

@@ -59,12 +59,12 @@ class KernelRidge:
         self._ridge = ridge
         self._factor = _cholesky(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
-        self._unit = self.solve_system(ones)
+        self._unit = _cholesky_solve(self._factor, ones)
 
     def solve(self, targets: Any) -> Solution:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
-        solved = self.solve_system(targets)
+        solved = _cholesky_solve(self._factor, targets)
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
         intercept = xp.sum(solved, axis=0) / xp.sum(self._unit)
         coef = solved - self._unit * intercept[None, :]
