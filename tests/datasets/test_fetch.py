@@ -59,6 +59,22 @@ def test_downloads_go_to_the_user_cache_unless_told_otherwise(shop, private_mach
         assert path == folder.parent / "mine" / info.file
 
 
+@pytest.mark.parametrize("package", ["pooch", "requests"])
+def test_without_the_extra_a_file_that_is_here_is_found_and_no_other(shop, monkeypatch, package):
+    folder, info = shop
+    monkeypatch.setitem(sys.modules, package, None)
+    assert fetch_file(info, folder) == folder / info.file
+    message = rf"Downloading tiny set\.mat needs {package}: pip install 'ambilearn\[data\]'$"
+    with pytest.raises(ImportError, match=message):
+        fetch_file(info)
+
+
+def test_with_no_place_to_look_in_it_is_said_how_to_name_one(shop, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(DataNotFoundError, match=r"looked in no folder, .* AMBILEARN_DATA names"):
+        fetch_file(shop[1], download=False)
+
+
 def test_a_mirror_is_used_when_set(shop, home, monkeypatch):
     folder, info = shop
     with serve(folder) as server:

@@ -1,3 +1,7 @@
+import sys
+
+import pytest
+
 from ambilearn.datasets.folders import search_folders, user_cache
 
 
@@ -18,6 +22,16 @@ def test_folders_are_searched_in_the_documented_order(tmp_path, monkeypatch, pri
 def test_an_empty_variable_is_no_folder(monkeypatch, private_machine):
     monkeypatch.setenv("AMBILEARN_DATA", "")
     assert search_folders() == [private_machine]
+
+
+def test_without_pooch_there_are_the_folders_that_the_user_names(monkeypatch, tmp_path):
+    """Files that somebody put there load in an environment that cannot download."""
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert search_folders() == []
+    with pytest.raises(ImportError, match="cache of downloads needs pooch"):
+        user_cache()
+    monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "named"))
+    assert search_folders(tmp_path / "given") == [tmp_path / "given", tmp_path / "named"]
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch, tmp_path):

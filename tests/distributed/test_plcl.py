@@ -305,7 +305,7 @@ def test_says_what_to_install():
     code = "import sys; sys.modules['dask'] = None; import ambilearn.distributed"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: ambilearn.distributed needs Dask: pip install 'ambilearn[dask]'"
+        "ImportError: ambilearn.distributed needs dask: pip install 'ambilearn[dask]'"
     )
 
 

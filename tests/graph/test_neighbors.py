@@ -378,7 +378,7 @@ def test_who_asks_for_exact_search_is_not_warned(X, small_limits, monkeypatch):
 
 def test_approximate_search_without_the_extra_names_it(X, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
-    with pytest.raises(ImportError, match=r"extra 'ann'.* pip install 'ambilearn\[ann\]'"):
+    with pytest.raises(ImportError, match=r"needs faiss: pip install 'ambilearn\[ann\]'"):
         NeighborSearch("approximate").fit(X, 6)
 
 

@@ -136,4 +136,6 @@ def test_parquet_without_pyarrow_names_the_extra():
         "write_table(pd.DataFrame({'a': [1]}), 't.parquet')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: Writing Parquet files needs pyarrow" in ran.stderr
+    assert ran.stderr.splitlines()[-1] == (
+        "ImportError: Writing Parquet files needs pyarrow: pip install 'ambilearn[parquet]'"
+    )

@@ -52,7 +52,7 @@ def verify_once(path: Path, expected: str, *, advice: str) -> None:
 def remember_verified(path: Path, expected: str) -> None:
     """Note that a file has passed. Where the note cannot be kept, it is verified again later."""
     notes = _read_notes() | {str(path.resolve()): _stamp(path, expected)}
-    with suppress(OSError):
+    with suppress(OSError, ImportError):  # no room, or no pooch to say where the cache is
         _notes_path().parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(_notes_path()) as file:
             file.write(json.dumps(notes, indent=1).encode())
@@ -65,7 +65,7 @@ def _notes_path() -> Path:
 def _read_notes() -> dict[str, Any]:
     try:
         notes = json.loads(_notes_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, ImportError):
         return {}
     return notes if isinstance(notes, dict) else {}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.optional import requires_extra
 from ambilearn.datasets.checksum import checksum, remember_verified, verify_once
 from ambilearn.datasets.errors import (
     ChecksumError,
@@ -71,13 +72,12 @@ def fetch_file(
     if path is not None and not force:
         verify_once(path, info.checksum, advice=repair_advice(info, path))
         return path
-    folders = search_folders(data_home)
     if not download and not force:
         raise DataNotFoundError(
-            f"{info.file} is not on this machine (looked in {_listed(folders)}). Download it by "
-            f"`ambilearn data fetch {info.name}`, or put it there from {info.source}."
+            f"{info.file} is not on this machine (looked in {_searched(data_home)}). Download it "
+            f"by `ambilearn data fetch {info.name}`, or put it there from {info.source}."
         )
-    return _download(info, folders[0] / info.file, progress, timeout)
+    return _download(info, data_home, progress, timeout)
 
 
 def repair_advice(info: DatasetInfo, path: Path) -> str:
@@ -88,10 +88,14 @@ def repair_advice(info: DatasetInfo, path: Path) -> str:
     )
 
 
-def _download(info: DatasetInfo, target: Path, progress: Any, timeout: float) -> Path:
-    import pooch
-    import requests
+def _download(
+    info: DatasetInfo, data_home: str | os.PathLike[str] | None, progress: Any, timeout: float
+) -> Path:
+    with requires_extra("data", purpose=f"Downloading {info.file}"):
+        import pooch
+        import requests
 
+    target = search_folders(data_home)[0] / info.file
     url = info.download_url
     limited = _LimitedFile(info.size or _UNKNOWN_SIZE_LIMIT)
     try:
@@ -183,5 +187,7 @@ def _remove_stale_parts(target: Path) -> None:
                 part.unlink()
 
 
-def _listed(folders: list[Path]) -> str:
-    return ", ".join(str(folder) for folder in folders)
+def _searched(data_home: str | os.PathLike[str] | None) -> str:
+    """Where a file was looked for; there may be no such place while pooch is not installed."""
+    folders = map(str, search_folders(data_home))
+    return ", ".join(folders) or f"no folder, as neither data_home= nor {DATA_VARIABLE} names one"

@@ -1,14 +1,18 @@
 """Where data files live on this machine."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from ambilearn._utils.optional import requires_extra
 
 DATA_VARIABLE = "AMBILEARN_DATA"
 
 
 def user_cache() -> Path:
     """Folder of this user for downloads, as the operating system has it."""
-    import pooch  # imported here: most users of the library never download anything
+    with requires_extra("data", purpose="The cache of downloads"):
+        import pooch
 
     return Path(pooch.os_cache("ambilearn"))
 
@@ -17,6 +21,10 @@ def search_folders(data_home: str | os.PathLike[str] | None = None) -> list[Path
     """Folders in which a data file is looked for; a download goes to the first.
 
     In this order: ``data_home``, the environment variable ``AMBILEARN_DATA``, the user's cache.
+    Without pooch, which downloads and knows where the cache is, there are only the first two.
     """
     chosen = [data_home, os.environ.get(DATA_VARIABLE)]
-    return [Path(folder).expanduser() for folder in chosen if folder] + [user_cache()]
+    folders = [Path(folder).expanduser() for folder in chosen if folder]
+    with suppress(ImportError):
+        folders.append(user_cache())
+    return folders

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ambilearn._utils.optional import requires_extra
 from ambilearn.datasets.errors import InvalidFileError
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
 
 
 def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
-    import pandas as pd
+    with requires_extra("data", purpose="Reading tables"):
+        import pandas as pd
 
     try:
         frame = pd.read_csv(
@@ -145,7 +147,8 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
 
 
 def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
-    import pandas as pd
+    with requires_extra("data", purpose="Reading tables"):
+        import pandas as pd
 
     records = []
     for number, line in enumerate(file, start=1):
@@ -165,14 +168,9 @@ def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
 
 
 def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
+    with requires_extra("parquet", purpose="Reading Parquet files"):
+        import pandas as pd
         from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise ImportError(
-            "Reading Parquet files needs pyarrow: install it by `pip install ambilearn[parquet]`."
-        ) from error
     if not file.seekable():
         file = BytesIO(file.read())
     try:

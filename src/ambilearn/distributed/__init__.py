@@ -11,11 +11,9 @@ The work runs on the cluster of the current :class:`distributed.Client`, if ther
 several, ``with client.as_current():`` chooses.
 """
 
-try:
+from ambilearn._utils.optional import requires_extra
+
+with requires_extra("dask", purpose="ambilearn.distributed"):
     from ambilearn.distributed.plcl import DistributedPLCL
-except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("dask", "distributed"):
-        raise
-    raise ImportError("ambilearn.distributed needs Dask: pip install 'ambilearn[dask]'") from error
 
 __all__ = ["DistributedPLCL"]

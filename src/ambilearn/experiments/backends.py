@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.execute import Result
 from ambilearn.experiments.task import Task
 
@@ -81,10 +82,8 @@ def on_cluster(
     Result
         In the order in which they are done. A task whose worker died is a failed one.
     """
-    try:
+    with requires_extra("dask", purpose="--cluster"):
         from distributed import Client, LocalCluster, as_completed
-    except ImportError as error:
-        raise ImportError("--cluster needs Dask: pip install 'ambilearn[dask]'") from error
 
     if address == "local":
         workers = None if jobs == -1 else jobs

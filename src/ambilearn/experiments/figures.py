@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.results import ExperimentResults, Line
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
@@ -30,7 +31,8 @@ _STYLE = {
 
 def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     """Title and figure by name, for every figure of the experiment that has something to show."""
-    import matplotlib
+    with requires_extra("paper", purpose="Drawing figures"):
+        import matplotlib
 
     builders: dict[str, Callable[..., Any]] = {
         "curves": curves,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.tables import Table
 
 _LATEX = {"±": r"$\pm$", "●": r"$\bullet$", "○": r"$\circ$", "†": r"$\dagger$", "ε": r"$\epsilon$"}
@@ -16,9 +17,10 @@ _LATEX |= {"≥": r"$\ge$", "→": r"$\to$", "\\": r"\textbackslash{}", "{": r"\
 
 def to_rich(table: Table) -> Any:
     """A table of rich, for the terminal."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
+    with requires_extra("cli", purpose="A table in the terminal"):
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
 
     # As Text, because rich would take brackets for its markup.
     title, notes = Text(table.title), Text("\n".join(table.notes))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import format_duration
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.figures import build_figures
@@ -25,7 +26,8 @@ def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str
     store : Store
         Where the results are from, for the account of how they were made.
     """
-    from jinja2 import Environment, StrictUndefined
+    with requires_extra("paper", purpose="The report"):
+        from jinja2 import Environment, StrictUndefined
 
     jinja = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined

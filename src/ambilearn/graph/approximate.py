@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 
 _ROWS_PER_CENTER = 64  # k-means sees this many for each centre
@@ -153,10 +154,6 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 def _import_faiss() -> Any:
-    try:
+    with requires_extra("ann", purpose="Approximate search of neighbours"):
         import faiss
-    except ImportError as error:
-        raise ImportError(
-            "Approximate neighbours need the extra 'ann'. Run: pip install 'ambilearn[ann]'"
-        ) from error
     return faiss

@@ -19,6 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.warnings import warn_user
 
@@ -234,7 +235,7 @@ def _sensible_choice(X: Any) -> str:
         reason, remedy = "the rows are sparse", "reduce them by TruncatedSVD"
     elif find_spec("faiss") is None:
         reason = "the extra 'ann' is not installed"
-        remedy = "run: pip install 'ambilearn[ann]'"
+        remedy = f"run: {install_command('ann')}"
     else:
         return "approximate"
     minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))

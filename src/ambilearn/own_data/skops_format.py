@@ -15,6 +15,7 @@ from zipfile import ZipFile
 
 from sklearn.exceptions import InconsistentVersionWarning
 
+from ambilearn._utils.optional import requires_extra
 from ambilearn.own_data.errors import InvalidModelError, UnsupportedSkopsError
 from ambilearn.registry import METHODS
 
@@ -71,7 +72,8 @@ def load_pipeline(content: bytes) -> Any:
 
 def _supported_skops() -> Any:
     """``skops.io``, if what is checked here is what it writes and reads."""
-    import skops.io
+    with requires_extra("cli", purpose="A model file"):
+        import skops.io
 
     installed = skops.__version__
     major, minor, *_ = installed.split(".")

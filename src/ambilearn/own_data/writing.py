@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.missing import is_missing
+from ambilearn._utils.optional import requires_extra
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS
 
@@ -79,12 +80,8 @@ def write_table(
 
 
 def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    try:
+    with requires_extra("parquet", purpose="Writing Parquet files"):
         from pyarrow import ArrowException, Table, parquet
-    except ImportError as error:
-        raise ImportError(
-            "Writing Parquet files needs pyarrow: install it by `pip install ambilearn[parquet]`."
-        ) from error
     try:
         parquet.write_table(Table.from_pandas(frame, preserve_index=False), file)
     except ArrowException as error:

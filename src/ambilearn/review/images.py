@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
+from ambilearn._utils.optional import requires_extra
+
 # What browsers show.
 TYPES = {
     ".avif": "image/avif",
@@ -119,7 +121,8 @@ def _find_scheme(cell: str) -> str:
 
 def _embed(path: Path) -> str | None:
     """The image as an address that contains it, None if it is no image that can be read."""
-    from PIL import Image, ImageOps
+    with requires_extra("cli", purpose="A review page with images"):
+        from PIL import Image, ImageOps
 
     media_type = TYPES.get(path.suffix.lower())
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize
 from ambilearn.review.record import Review, ReviewRow
 
@@ -41,7 +42,8 @@ def render_review(review: Review) -> str:
         the data is JSON without ``<``, and the page's security policy allows its own script and
         style alone, by their hashes, and no connection at all.
     """
-    from jinja2 import Environment, StrictUndefined
+    with requires_extra("cli", purpose="The review page"):
+        from jinja2 import Environment, StrictUndefined
 
     style = _read_asset("style.css")
     script = "\n".join(_read_asset(f"{name}.js") for name in SCRIPTS)

@@ -1,0 +1,84 @@
+import sys
+import traceback
+
+import pytest
+
+from ambilearn._utils.optional import install_command, requires_extra
+
+
+def test_what_is_installed_is_imported():
+    with requires_extra("data", purpose="Reading tables"):
+        from json import dumps
+    assert dumps([1]) == "[1]"
+
+
+def test_what_is_not_installed_is_named_with_its_extra():
+    with (
+        pytest.raises(ImportError) as caught,
+        requires_extra("data", purpose="Reading tables"),
+    ):
+        import no_such_package.inner  # noqa: F401
+    assert str(caught.value) == (
+        "Reading tables needs no_such_package: pip install 'ambilearn[data]'"
+    )
+    assert caught.value.name == "no_such_package"
+
+
+def test_a_traceback_ends_in_the_one_line_that_helps():
+    try:
+        with requires_extra("cli", purpose="This"):
+            import no_such_package  # noqa: F401
+    except ImportError as error:
+        last = traceback.format_exception(error)[-1]
+    assert last == "ImportError: This needs no_such_package: pip install 'ambilearn[cli]'\n"
+
+
+def test_what_a_package_needs_itself_is_named_too(tmp_path, monkeypatch):
+    (tmp_path / "half_there.py").write_text("import no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with (
+        pytest.raises(ImportError, match="This needs no_such_package: "),
+        requires_extra("cli", purpose="This"),
+    ):
+        import half_there  # noqa: F401
+
+
+def test_a_broken_package_reports_itself(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text("raise ImportError('libbroken.so is of another system')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with (
+        pytest.raises(ImportError, match=r"^libbroken\.so is of another system$"),
+        requires_extra("cli", purpose="This"),
+    ):
+        import broken  # noqa: F401
+
+
+def test_a_module_of_ours_that_is_not_there_is_our_mistake():
+    with (
+        pytest.raises(ModuleNotFoundError, match=r"No module named 'ambilearn\.no_such_module'"),
+        requires_extra("cli", purpose="This"),
+    ):
+        import ambilearn.no_such_module  # noqa: F401
+
+
+def test_other_errors_pass():
+    with pytest.raises(ZeroDivisionError), requires_extra("cli", purpose="This"):
+        _ = 1 / 0
+
+
+def test_a_package_is_found_once_it_is_there(tmp_path, monkeypatch):
+    def import_it():
+        with requires_extra("cli", purpose="This"):
+            import late  # noqa: F401
+
+    with pytest.raises(ImportError):
+        import_it()
+    (tmp_path / "late.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    import_it()
+    assert sys.modules.pop("late")
+
+
+def test_the_command_survives_a_shell():
+    """zsh takes bare brackets for a pattern."""
+    assert install_command("ann") == "pip install 'ambilearn[ann]'"
