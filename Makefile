@@ -16,7 +16,7 @@ NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retri
 .PHONY: help install demo test test-fast test-random coverage lint lint-workflows bench docs release-check clean
 
 help:
-	@echo "make install         set up $(VENV) with the library and the command $(BIN)/ambilearn"
+	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
 	@echo "make demo            learn from ambiguous labels on embedded data: all methods compared, report written"
 	@echo "make test            run all tests, in parallel"
 	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
@@ -34,7 +34,7 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "ambilearn needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all]"
 	@touch $(INSTALLED)
 
 $(READY): $(INSTALLED)

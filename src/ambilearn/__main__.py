@@ -1,6 +1,19 @@
-"""``python -m ambilearn``: the command line."""
+"""``ambilearn`` and ``python -m ambilearn``: the command line, or how to install it."""
 
-from ambilearn.cli.main import main
+import sys
+
+from ambilearn._utils.optional import requires_extra
+
+
+def main() -> None:
+    """Run the command line; without its extra, say so in one line and exit with status 1."""
+    try:
+        with requires_extra("cli", purpose="The command line"):
+            from ambilearn.cli.main import main as run
+    except ImportError as error:
+        sys.exit(str(error))
+    run()
+
 
 if __name__ == "__main__":
-    main(prog_name="python -m ambilearn")
+    main()

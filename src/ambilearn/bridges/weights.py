@@ -1,17 +1,20 @@
 """Confidences of labels as sample weights and tables, for training any other model."""
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.text import pluralize
 from ambilearn.bridges.score_table import score_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def to_sample_weights(
@@ -81,7 +84,7 @@ def soft_labels(
     min_weight: float = 0.0,
     wide: bool = False,
     rows: ArrayLike | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Table of soft labels.
 
     Parameters
@@ -121,6 +124,8 @@ def soft_labels(
     0    0.75  0.25  0.00
     1    0.00  0.01  0.99
     """
+    with requires_extra("data", purpose="A table of soft labels"):
+        import pandas as pd
     weights, labels = _weights(confidences, classes, min_weight)
     if rows is None:
         framed = isinstance(confidences, pd.DataFrame)

@@ -1,0 +1,198 @@
+"""The core does its work alone, and what it lacks is named with the extra that brings it."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from lean_python import EXTRAS_BRING, run_without
+
+import ambilearn
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+SOURCE = Path(ambilearn.__file__).parent
+# Names in `import` that are not those of the distributions.
+DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}
+
+
+def _names(requirements):
+    """The distributions, with those of the extras of ours that are among them."""
+    found = set()
+    for requirement in requirements:
+        name, extras = re.match(r"([\w-]+)(?:\[(.*?)\])?", requirement).groups()
+        if name == "ambilearn":
+            found.update(*(_names(EXTRAS[extra]) for extra in extras.split(",")))
+        else:
+            found.add(name.lower())
+    return found
+
+
+def _guarded_imports():
+    """Extra and imported packages of every ``with requires_extra(...)``."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            call = node.items[0].context_expr if isinstance(node, ast.With) else None
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "requires_extra":
+                yield path.name, call.args[0].value, _imported(node.body)
+
+
+def _imported(statements):
+    modules = set()
+    for node in statements:
+        if isinstance(node, ast.ImportFrom):
+            modules.add(node.module)
+        elif isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+    return {module.partition(".")[0] for module in modules} - {"ambilearn"}
+
+
+def test_the_core_is_lean():
+    assert _names(PROJECT["dependencies"]) == {
+        "array-api-compat",
+        "joblib",
+        "lazy_loader",
+        "numpy",
+        "scikit-learn",
+        "scipy",
+        "threadpoolctl",
+    }
+
+
+def test_all_is_everything_that_a_user_can_add():
+    users = set(EXTRAS) - {"all", "dev", "docs", "test"}
+    assert _names(EXTRAS["all"]) == set().union(*(_names(EXTRAS[extra]) for extra in users))
+
+
+def test_packages_come_with_the_extra_that_their_message_names():
+    guarded = list(_guarded_imports())
+    for file, extra, packages in guarded:
+        for package in packages:
+            assert DISTRIBUTIONS.get(package, package) in _names(EXTRAS[extra]), (file, package)
+    named = {extra for _, extra, _ in guarded}
+    assert named == set(EXTRAS) - {"all", "dev", "docs", "test"}
+
+
+def test_every_package_of_an_extra_is_missing_from_the_lean_python():
+    brought = {DISTRIBUTIONS.get(package, package).lower() for package in EXTRAS_BRING}
+    assert brought == _names(EXTRAS["all"])
+
+
+WORKS = {
+    "estimators": """
+import ambilearn
+for name in ambilearn.__all__:
+    getattr(ambilearn, name)
+""",
+    "bridges": """
+from ambilearn import PLKNN
+from ambilearn.bridges import candidates_from_top_k, to_sample_weights, votes_to_candidates
+X = [[0.0], [0.1], [1.0], [1.1]]
+model = PLKNN(n_neighbors=1).fit(X, votes_to_candidates([["a", "b"], ["a", "a"], ["b"], ["b"]]))
+candidates_from_top_k(model.predict_proba(X), 1)
+to_sample_weights(model, X)
+""",
+    "embedded data": """
+from ambilearn.datasets import list_datasets, load_dataset, make_candidates
+for name in ("iris", "wine", "digits"):
+    make_candidates(load_dataset(name).y, r=1, random_state=0)
+assert [data.name for data in list_datasets() if data.available] == ["iris", "wine", "digits"]
+""",
+    "solvers, metrics, selection": """
+import ambilearn.metrics, ambilearn.selection, ambilearn.solvers
+""",
+    "experiments without figures": """
+import ambilearn.experiments.run, ambilearn.experiments.tables
+""",
+}
+
+
+@pytest.mark.parametrize("code", WORKS.values(), ids=WORKS)
+def test_the_core_works_alone(code):
+    done = run_without(EXTRAS_BRING, code)
+    assert done.returncode == 0, done.stderr
+
+
+SAYS = {
+    "download": (
+        "from ambilearn.datasets import load_dataset; load_dataset('lost')",
+        "Downloading lost.mat needs pooch: pip install 'ambilearn[data]'",
+    ),
+    "table": (
+        "from ambilearn.own_data import read_candidate_table\n"
+        "read_candidate_table('people.csv', candidates='names')",
+        "Reading tables needs pandas: pip install 'ambilearn[data]'",
+    ),
+    "JSON lines": (
+        "import io; from ambilearn.datasets.frames import read_frame\n"
+        "read_frame(io.StringIO('{}'), format='jsonl')",
+        "Reading tables needs pandas: pip install 'ambilearn[data]'",
+    ),
+    "soft labels": (
+        "from ambilearn.bridges import soft_labels; soft_labels([[0.5, 0.5]])",
+        "A table of soft labels needs pandas: pip install 'ambilearn[data]'",
+    ),
+    "saving": (
+        "from ambilearn.own_data.skops_format import dump_pipeline; dump_pipeline(None)",
+        "A model file needs skops: pip install 'ambilearn[cli]'",
+    ),
+    "loading": (
+        "from ambilearn.own_data.skops_format import load_pipeline; load_pipeline(b'', 1)",
+        "A model file needs skops: pip install 'ambilearn[cli]'",
+    ),
+    "review": (
+        "from ambilearn.review.page import render_review; render_review(None)",
+        "The review page needs jinja2: pip install 'ambilearn[cli]'",
+    ),
+    "images": (
+        "from pathlib import Path; from ambilearn.review.images import Images\n"
+        "Images(Path(), Path(), embed=True).address('people.png')",
+        "A review page with images needs PIL: pip install 'ambilearn[cli]'",
+    ),
+    "figures": (
+        "from ambilearn.experiments.figures import build_figures; build_figures(None)",
+        "Drawing figures needs matplotlib: pip install 'ambilearn[paper]'",
+    ),
+    "report": (
+        "from ambilearn.experiments.report import render_report; render_report([], None)",
+        "The report needs jinja2: pip install 'ambilearn[paper]'",
+    ),
+    "terminal": (
+        "from ambilearn.experiments.render import to_rich; to_rich(None)",
+        "A table in the terminal needs rich: pip install 'ambilearn[cli]'",
+    ),
+    "cluster": (
+        "import ambilearn.distributed",
+        "ambilearn.distributed needs dask: pip install 'ambilearn[dask]'",
+    ),
+    "neighbours": (
+        "from ambilearn import PLKNN\n"
+        "PLKNN(n_neighbors=1, neighbors='approximate').fit([[0], [1]], [0, 1])",
+        "Approximate search of neighbours needs faiss: pip install 'ambilearn[ann]'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "message"), SAYS.values(), ids=SAYS)
+def test_what_the_core_lacks_is_named_in_one_line(code, message, tmp_path):
+    (tmp_path / "people.csv").write_text("a,names\n1,x|y\n")
+    (tmp_path / "people.png").write_bytes(b"")
+    done = run_without(EXTRAS_BRING, code, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == f"ImportError: {message}"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        f"from {PROJECT['scripts']['ambilearn'].replace(':', ' import ')} as main; main()",
+        "import runpy; runpy.run_module('ambilearn', run_name='__main__')",
+    ],
+    ids=["ambilearn", "python -m ambilearn"],
+)
+def test_the_command_line_says_what_to_install(start):
+    done = run_without(EXTRAS_BRING, start)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == "The command line needs click: pip install 'ambilearn[cli]'\n"
