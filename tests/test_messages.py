@@ -368,7 +368,7 @@ COMMANDS = {
         "no Dask scheduler at 'nowhere'",
         "such as tcp://host:8786",
     ),
-    "folder as file": (["report", "--output", "."], "'.' is a directory", "--help"),
+    "folder as file": (["report", "--output", "."], "'.' is a directory", "for help"),
 }
 
 

@@ -1,7 +1,7 @@
 """The private names of scikit-learn that we use, under scikit-learn's own names.
 
 scikit-learn has no public name for what these do, and may move them with any release. No other
-module imports one: where a release differs, its fallback goes here. From 1.6 to 1.9 none is needed.
+module imports one: where a release differs, its fallback goes here. From 1.7 to 1.9 none is needed.
 """
 
 from sklearn.utils import _safe_indexing

@@ -127,7 +127,8 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
             file,
             sep=delimiter,
             header=None,  # as a row: pandas would rename empty and repeated headings
-            dtype=str,
+            # What pandas 3 makes of dtype=str; before, a column of objects, as JSON lines give it.
+            dtype=pd.StringDtype(na_value=float("nan")),
             index_col=False,
             keep_default_na=False,
             encoding="utf-8-sig",  # with or without byte-order mark
