@@ -29,6 +29,13 @@ def pytest_configure(config):
         os.environ.update(OMP_NUM_THREADS="1", VECLIB_MAXIMUM_THREADS="1")
 
 
+def pytest_collection_modifyitems(items):
+    """Mark the examples in docstrings that are slow: one starts a cluster, one searches."""
+    for item in items:
+        if item.name.endswith((".DistributedPLCL", ".CandidateSearchCV")):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def real_data_dir() -> Path:
     """Folder with the paper's data files, which are never part of the project."""

@@ -142,6 +142,7 @@ def test_approximated_accuracy_by_hand():
     expected = (0.75 + 0 + 0.7 + 1) / 4
     assert approximated_accuracy(SETS, proba) == pytest.approx(expected)
     assert approximated_accuracy(MASK, proba) == pytest.approx(expected)
+    assert approximated_accuracy(MASK, sparse.csr_array(proba)) == pytest.approx(expected)
     # Columns in another order, and one that no candidate set knows.
     shuffled = np.column_stack([proba[:, 2], np.zeros(4), proba[:, 0], proba[:, 1]])
     assert approximated_accuracy(SETS, shuffled, ["c", "x", "a", "b"]) == pytest.approx(expected)

@@ -155,6 +155,7 @@ def run_with_frequent(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_a_new_method_is_public_and_found(run_with_frequent):
     code = """
 import ambilearn
@@ -166,6 +167,7 @@ print(METHODS["frequent"].load() is Frequent)
     assert run_with_frequent("-c", code) == "True\n"
 
 
+@pytest.mark.slow
 def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded(run_with_frequent):
     command = ("-m", "ambilearn")
     assert "frequent" in run_with_frequent(*command, "fit", "--help")
@@ -175,6 +177,7 @@ def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded
     assert labelled.splitlines()[1].startswith("0,anna,anna,")
 
 
+@pytest.mark.slow
 def test_an_experiment_can_name_a_new_method(run_with_frequent):
     code = """
 from pathlib import Path
@@ -190,6 +193,7 @@ assert "Frequent" in Path("tables/made-up.csv").read_text("utf-8")
     run_with_frequent("-c", code)
 
 
+@pytest.mark.slow
 def test_the_tests_of_all_methods_have_a_new_one(run_with_frequent):
     code = """
 from ambilearn import Frequent

@@ -166,6 +166,12 @@ def test_results_have_the_form_of_scikit_learn_s_searches(wine):
     assert ours.best_params_ == theirs.best_params_
 
 
+def test_the_number_of_features_is_known_after_the_fit(wine):
+    search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2)
+    assert not hasattr(search, "n_features_in_")
+    assert search.fit(*wine).n_features_in_ == 13
+
+
 def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
     X, sets = wine
     search = CandidateSearchCV(SURE(), {"reg": [0.03, 3.0]}, cv=3, random_state=0).fit(X, sets)

@@ -73,6 +73,13 @@ def test_score_is_the_models(model, groups, blocks):
     assert weighted != model.score(X, y)
 
 
+def test_empty_blocks_do_not_change_the_score(model, groups):
+    X, _, y = groups(50, seed=1)
+    sizes = (0, 30, 0, 20)
+    rows, labels = da.from_array(X, chunks=(sizes, 5)), da.from_array(y, chunks=(sizes,))
+    assert score_blocks(model, rows, labels) == pytest.approx(model.score(X, y))
+
+
 def test_score_needs_equal_blocks(model, groups, blocks):
     X, _, y = groups(50, seed=1)
     with pytest.raises(ValueError, match="same blocks to be scored; they have 4, 3"):

@@ -9,6 +9,7 @@ from ambilearn.experiments.splits import split_of
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import accuracy
 
+pytestmark = pytest.mark.slow
 GRID = {"reg": [0.01, 0.03, 1.0], "mu": [0.0, 1.0]}
 SEARCH = {"kind": "random", "points": 3, "scoring": "approximated", "grid": GRID}
 TASK = Task("wine", "PLCL", 0, candidates={"p": 0.9}, rows=40, select="label-free", search=SEARCH)

@@ -23,6 +23,11 @@ def test_it_says_what_a_result_depends_on():
     assert json.loads(json.dumps(found)) == found
 
 
+def test_without_git_there_is_no_commit(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert environment.__wrapped__()["commit"] is None  # not the one found before
+
+
 def commit_seen_by(package_parent):
     code = (
         "from ambilearn.experiments.environment import environment; print(environment()['commit'])"

@@ -75,6 +75,11 @@ def test_scaling_over_training_rows_knows_nothing_of_the_test_rows():
     assert not np.allclose(split.X_test.mean(axis=0), 0)
 
 
+def test_another_scaling_is_refused():
+    with pytest.raises(ValueError, match="scaling must be 'all', 'train' or 'none'; got 'some'"):
+        split_of(TASK.to(scaling="some"))
+
+
 def test_constant_features_become_zero():
     split = split_of(Task("digits", "PLKNN", 0, candidates={}, rows=100))
     assert np.isfinite(split.X_train).all()

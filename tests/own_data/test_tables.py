@@ -103,6 +103,7 @@ def test_one_column_need_not_be_a_list(option):
     assert one.features == several.features
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows(tmp_path):
     """Correct at that size; how long it takes is for the benchmarks."""
     rng = np.random.default_rng(0)
