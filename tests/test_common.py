@@ -3,8 +3,9 @@
 import pytest
 from scikit_learn_checks import array_api_outcomes, checks_of, every_check
 
-from ambilearn import PLCL, PLDATransformer
+from ambilearn import PLCL, PLKNN, PLDATransformer
 from ambilearn.registry import METHODS
+from ambilearn.selection import CandidateSearchCV
 
 ESTIMATORS = [
     *(method.load()() for method in METHODS.values()),
@@ -12,6 +13,7 @@ ESTIMATORS = [
     PLCL(graph=False, complementary=False),
     PLDATransformer(),
     PLDATransformer(assignment="soft"),
+    CandidateSearchCV(PLKNN(n_neighbors=3), {"n_neighbors": [2, 3]}, cv=2, random_state=0),
 ]
 
 
