@@ -56,7 +56,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # The cache is for searches over fits on the same rows: no meta-estimator routes it.
     __metadata_request__fit = {"cache": UNUSED}
 
-    def fit(self, X: ArrayLike, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
+    def fit(self, X: Any, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -103,7 +103,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
-    def _validate_rows(self, X: ArrayLike, **options: Any) -> Any:
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
         sparse = get_tags(self).input_tags.sparse
         X = validate_data(
             self, X, accept_sparse="csr" if sparse else False, dtype=np.float64, **options
@@ -111,11 +111,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_magnitude(X)
         return X
 
-    def _checked_scores(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _checked_scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         return self._scores(self._validate_rows(X, reset=False))
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score of every label.
 
         Parameters
@@ -132,7 +132,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores = self._checked_scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Most likely label of every row, among all labels.
 
         Parameters
@@ -146,10 +146,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         # From the confidences, so that both agree even where rounding makes two of them equal;
         # block by block, so that a million rows and thousands of labels need no matrix of both.
-        best = [np.argmax(block, axis=1) for block in self._confidence_blocks(X)]
+        best: list[NDArray[np.intp]] = [
+            np.argmax(block, axis=1) for block in self._confidence_blocks(X)
+        ]
         return self.classes_[np.concatenate(best)]
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Confidence of every label: the scores, brought onto the probability simplex.
 
         Scores of a regression are projected, votes are divided by their sum. Both keep the order
@@ -168,7 +170,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return np.concatenate(list(self._confidence_blocks(X)))
 
-    def _confidence_blocks(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
+    def _confidence_blocks(self, X: Any) -> Iterator[NDArray[np.float64]]:
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         for rows in row_blocks(X.shape[0], 2 * len(self.classes_)):
@@ -176,9 +178,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
-        return project_rows(scores).value
+        confidences: NDArray[np.float64] = project_rows(scores).value
+        return confidences
 
-    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
 
         Parameters
@@ -200,7 +203,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         truth = as_candidates(y, classes=self.classes_ if unnamed_mask else None)
         predicted = self.predict(X)
         check_consistent_length(predicted, truth.sizes, sample_weight)
-        return float(np.average(truth.covers(predicted), weights=sample_weight))
+        hits = truth.covers(predicted).astype(np.float64)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(hits, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

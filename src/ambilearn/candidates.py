@@ -5,6 +5,7 @@ right. Users write them as Python sets, as masks or as plain labels. Everything 
 sees only :class:`CandidateSets`: the (row, label) pairs that exist, row by row.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -150,7 +151,7 @@ class CandidateSets:
 
 
 def as_candidates(
-    y: Any, *, classes: ArrayLike | None = None, n_rows: int | None = None
+    y: Any, *, classes: Collection[Any] | None = None, n_rows: int | None = None
 ) -> CandidateSets:
     """Check candidate sets given in any accepted form and bring them into the one internal form.
 
@@ -211,7 +212,7 @@ def as_candidates(
     return sets
 
 
-def _from_frame(frame: Any, classes: ArrayLike | None) -> CandidateSets:
+def _from_frame(frame: Any, classes: Collection[Any] | None) -> CandidateSets:
     values = frame.to_numpy()
     if values.shape[1] == 1:  # a table with one column of labels, or of label collections
         return _from_sequence(values, classes)
@@ -231,7 +232,7 @@ def _from_frame(frame: Any, classes: ArrayLike | None) -> CandidateSets:
     return _from_dense_mask(mask, classes)
 
 
-def _from_sequence(y: Any, classes: ArrayLike | None) -> CandidateSets:
+def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
     if hasattr(y, "to_list"):  # pandas and polars Series
         y = y.to_list()
     if isinstance(y, (str, bytes)) or not isinstance(y, (Sequence, np.ndarray)):
@@ -265,7 +266,7 @@ def _refuse_mask_as_lists(rows: Sequence[Any]) -> None:
         )
 
 
-def _from_labels(y: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:
+def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
     """Ordinary labels: a set of one per row."""
     if y.dtype.kind not in "biuUS":
         for i, label in enumerate(y.tolist()):
@@ -285,7 +286,7 @@ def _from_labels(y: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:
     return sets
 
 
-def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSets:
+def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
     collections = [_flat(row) if _is_collection(row) else [row] for row in rows]
     for i, labels in enumerate(collections):
         if not labels:
@@ -323,7 +324,7 @@ def _from_collections(rows: list[Any], classes: ArrayLike | None) -> CandidateSe
     return CandidateSets(classes, indptr, np.fromiter(chain.from_iterable(columns), np.intp))
 
 
-def _from_dense_mask(mask: NDArray[Any], classes: ArrayLike | None) -> CandidateSets:
+def _from_dense_mask(mask: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
     if not _is_binary(mask):
         i = int(np.flatnonzero([not _is_binary(row) for row in mask])[0])
         value = next(v for v in mask[i].tolist() if not _is_binary(np.asarray([v])))
@@ -335,7 +336,7 @@ def _from_dense_mask(mask: NDArray[Any], classes: ArrayLike | None) -> Candidate
     return _from_sparse_mask(sparse.csr_array(mask.astype(bool)), classes)
 
 
-def _from_sparse_mask(mask: Any, classes: ArrayLike | None) -> CandidateSets:
+def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
     mask = sparse.csr_array(mask)
     if not mask.has_canonical_format:
         mask = mask.copy()
@@ -371,8 +372,7 @@ def _from_sparse_mask(mask: Any, classes: ArrayLike | None) -> CandidateSets:
 
 def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> None:
     if len(distinct) != len(classes):
-        seen: set[Any] = set()
-        twice = next(c for c in classes.tolist() if c in seen or seen.add(c))
+        [(twice, _)] = Counter(classes.tolist()).most_common(1)
         raise ValueError(
             f"The class {twice!r} is listed more than once: the classes, or the columns of a mask, "
             "need different names."
@@ -382,7 +382,7 @@ def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) ->
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
 
 
-def _label_array(labels: ArrayLike) -> NDArray[Any]:
+def _label_array(labels: Collection[Any]) -> NDArray[Any]:
     """1-D array of labels that keeps their type: no 1 → '1', no list of tuples → 2-D array."""
     if isinstance(labels, np.ndarray) and labels.ndim == 1:
         return labels

@@ -23,6 +23,7 @@ from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import make_candidates
 from ambilearn.distributed import DistributedPLCL
 from ambilearn.kernel.landmarks import sample_limit
+from ambilearn.selection import FitCache
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -321,3 +322,14 @@ def test_checked_candidate_sets_are_taken_as_well():
     found = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), sets)
     expected = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), mask)
     np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)
+
+
+def test_a_cache_is_taken_and_nothing_kept_in_it():
+    X, mask, _ = ambiguous(n=60, seed=3)
+    rows, cache = da.from_array(X, chunks=(20, -1)), FitCache()
+    model = DistributedPLCL(n_landmarks=20, n_partitions=1, random_state=0, max_iter=3, tol=0)
+    plain, cached = clone(model).fit(rows, mask), clone(model).fit(rows, mask, cache=cache)
+    np.testing.assert_allclose(cached.dual_coef_, plain.dual_coef_)
+    assert not cache.n_computed
+    with pytest.raises(ValueError, match="holds results for other rows"):
+        cached.fit(rows, 1 - mask, cache=cache)

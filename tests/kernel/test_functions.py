@@ -84,6 +84,11 @@ def test_a_kernel_function_that_misbehaves(rows, kernel, message):
         train_kernel(rows[0], kernel)
 
 
+def test_a_gaussian_kernel_without_a_bandwidth(rows):
+    with pytest.raises(ValueError, match="needs its bandwidth: pass sigma"):
+        cross_kernel(*rows, "rbf")
+
+
 def test_far_from_the_origin_distances_do_not_cancel(rows):
     """A column like a Unix time: without centring, the matrix is not even positive definite."""
     X, Z = rows

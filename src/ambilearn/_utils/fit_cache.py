@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class FitCache:
@@ -54,8 +56,8 @@ class FitCache:
             )
 
     def get_or_compute(
-        self, kind: str, key: Hashable, function: Callable[..., Any], *inputs: Any
-    ) -> Any:
+        self, kind: str, key: Hashable, function: Callable[..., T], *inputs: Any
+    ) -> T:
         """The result of ``function(*inputs)``, which is computed once for each kind and key.
 
         Parameters
@@ -71,12 +73,14 @@ class FitCache:
 
         Returns
         -------
-        result : Any
+        result : T
             Shared: must not be changed.
         """
+        result: T
         try:
             if (kind, key) in self._results:
-                return self._results[kind, key]
+                result = self._results[kind, key]
+                return result
         except TypeError:  # a parameter without a hash, such as a kernel object: never found again
             self.n_computed[kind] += 1
             return function(*inputs)
@@ -94,8 +98,8 @@ class _NoCache(FitCache):
         """Any rows will do."""
 
     def get_or_compute(
-        self, kind: str, key: Hashable, function: Callable[..., Any], *inputs: Any
-    ) -> Any:
+        self, kind: str, key: Hashable, function: Callable[..., T], *inputs: Any
+    ) -> T:
         """Compute it."""
         return function(*inputs)
 

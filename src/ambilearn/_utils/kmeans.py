@@ -34,4 +34,5 @@ def kmeans_centers(
     # One thread: with several, the order of a sum, and so its last bit, is left to chance.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal centres do no harm
-        return means.fit(X).cluster_centers_
+        centers: NDArray[np.float64] = means.fit(X).cluster_centers_
+    return centers

@@ -34,7 +34,8 @@ def worth_threads(operations: float) -> bool:
 
 def one_thread() -> AbstractContextManager[object]:
     """A context in which BLAS has one thread."""
-    return _controller().limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from typing import Any
+from types import FrameType
 
 _INSIDE = {"ambilearn", "sklearn", "joblib"}  # a call of Pipeline.fit counts, not those within
 
@@ -28,5 +28,6 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=stacklevel)
 
 
-def _package(frame: Any) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
+def _package(frame: FrameType) -> str:
+    module: str = frame.f_globals.get("__name__", "")
+    return module.partition(".")[0]

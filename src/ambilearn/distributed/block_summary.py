@@ -21,7 +21,7 @@ class BlockSummary(NamedTuple):
     """What is known of a block."""
 
     n_rows: int
-    width: int | None = None
+    width: int = 0
     classes: NDArray[Any] | None = None
     mask: bool = False
     sparse: bool = False
@@ -75,10 +75,10 @@ def summarize_sets(block: Any) -> BlockSummary:
     """Look at a block of y."""
     n_rows = _num_samples(block)
     is_sparse = sparse.issparse(block)
-    shape = getattr(block, "shape", ())
+    shape: tuple[int, ...] = getattr(block, "shape", ())
     mask = len(shape) == 2 and (is_sparse or shape[1] != 1)
     if not n_rows:
-        return BlockSummary(0, width=shape[1] if mask else None, mask=mask, sparse=is_sparse)
+        return BlockSummary(0, width=shape[1] if mask else 0, mask=mask, sparse=is_sparse)
     try:
         sets = as_candidates(block)
     except (ValueError, TypeError) as error:
@@ -98,9 +98,12 @@ def raise_problem(summaries: list[BlockSummary], starts: NDArray[np.intp]) -> No
     """Raise what is wrong in the first block that has something, with the rows' own numbers."""
     for block, start in zip(summaries, starts[:-1], strict=True):
         if block.problem:
-            text = str(block.problem)
-            text = re.sub(r"\brow (\d+)", lambda m, s=start: f"row {s + int(m[1])}", text)
+            text = _count_rows_from(int(start), str(block.problem))
             raise (TypeError if isinstance(block.problem, TypeError) else ValueError)(text)
+
+
+def _count_rows_from(start: int, text: str) -> str:
+    return re.sub(r"\brow (\d+)", lambda found: f"row {start + int(found[1])}", text)
 
 
 def common_width(summaries: list[BlockSummary]) -> int:
@@ -114,15 +117,15 @@ def common_width(summaries: list[BlockSummary]) -> int:
             )
     if len({block.sparse for block in summaries if block.n_rows}) > 1:
         raise ValueError("Some blocks of X are sparse and some are dense: make them all alike.")
-    return int(widths[0])
+    return widths[0]
 
 
 def all_classes(summaries: list[BlockSummary]) -> NDArray[Any]:
     """The classes that a local fit would find in all blocks together."""
+    found = [block.classes for block in summaries if block.classes is not None]
     summaries = [block for block in summaries if block.classes is not None]
     if len({block.mask for block in summaries}) > 1:
         raise ValueError("Some blocks of y are masks and some are not: make them all alike.")
-    found = [block.classes for block in summaries]
     if summaries[0].mask:
         for number, classes in enumerate(found):
             if not np.array_equal(classes, found[0]):

@@ -122,7 +122,7 @@ def persist_now(parts: Iterable[Any], **options: Any) -> tuple[Any, ...]:
 
     Only then may one let go of what they were made from: delayed objects do not hold on to it.
     """
-    kept = dask.persist(*parts, **options)
+    kept: tuple[Any, ...] = dask.persist(*parts, **options)
     futures = futures_of(kept)
     if futures:
         wait(futures)

@@ -51,7 +51,8 @@ class LocalityCells:
         return self._nearest(unit_rows(X))
 
     def _nearest(self, Z: Any) -> NDArray[np.intp]:
-        return pairwise_distances_argmin(Z, self.centers)
+        nearest: NDArray[np.intp] = pairwise_distances_argmin(Z, self.centers)
+        return nearest
 
     def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
         """Partition of every cell: small cells are joined with the one nearest to them.

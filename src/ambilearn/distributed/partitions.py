@@ -126,13 +126,13 @@ def _exchange(
     There may be as many picks as blocks times partitions: one collection, for Dask takes a
     millisecond for each delayed object.
     """
-    targets, origins = np.nonzero(wanted)
     name = f"{pick.__name__}-{uuid4().hex}"
     tasks: dict[Any, Any] = {
         (name, i): (pick, sources[origin].key, *arguments[target])
-        for i, (target, origin) in enumerate(zip(targets, origins, strict=True))
+        for i, (target, origin) in enumerate(np.argwhere(wanted).tolist())
     }
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=sources)
+    needed: Sequence[Any] = sources  # Dask's types do not count Delayed among the collections
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=needed)
     # As it is: tasks that were fused would have the names of others that the cluster has seen.
     (picked,) = persist_now([Bag(graph, name, len(tasks))], optimize_graph=False)
 

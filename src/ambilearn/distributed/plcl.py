@@ -10,6 +10,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
@@ -114,6 +115,9 @@ class DistributedPLCL(PLCL):
     array([0, 0, 0])
     """
 
+    n_landmarks: int  # never None: rows in several places have no kernel matrix
+    transduction_: Any  # a dask array
+
     _parameter_constraints = {
         **PLCL._parameter_constraints,
         "n_landmarks": [LANDMARKS_CONSTRAINT],
@@ -163,7 +167,7 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -174,6 +178,8 @@ class DistributedPLCL(PLCL):
             Candidate sets in any form that :func:`ambilearn.candidates.as_candidates` knows: a mask
             of shape (n, l), dense or sparse, or collections of labels. Text such as "anna|bob"
             must be split: ``frame["names"].str.split("|")``.
+        cache : FitCache, optional
+            As everywhere, but nothing is kept in it: what fits could share is on the workers.
 
         Returns
         -------
@@ -186,6 +192,7 @@ class DistributedPLCL(PLCL):
                 "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
                 "callable, or the local PLCL."
             )
+        cache.bind(X, y)
         data = RowBlocks(X, y)
         self._forget()
         self._note_features(X, data.shape[1])
@@ -241,9 +248,8 @@ class DistributedPLCL(PLCL):
         if self.kernel == "linear":
             return None
         n = data.shape[0]
-        low_rank = self._landmark_map(
-            data if n > sample_limit(self.n_landmarks) else data[np.arange(n)]
-        )
+        rows = data if n > sample_limit(self.n_landmarks) else data[np.arange(n)]
+        low_rank = self._landmark_map(rows, self.n_landmarks)
         self.sigma_ = low_rank.sigma
         return low_rank
 
@@ -279,7 +285,7 @@ class DistributedPLCL(PLCL):
 
     def _note_features(self, X: Any, n_features: int) -> None:
         self.n_features_in_ = n_features
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         names = list(getattr(X, "columns", ()))
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -346,11 +352,13 @@ class DistributedPLCL(PLCL):
 
 
 def _total(parts: list[Delayed]) -> tuple[Any, ...]:
-    return rounds.tree_sum(parts).compute()
+    total: tuple[Any, ...] = rounds.tree_sum(parts).compute()
+    return total
 
 
 def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: int) -> float:
     """The part of the classifiers' terms that comes from the sums over all rows alone."""
     nothing = np.empty(0)
-    f, f_hat = ([SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits] + [None])[:2]
+    f, *others = (SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits)
+    f_hat = others[0] if others else None
     return classifier_terms(weights, f, nothing, f_hat, nothing)

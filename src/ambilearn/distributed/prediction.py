@@ -43,14 +43,17 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
         raise ValueError(
             f"X has {X.shape[1]} features, but the model was fitted with {model.n_features_in_}."
         )
-    shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], len(model.classes_))}
-    return X.map_blocks(_apply, model, method, meta=meta, **shape)
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if meta.ndim == 2:
+        shape = {"chunks": (X.chunks[0], len(model.classes_))}
+    predicted: da.Array = X.map_blocks(_apply, model, method, meta=meta, **shape)
+    return predicted
 
 
 def _apply(block: Any, model: Any, method: str) -> NDArray[Any]:
-    if block.shape[0]:
-        return getattr(model, method)(block)
-    return getattr(model, method)(np.zeros((1, block.shape[1])))[:0]
+    rows = block if block.shape[0] else np.zeros((1, block.shape[1]))  # a method wants a row
+    predicted: NDArray[Any] = getattr(model, method)(rows)
+    return predicted[: block.shape[0]]
 
 
 def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -> float:

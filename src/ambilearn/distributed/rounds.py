@@ -85,10 +85,10 @@ def contribute(partition: Partition, state: State, complementary: bool) -> tuple
     complementary classifier also those for Q.
     """
     candidates, features = partition.candidates, partition.features
-    sums = state.objective, state.squared_change, *target_sums(features, candidates, state.p, 0.0)
+    sums: tuple[Any, ...] = target_sums(features, candidates, state.p, 0.0)
     if complementary:
         sums += target_sums(features, candidates, state.q, state.q_off_support)
-    return sums
+    return state.objective, state.squared_change, *sums
 
 
 def advance(
@@ -97,10 +97,11 @@ def advance(
     """Update Q, the graph and P for new classifiers: the ordinary, perhaps a complementary one."""
     steps = PLCLSteps(partition.candidates, weights)
     graph = None
-    if partition.neighborhoods is not None:
+    if partition.neighborhoods is not None and state.graph_weights is not None:
         graph = AdaptiveGraph(partition.neighborhoods, state.graph_weights)
     before = PLCLState(state.p, state.q, state.q_off_support, graph)
-    f, f_hat = ([_on_support(partition, fit) for fit in classifiers] + [None])[:2]
+    f, *others = (_on_support(partition, fit) for fit in classifiers)
+    f_hat = others[0] if others else None
     after = steps.advance(before, f, f_hat)
     squared_change = float(np.sum((after.p - before.p) ** 2))
     return _to_state(after, steps.objective(after, f, f_hat), squared_change)

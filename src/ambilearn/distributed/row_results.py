@@ -35,20 +35,22 @@ class RowResults:
             ]
             matrices.append(da.concatenate(parts))
         # Arrays, unlike delayed objects, hold on to what they were made from.
-        self._matrices = persist_now(matrices)
+        self._matrices: tuple[da.Array, ...] = persist_now(matrices)
 
     def distributions(self, which: int, off_support: float = 0.0) -> da.Array:
         """P (0) or Q (1), shape (n, l): sparse if the mask was, else dense with ``off_support``."""
         matrix = self._matrices[which]
         if self._sparse:
             return matrix
-        return matrix.map_blocks(_dense, off_support, meta=np.empty((0, 0)))
+        dense: da.Array = da.map_blocks(_dense, matrix, off_support, meta=np.empty((0, 0)))
+        return dense
 
     def transduction(self) -> da.Array:
         """The candidate of largest confidence of every row, shape (n,)."""
-        return self._matrices[0].map_blocks(
-            _best, self._classes, drop_axis=1, meta=self._classes[:0]
+        best: da.Array = da.map_blocks(
+            _best, self._matrices[0], self._classes, drop_axis=1, meta=self._classes[:0]
         )
+        return best
 
 
 _NOTHING = sparse.csr_array((0, 0))
@@ -67,4 +69,4 @@ def _best(P: sparse.csr_array, classes: NDArray[Any]) -> NDArray[Any]:
     if not P.shape[0]:
         return classes[:0]
     sets = CandidateSets(classes, P.indptr, P.indices)
-    return classes[P.indices[sets.best_pairs(P.data)]]
+    return classes[sets.labels[sets.best_pairs(P.data)]]

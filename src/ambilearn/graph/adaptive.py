@@ -25,6 +25,7 @@ from ambilearn.graph.geometry import LocalGeometry, weights_to_csr
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.solvers import (
     CandidateSimplex,
+    Solution,
     SupportGraph,
     solve_confidences,
     solve_neighbor_weights,
@@ -144,7 +145,9 @@ class AdaptiveGraph:
         target only the second term.
         """
         simplex = self.neighborhoods.simplex
-        solution = solve_confidences(simplex, self.roughness, target, weight, start)
+        solution: Solution[NDArray[np.float64]] = solve_confidences(
+            simplex, self.roughness, target, weight, start
+        )
         if not solution.is_optimal:
             warn_inexact(solution, "label confidences")
         return solution.value

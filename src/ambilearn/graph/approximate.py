@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -72,7 +72,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.cell_size = cell_size
         self.n_probes = n_probes
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Build the index.
 
         Parameters
@@ -102,7 +102,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.index_.add(rows)
         return self
 
-    def transform(self, X: ArrayLike) -> sparse.csr_array:
+    def transform(self, X: Any) -> sparse.csr_array:
         """Search the neighbours of rows.
 
         Parameters
@@ -121,7 +121,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self._search(self._to_single(X), min(self.n_neighbors + 1, self.n_samples_fit_))
 
     def _to_single(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
-        single = X - self._center
+        single: NDArray[np.float64] = X - self._center
         single /= self._scale
         return single.astype(np.float32)
 
@@ -142,7 +142,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__().copy()
+        state: dict[str, Any] = super().__getstate__().copy()
         if "index_" in state:
             state["index_"] = _import_faiss().serialize_index(state["index_"])
         return state

@@ -1,12 +1,14 @@
 """A warning where a solver stopped before the optimum."""
 
+from typing import Any
+
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn._utils.warnings import warn_user
 from ambilearn.solvers import Solution
 
 
-def warn_inexact(solution: Solution, problem: str) -> None:
+def warn_inexact(solution: Solution[Any], problem: str) -> None:
     """Warn that a solution is not optimal.
 
     Parameters

@@ -200,7 +200,8 @@ class NeighborSearch:
         # Among many duplicates the row itself need not be found; then the last one is too many.
         keep = found != short[:, None]
         keep[keep.all(axis=1), -1] = False
-        return found[keep].reshape(len(short), k)
+        others: NDArray[np.intp] = found[keep].reshape(len(short), k)
+        return others
 
 
 def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:

@@ -27,7 +27,7 @@ from ambilearn.graph.neighbors import (
     refuse_search_in_kernel,
     usable_neighbors,
 )
-from ambilearn.solvers import CandidateSimplex, solve_confidences
+from ambilearn.solvers import CandidateSimplex, Solution, solve_confidences
 from ambilearn.solvers.support_graph import restrict_to_support
 
 
@@ -50,8 +50,8 @@ class SimilarityGraph:
 
     Attributes
     ----------
-    search : NeighborSearch or None
-        Finds the neighbours of new rows; None for a kernel matrix.
+    search : NeighborSearch
+        Finds the neighbours of new rows; not fitted for a kernel matrix.
     similarities : csr_array of shape (n, n)
         The normalised graph, with zero diagonal.
     sigma : float
@@ -68,14 +68,13 @@ class SimilarityGraph:
         neighbors: Any = "auto",
     ) -> None:
         k = usable_neighbors(n_neighbors, candidates.n_rows)
-        self.search = None
+        self.search = NeighborSearch(neighbors)
         if precomputed:
             refuse_search_in_kernel(neighbors)
             squared = squared_kernel_distances(X)
             neighbor_indices = nearest_in_matrix(squared, k)
             distances = np.sqrt(np.take_along_axis(squared, neighbor_indices, axis=1))
         else:
-            self.search = NeighborSearch(neighbors)
             neighbor_indices = self.search.fit(X, k)
             distances = neighbor_distances(X, X, neighbor_indices)
         self.sigma = float(distances.max(axis=1).mean()) or 1.0
@@ -97,7 +96,7 @@ class SimilarityGraph:
         Minimises :math:`\|P - O\|^2 + c\,\mathrm{tr}(P^\top (I - \tilde S) P) + \langle D, P
         \rangle` on the candidate simplices; without a target or a cost, without their terms.
         """
-        solution = solve_confidences(
+        solution: Solution[NDArray[np.float64]] = solve_confidences(
             self._simplex, self._laplacian, target, weight, start, cost=cost
         )
         if not solution.is_optimal:

@@ -62,12 +62,13 @@ def cross_kernel(
     kernel : {"rbf", "linear", "precomputed"} or callable
         As in :func:`train_kernel`.
     sigma : float, optional
-        Bandwidth of the Gaussian kernel.
+        Bandwidth of the Gaussian kernel, which needs one.
 
     Returns
     -------
     K : ndarray of shape (n, m)
     """
+    K: NDArray[np.float64]
     if callable(kernel):
         K = np.asarray(kernel(X, Z), dtype=np.float64)
         if K.shape != (X.shape[0], Z.shape[0]) or not np.isfinite(K).all():
@@ -77,13 +78,16 @@ def cross_kernel(
                 f"it returned shape {K.shape}"
                 + ("." if np.isfinite(K).all() else " with NaN or infinity in it.")
             )
-        return K
-    if kernel == "precomputed":
-        return X
-    if kernel == "linear":
+    elif kernel == "precomputed":
+        K = X
+    elif kernel == "linear":
         product = X @ Z.T
-        return product.toarray() if sparse.issparse(product) else product
-    return _exponential(_squared_distances(X, Z), sigma)
+        K = product.toarray() if sparse.issparse(product) else product
+    elif sigma is None:
+        raise ValueError("The Gaussian kernel needs its bandwidth: pass sigma.")
+    else:
+        K = _exponential(_squared_distances(X, Z), sigma)
+    return K
 
 
 def mean_distance(X: Any) -> float:
@@ -95,8 +99,10 @@ def mean_distance(X: Any) -> float:
 
 def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     """Squared distances by one matrix product, finished block by block while in the cache."""
+    squared: NDArray[np.float64]
     if sparse.issparse(X) or sparse.issparse(Z):
-        return euclidean_distances(X, Z, squared=True)
+        squared = euclidean_distances(X, Z, squared=True)
+        return squared
     # Around the mean, because the product below cancels badly far from the origin.
     center = Z.mean(axis=0)
     X, Z = (X - center, Z - center) if X is not Z else 2 * (X - center,)

@@ -55,11 +55,11 @@ class FactoredCoefficients:
     @property
     def shape(self) -> tuple[int, int]:
         """Shape (n, l)."""
-        return self.excess.shape
+        return len(self.off_support), len(self.intercept)
 
     def __rmatmul__(self, K: NDArray[np.float64]) -> NDArray[np.float64]:
         rows = self.ridge.solve_system(K.T).T
-        product = (self.excess.T @ rows.T).T
+        product: NDArray[np.float64] = (self.excess.T @ rows.T).T
         product += (rows @ self.off_support)[:, None]
         product -= rows.sum(axis=1)[:, None] * self.intercept
         return product

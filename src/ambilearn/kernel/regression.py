@@ -163,7 +163,8 @@ def target_sums(
     excess = excess_over(off, candidates, values)
     product = excess.T @ features
     product = (product.toarray() if sparse.issparse(product) else product).T
-    total = np.bincount(candidates.labels, excess.data, candidates.n_labels)
+    # NumPy's types say that it counts, also where it adds up weights.
+    total: NDArray[Any] = np.bincount(candidates.labels, excess.data, candidates.n_labels)
     if off.any():
         product = product + (features.T @ off)[:, None]
         total = total + off.sum()

@@ -13,7 +13,7 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.graph.neighbors import neighbors_key
-from ambilearn.kernel.functions import cross_kernel, train_kernel
+from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
     LandmarkFeatures,
@@ -37,6 +37,8 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
     as often as it likes, and hands its last fit to :meth:`_keep`.
     """
 
+    kernel: str | KernelFunction
+    sigma: str | float
     n_landmarks: int | None = None
 
     _parameter_constraints = {
@@ -67,20 +69,22 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         self, X: Any, candidates: CandidateSets, cache: FitCache, *ridges: float
     ) -> tuple[list[Regressor], LandmarkFeatures | None]:
         """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
-        self.sigma_ = None
+        self.sigma_: float | None = None
         if self._primal(X):
             return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
-        key = self.kernel, self.sigma
+        key: tuple[Any, ...] = self.kernel, self.sigma
         if self.n_landmarks is not None and self.kernel != "linear":
             key = *key, self.n_landmarks, self.landmarks, self.random_state
-            landmarks, features = cache.get_or_compute("features", key, self._landmark_features, X)
+            landmarks, features = cache.get_or_compute(
+                "features", key, self._landmark_features, X, self.n_landmarks
+            )
             self.sigma_ = landmarks.sigma
             return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X)
         many_labels = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
         regressor = ManyLabelRegressor if many_labels else DualRegressor
-        regressors = []
+        regressors: list[Regressor] = []
         for i, ridge in enumerate(ridges, start=1):
             # The last factor may take the place of a kernel matrix that nobody else needs.
             overwrite = i == len(ridges) and not self._pairwise and not cache.keeps_results
@@ -116,18 +120,20 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             _check_symmetric(K)
         return K, sigma
 
-    def _landmark_features(self, X: Any) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
+    def _landmark_features(
+        self, X: Any, n_landmarks: int
+    ) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
         """The map from rows to low-rank features, and the features of the training rows."""
-        low_rank = self._landmark_map(X)
+        low_rank = self._landmark_map(X, n_landmarks)
         return low_rank, low_rank.transform(X)
 
-    def _landmark_map(self, X: Any) -> LandmarkFeatures:
+    def _landmark_map(self, X: Any, n_landmarks: int) -> LandmarkFeatures:
         """The map from rows to low-rank features; of X only samples are taken if it is large."""
         sigma = None
         if self.kernel == "rbf":
             given = isinstance(self.sigma, Real)
             sigma = float(self.sigma) if given else sampled_sigma(X, self.random_state)
-        landmarks = choose_landmarks(X, self.n_landmarks, self.landmarks, self.random_state)
+        landmarks = choose_landmarks(X, n_landmarks, self.landmarks, self.random_state)
         return LandmarkFeatures(landmarks, self.kernel, sigma)
 
     def _keep(self, X: Any, fit: SupportFit, landmarks: LandmarkFeatures | None) -> None:
@@ -151,14 +157,16 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         return cache.get_or_compute("graph", key, initial_graph, *inputs)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
+        scores: NDArray[np.float64]
         if hasattr(self, "coef_"):
-            return X @ self.coef_ + self.intercept_
-        if self._pairwise:
-            return X @ self.dual_coef_ + self.intercept_
-        scores = np.empty((X.shape[0], len(self.intercept_)))
-        for rows in row_blocks(X.shape[0], self.dual_coef_.shape[0]):
-            K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
-            scores[rows] = K @ self.dual_coef_ + self.intercept_
+            scores = X @ self.coef_ + self.intercept_
+        elif self._pairwise:
+            scores = X @ self.dual_coef_ + self.intercept_
+        else:
+            scores = np.empty((X.shape[0], len(self.intercept_)))
+            for rows in row_blocks(X.shape[0], self.dual_coef_.shape[0]):
+                K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
+                scores[rows] = K @ self.dual_coef_ + self.intercept_
         return scores
 
     @property

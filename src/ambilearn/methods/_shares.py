@@ -20,7 +20,9 @@ def row_shares(votes: NDArray[np.float64]) -> NDArray[np.float64]:
         Rows that sum to one.
     """
     total = votes.sum(axis=1, keepdims=True)
-    return np.where(total > 0, votes, 1.0) / np.where(total > 0, total, votes.shape[1])
+    shares: NDArray[np.float64] = np.where(total > 0, votes, 1.0)
+    shares /= np.where(total > 0, total, votes.shape[1])
+    return shares
 
 
 def candidate_shares(candidates: CandidateSets, votes: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -345,7 +345,8 @@ class PLCLSteps:
         if f_hat is not None:
             target = (target + beta * (1 - state.q)) / (1 + beta)
         if state.graph is None:
-            return self._simplex.project(target)
+            projected: NDArray[np.float64] = self._simplex.project(target)
+            return projected
         return state.graph.smooth(state.p, target, weight=self._weights.mu / (1 + beta))
 
     def objective(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> float:

@@ -141,7 +141,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.tol = tol
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn confidences and prototypes.
 
         Parameters
@@ -159,7 +159,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any) -> Any:
         """Learn, and append to each training row the mean prototype under its own confidences.
 
         Parameters
@@ -175,7 +175,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def transform(self, X: ArrayLike) -> Any:
+    def transform(self, X: Any) -> Any:
         """Append a prototype to each new row.
 
         Parameters
@@ -208,7 +208,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
 
-    def _fit(self, X: ArrayLike, y: Any) -> Any:
+    def _fit(self, X: Any, y: Any) -> Any:
         """Learn, and return the augmented training rows."""
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)

@@ -120,7 +120,8 @@ class PLKNN(PartialLabelClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        return self._votes(X, self._search.query(X, k)).toarray()
+        votes: NDArray[np.float64] = self._votes(X, self._search.query(X, k)).toarray()
+        return votes
 
     def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> sparse.csr_array:
         """Votes of the given neighbours for every label, shape (n, l)."""

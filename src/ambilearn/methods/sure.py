@@ -141,9 +141,10 @@ class SURE(AlternatingClassifier):
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
             sharper = output.copy()
             sharper[candidates.best_pairs(output)] += self.lam / 2
-            return simplex.project(sharper)
+            projected: NDArray[np.float64] = simplex.project(sharper)
+            return projected
 
         def penalty(p: NDArray[np.float64]) -> float:
-            return -self.lam * np.maximum.reduceat(p, candidates.indptr[:-1]).sum()
+            return -self.lam * float(np.maximum.reduceat(p, candidates.indptr[:-1]).sum())
 
         self._alternate(X, candidates, cache, candidates.uniform(), sharpen, penalty)

@@ -38,7 +38,7 @@ def solve_confidences(
     cost: Any | None = None,
     tol: float = 1e-9,
     max_steps: int = 5000,
-) -> Solution:
+) -> Solution[Any]:
     r"""Minimise :math:`\|p - o\|^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
 
     Parameters

@@ -21,7 +21,7 @@ from ambilearn.solvers.result import Solution
 
 def solve_neighbor_weights(
     gram: Any, start: Any | None = None, *, ridge: float = 1e-10, max_steps: int = 1000
-) -> Solution:
+) -> Solution[Any]:
     """Minimise ``w @ gram[i] @ w`` over the simplex for every *i*.
 
     Parameters

@@ -22,7 +22,7 @@ from ambilearn.solvers.result import Solution
 
 def solve_nonnegative_least_squares(
     gram: Any, products: Any, *, ridge: float = 1e-10, max_steps: int = 1000
-) -> Solution:
+) -> Solution[Any]:
     """Minimise ``w @ gram[i] @ w - 2 * products[i] @ w`` over ``w >= 0`` for every *i*.
 
     Parameters

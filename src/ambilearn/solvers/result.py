@@ -1,7 +1,9 @@
 """What every solver returns."""
 
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Status(Enum):
@@ -11,12 +13,12 @@ class Status(Enum):
     STEP_LIMIT = "stopped at the step limit: allow more steps or a larger tolerance"
 
 
-class Solution(NamedTuple):
+class Solution(NamedTuple, Generic[T]):
     """A solver's answer.
 
     Parameters
     ----------
-    value : Any
+    value : T
         The minimiser.
     status : Status
         Whether the optimality conditions hold to the solver's tolerance.
@@ -26,7 +28,7 @@ class Solution(NamedTuple):
         Largest violation of the optimality conditions at ``value``.
     """
 
-    value: Any
+    value: T
     status: Status
     steps: int
     residual: float

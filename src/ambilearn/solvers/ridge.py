@@ -61,7 +61,7 @@ class KernelRidge:
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
         self._unit = _cholesky_solve(self._factor, ones)
 
-    def solve(self, targets: Any) -> Solution:
+    def solve(self, targets: Any) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
         solved = _cholesky_solve(self._factor, targets)
@@ -157,7 +157,7 @@ class PrimalRidge:
         self._gram = moments.gram - moments.n_rows * self._mean[:, None] * self._mean[None, :]
         self._factor = _cholesky(self._gram, ridge, False)
 
-    def solve(self, product: Any, total: Any) -> Solution:
+    def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
         r"""Fit targets P of which only sums are known; a :class:`PrimalFit`.
 
         Parameters

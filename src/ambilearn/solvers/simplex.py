@@ -28,7 +28,7 @@ from scipy import sparse
 from ambilearn.solvers.result import Solution, Status
 
 
-def project_rows(values: Any, mask: Any | None = None) -> Solution:
+def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     """Project each row of a matrix onto the simplex over its unmasked entries.
 
     Parameters

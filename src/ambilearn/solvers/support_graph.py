@@ -30,7 +30,7 @@ A lonely entry meets no other: it adds :math:`w^2` to the diagonal of :math:`Z^\
 out of everything else. In real data most entries are lonely.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Roughness(NamedTuple):
     diagonal: NDArray[np.float64]
 
     def __matmul__(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        product = self.transposed @ (self.factor @ p)
+        product: NDArray[np.float64] = self.transposed @ (self.factor @ p)
         product += self.diagonal * p
         return product
 
@@ -154,7 +154,8 @@ class SupportGraph:
         alone = Z.indptr[:-1][lengths == 1]
         columns = np.concatenate([Z.indices[alone], self._lonely_columns])
         squares = np.concatenate([Z.data[alone], entries[self._lonely_sources]]) ** 2
-        diagonal = np.bincount(columns, squares, minlength=self._n_pairs)
+        # NumPy's types say that it counts, also where it adds up weights.
+        diagonal: NDArray[Any] = np.bincount(columns, squares, minlength=self._n_pairs)
         # In order of their lengths: a processor that can foresee them multiplies twice as fast.
         several = np.flatnonzero(lengths > 1)
         factor = Z[several[np.argsort(lengths[several], kind="stable")]]
@@ -170,7 +171,7 @@ class SupportGraph:
         P = np.zeros((n_rows, k + 1, block.n_slots))
         P.ravel()[self._places[block.shared]] = p[self._columns[block.shared]]
         differences = P[:, :1] - P[:, 1:]
-        gram = differences @ differences.transpose(0, 2, 1)
+        gram: NDArray[np.float64] = differences @ differences.transpose(0, 2, 1)
         # A label that one neighbour alone has is a difference of no other.
         squares = p[self._lonely_columns[block.lonely]] ** 2
         edges = self._lonely_sources[block.lonely] - block.rows.start * k
