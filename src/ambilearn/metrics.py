@@ -8,6 +8,7 @@ From candidate sets alone: :func:`covering_rate`, :func:`approximated_accuracy`,
 scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accuracy_scorer`.
 """
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def tolerance_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, tolerance: float, classes: ArrayLike | None = None
+    y_true: ArrayLike, y_pred: ArrayLike, tolerance: float, classes: Collection[Any] | None = None
 ) -> float:
     r"""Share of rows whose label is missed by no more than a tolerance.
 
@@ -111,7 +112,7 @@ def transductive_accuracy(
     y_candidates: Any,
     confidences: Any,
     outputs: ArrayLike,
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
 ) -> TransductiveAccuracy:
     r"""Accuracy on the training rows: how well the candidate sets were disambiguated.
 
@@ -211,7 +212,9 @@ def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
     return float(np.mean(sets.covers(y_pred)))
 
 
-def approximated_accuracy(y_candidates: Any, proba: Any, classes: ArrayLike | None = None) -> float:
+def approximated_accuracy(
+    y_candidates: Any, proba: Any, classes: Collection[Any] | None = None
+) -> float:
     r"""Accuracy expected if the model's own confidences told the true label among the candidates.
 
     .. math::
@@ -332,14 +335,14 @@ def approximated_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
     return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
 
 
-def _codes(labels: NDArray[Any], classes: ArrayLike) -> NDArray[np.intp]:
+def _codes(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
     """Position of each label among the classes, -1 where it is none of them."""
     position = {label: j for j, label in enumerate(_vector(classes).tolist())}
     found = (position.get(label, -1) for label in labels.tolist())
     return np.fromiter(found, dtype=np.intp, count=len(labels))
 
 
-def _vector(labels: ArrayLike) -> NDArray[Any]:
+def _vector(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
     labels = np.asarray(labels)
     if labels.ndim != 1:
         raise ValueError(

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import get_tags, indexable
@@ -269,7 +269,8 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def classes_(self) -> NDArray[Any]:
         """The labels."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.classes_
+        classes: NDArray[Any] = self.best_estimator_.classes_
+        return classes
 
     @property
     def n_features_in_(self) -> int:
@@ -278,31 +279,31 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self, "best_estimator_")
         except Exception as error:
             raise AttributeError("n_features_in_") from error
-        return self.best_estimator_.n_features_in_
+        return int(self.best_estimator_.n_features_in_)
 
     @available_if(_best_estimator_has("predict"))
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: Any) -> Any:
         """Most likely label of every row, by the best point."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
     @available_if(_best_estimator_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> Any:
+    def predict_proba(self, X: Any) -> Any:
         """Confidence of every label, by the best point."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_best_estimator_has("decision_function"))
-    def decision_function(self, X: ArrayLike) -> Any:
+    def decision_function(self, X: Any) -> Any:
         """Score of every label, by the best point."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
     @available_if(_best_estimator_has("score"))
-    def score(self, X: ArrayLike, y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Share of rows whose predicted label is right, or in the row's set, by the best point."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.score(X, y)
+        return float(self.best_estimator_.score(X, y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ def test_list_names_every_set_with_its_numbers_and_what_is_here(run):
     for name, info in registry().items():
         candidates = f"{info.mean_candidates:.2f}" if info.mean_candidates else "–"
         numbers = [str(info.rows), str(info.features), str(info.labels)]
-        here = "yes" if info.file is None else "no"
+        here = "no" if info.file else "yes"
         assert lines[name] == [name, *numbers, candidates, here]
     assert all(len(line) <= 80 for line in out.splitlines()[: len(registry()) + 1])
     assert "ambilearn data fetch NAME" in out

@@ -28,7 +28,7 @@ def test_the_papers_tables(name):
 
 def test_all_data_sets_of_the_paper_and_three_without_download():
     assert set(registry()) == {*PAPER, "iris", "wine", "digits"}
-    assert {n for n, info in registry().items() if info.file is None} == {"iris", "wine", "digits"}
+    assert {n for n, info in registry().items() if not info.file} == {"iris", "wine", "digits"}
 
 
 @pytest.mark.parametrize("name", PAPER)

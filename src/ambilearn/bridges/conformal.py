@@ -1,5 +1,6 @@
 """Conformal prediction sets as candidate sets."""
 
+from collections.abc import Collection
 from math import ceil
 from numbers import Real
 from typing import Any
@@ -20,7 +21,7 @@ def candidates_from_conformal(
     *,
     alpha: float = 0.1,
     conformity_score: str = "lac",
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
 ) -> CandidateSets:
     r"""Candidate sets that contain the true label with a wanted probability.
 
@@ -114,7 +115,7 @@ def candidates_from_conformal(
 
 
 def candidates_from_prediction_sets(
-    prediction_sets: Any, probabilities: Any = None, *, classes: ArrayLike | None = None
+    prediction_sets: Any, probabilities: Any = None, *, classes: Collection[Any] | None = None
 ) -> CandidateSets:
     """Candidate sets from prediction sets that are already there, for instance MAPIE's.
 
@@ -193,29 +194,29 @@ def _one_level(sets: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(
-    table: Any, classes: ArrayLike | None, name: str
+    table: Any, classes: Collection[Any] | None, name: str
 ) -> tuple[NDArray[np.float64], list[Any]]:
-    table, classes = score_table(table, classes, name)
-    check_probabilities(table, name)
-    return table, classes
+    scores, labels = score_table(table, classes, name)
+    check_probabilities(scores, name)
+    return scores, labels
 
 
 def _columns_of(labels: ArrayLike, classes: list[Any], n_rows: int) -> NDArray[np.intp]:
     """Column of each calibration label."""
-    labels = np.asarray(labels).tolist()
-    if len(labels) != n_rows or not n_rows:
+    true = np.asarray(labels).tolist()
+    if len(true) != n_rows or not n_rows:
         raise ValueError(
-            f"calibration_probabilities has {n_rows} rows but there are {len(labels)} "
+            f"calibration_probabilities has {n_rows} rows but there are {len(true)} "
             "calibration_labels: both need the same rows, at least one."
         )
     position = {label: j for j, label in enumerate(classes)}
-    for i, label in enumerate(labels):
+    for i, label in enumerate(true):
         if label not in position:
             raise ValueError(
                 f"The calibration label {label!r} of row {i} is not among the classes: pass "
                 "classes=, the classes_ of the classifier."
             )
-    return np.array([position[label] for label in labels], dtype=np.intp)
+    return np.array([position[label] for label in true], dtype=np.intp)
 
 
 def _conformal_quantile(scores: NDArray[np.float64], alpha: float) -> float:

@@ -1,17 +1,18 @@
 """Tables with one column per label, as classifiers return them."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets, as_candidates
 
 
 def score_table(
-    scores: Any, classes: ArrayLike | None, name: str = "scores"
+    scores: Any, classes: Collection[Any] | None, name: str = "scores"
 ) -> tuple[NDArray[np.float64], list[Any]]:
     """Check a table of scores.
 
@@ -52,23 +53,23 @@ def score_table(
 
 
 def _labels_of_columns(
-    n_columns: int, columns: list[Any] | None, classes: ArrayLike | None, name: str
+    n_columns: int, columns: list[Any] | None, classes: Collection[Any] | None, name: str
 ) -> list[Any]:
     unnamed = list(range(n_columns))
     if classes is None:
         return unnamed if columns is None else columns
-    classes = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
-    if len(classes) != n_columns:
+    labels: list[Any] = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    if len(labels) != n_columns:
         raise ValueError(
-            f"{name} has {n_columns} columns but there are {len(classes)} classes: pass one class "
+            f"{name} has {n_columns} columns but there are {len(labels)} classes: pass one class "
             "per column, in the order of the columns."
         )
-    if columns not in (None, unnamed, classes):
+    if columns not in (None, unnamed, labels):
         raise ValueError(
-            f"{name} has the columns {columns} but the classes are {classes}: leave classes out, "
+            f"{name} has the columns {columns} but the classes are {labels}: leave classes out, "
             "or bring the columns into their order."
         )
-    return classes
+    return labels
 
 
 def check_probabilities(table: NDArray[np.float64], name: str) -> None:

@@ -1,17 +1,18 @@
 """The best labels of a classifier as candidate sets."""
 
+from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ambilearn.bridges.score_table import score_table, sets_of_mask
 from ambilearn.candidates import CandidateSets
 
 
 def candidates_from_top_k(
-    scores: Any, k: int, *, X: Any = None, classes: ArrayLike | None = None
+    scores: Any, k: int, *, X: Any = None, classes: Collection[Any] | None = None
 ) -> CandidateSets:
     r"""Candidate sets of the *k* labels that a classifier finds most likely.
 
@@ -78,10 +79,11 @@ def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
     smallest = np.partition(table, -k, axis=1)[:, -k, None]
     above, level = table > smallest, table == smallest
     places = k - above.sum(axis=1, keepdims=True)
-    return above | (level & (level.cumsum(axis=1) <= places))
+    mask: NDArray[np.bool_] = above | (level & (level.cumsum(axis=1) <= places))
+    return mask
 
 
-def _classifier_scores(classifier: Any, X: Any, classes: ArrayLike | None) -> tuple[Any, Any]:
+def _classifier_scores(classifier: Any, X: Any, classes: Collection[Any] | None) -> tuple[Any, Any]:
     name = type(classifier).__name__
     if X is None:
         raise ValueError(f"With a classifier ({name}), pass the rows to be classified as X=.")

@@ -1,5 +1,6 @@
 """Confidences of labels as sample weights and tables, for training any other model."""
 
+from collections.abc import Collection
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def to_sample_weights(
-    confidences: Any, X: Any = None, *, classes: ArrayLike | None = None, min_weight: float = 0.0
+    confidences: Any,
+    X: Any = None,
+    *,
+    classes: Collection[Any] | None = None,
+    min_weight: float = 0.0,
 ) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
     r"""Rows, labels and weights for any classifier that takes ``sample_weight``.
 
@@ -80,7 +85,7 @@ def to_sample_weights(
 def soft_labels(
     confidences: Any,
     *,
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
     min_weight: float = 0.0,
     wide: bool = False,
     rows: ArrayLike | None = None,
@@ -146,7 +151,7 @@ def soft_labels(
 
 
 def _weights(
-    confidences: Any, classes: ArrayLike | None, min_weight: float
+    confidences: Any, classes: Collection[Any] | None, min_weight: float
 ) -> tuple[sparse.csr_array, list[Any]]:
     """Positive confidences after the cut, and the labels of the columns."""
     if not isinstance(min_weight, Real) or not 0 <= min_weight <= 1:
@@ -164,7 +169,7 @@ def _weights(
 
 
 def _confidence_table(
-    confidences: Any, classes: ArrayLike | None
+    confidences: Any, classes: Collection[Any] | None
 ) -> tuple[sparse.csr_array, list[Any]]:
     """The confidences as a CSR matrix of our own, and the labels of its columns."""
     if hasattr(confidences, "label_distributions_"):

@@ -74,7 +74,7 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
     entries = _entries(names, everything)
     console, failed = Console(), False
     for info in entries:
-        if info.file is None:
+        if not info.file:
             console.say(f"{info.name}: comes with scikit-learn, nothing to fetch")
             continue
         try:

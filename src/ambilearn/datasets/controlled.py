@@ -4,6 +4,7 @@ Three generators, all of which keep the true label: the controlled protocol of t
 ε), independent flips, and flips that depend on the instance.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import floor
 from numbers import Integral, Real
@@ -73,7 +74,7 @@ def make_candidates(
     q: float | None = None,
     X: Any = None,
     proba: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[CandidateSets, CandidateStatistics]:
     r"""Make candidate sets from true labels.
@@ -234,7 +235,7 @@ def _compute_statistics(
     )
 
 
-def _check_true_labels(y: ArrayLike, classes: ArrayLike | None) -> CandidateSets:
+def _check_true_labels(y: ArrayLike, classes: Collection[Any] | None) -> CandidateSets:
     """The true labels as sets of one."""
     y = np.asarray(y)
     if y.ndim != 1:
@@ -265,7 +266,7 @@ def _refuse_unused(kind: str, **unused: Any) -> None:
 
 
 def _check_probability(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 <= value <= 1:
+    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
     return float(value)
 
@@ -275,7 +276,7 @@ def _check_r(r: Any, n_labels: int) -> int:
         raise ValueError(
             "There is one label only, hence no false one to add: pass all labels as classes=."
         )
-    if not isinstance(r, Integral) or not 1 <= r <= n_labels - 1:
+    if not isinstance(r, Integral) or not 1 <= int(r) <= n_labels - 1:
         raise ValueError(
             f"r must be between 1 and {n_labels - 1}, the number of false labels; got {r!r}."
         )
@@ -286,7 +287,7 @@ def _check_epsilon(epsilon: Any, r: int, n_labels: int) -> float:
     if r != 1:
         raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}: leave one of the two out.")
     _check_r(r, n_labels)
-    epsilon = _check_probability("epsilon", epsilon)
-    if n_labels == 2 and epsilon != 1:
+    probability = _check_probability("epsilon", epsilon)
+    if n_labels == 2 and probability != 1:
         raise ValueError("With two labels the false label is always the same: epsilon must be 1.")
-    return epsilon
+    return probability

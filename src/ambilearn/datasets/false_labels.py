@@ -135,4 +135,5 @@ def _out_of_fold_confidences(
 
 def _skip(values: Any, hole: NDArray[np.intp]) -> NDArray[np.intp]:
     """Number the labels without one of them: from that one on, everything moves up."""
-    return values + (values >= hole)
+    moved: NDArray[np.intp] = values + (values >= hole)
+    return moved

@@ -162,8 +162,9 @@ def _verify_download(part: Path, info: DatasetInfo, url: str) -> None:
 class _LimitedFile:
     """A file that refuses to grow beyond what the registry announces."""
 
+    file: BinaryIO  # as soon as it is open
+
     def __init__(self, limit: int) -> None:
-        self.file: BinaryIO | None = None
         self.limit = limit
         self.count = 0
 

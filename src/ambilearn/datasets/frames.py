@@ -2,7 +2,9 @@
 
 import json
 import os
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -55,23 +57,22 @@ def read_frame(
     """
     name = source_name(source)
     format = format or FORMATS.get(Path(name).suffix.lower())
-    readers = {"csv": _read_csv, "tsv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl}
+    readers: dict[str, Callable[[Any, str], pd.DataFrame]] = {
+        "csv": partial(_read_csv, delimiter=delimiter or ","),
+        "tsv": partial(_read_csv, delimiter=delimiter or "\t"),
+        "parquet": partial(_read_parquet, max_bytes=max_bytes),
+        "jsonl": _read_jsonl,
+    }
     if format not in readers:
         raise InvalidFileError(
             f"{name}: tables are read from {', '.join(FORMATS)} files; give format= if the name "
             "has another ending. (Pickle files are never read: they can run code.)"
         )
-    options = {
-        "csv": {"delimiter": delimiter or ","},
-        "tsv": {"delimiter": delimiter or "\t"},
-        "parquet": {"max_bytes": max_bytes},
-        "jsonl": {},
-    }[format]
     if hasattr(source, "read"):
-        frame = readers[format](source, name, **options)
+        frame = readers[format](source, name)
     else:
         with open(source, "rb") as file:
-            frame = readers[format](file, name, **options)
+            frame = readers[format](file, name)
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InvalidFileError(

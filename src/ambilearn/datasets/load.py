@@ -137,7 +137,7 @@ def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[Da
 
 
 def _where(info: DatasetInfo, data_home: str | os.PathLike[str] | None) -> str | None:
-    if info.file is None:
+    if not info.file:
         return info.source
     path = find_file(info, data_home)
     return None if path is None else str(path)

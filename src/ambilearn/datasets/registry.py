@@ -27,7 +27,7 @@ class DatasetInfo:
     labels: int
     licence: str
     mean_candidates: float | None = None
-    file: str | None = None
+    file: str = ""
     folder_url: str = ""
     checksum: str = ""
     size: int | None = None

@@ -1,11 +1,10 @@
 """Annotator votes to candidate sets."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ambilearn._utils.missing import is_missing
@@ -17,7 +16,7 @@ def votes_to_candidates(
     *,
     min_votes: int = 1,
     fallback: str = "error",
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
 ) -> CandidateSets:
     r"""Candidate sets from the votes of several annotators.
 
@@ -79,7 +78,7 @@ def candidates_from_cells(
     *,
     min_votes: int = 1,
     fallback: str = "error",
-    classes: ArrayLike | None = None,
+    classes: Collection[Any] | None = None,
     sep: str | None = None,
 ) -> CandidateSets:
     """Count the labels in the cells of each row; text is split at ``sep``, if given."""
@@ -88,7 +87,9 @@ def candidates_from_cells(
     if fallback not in ("error", "union"):
         raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
     index: dict[Any, int] = {}
-    pair_rows, pair_labels, n_rows = [], [], 0
+    pair_rows: list[int] = []
+    pair_labels: list[int] = []
+    n_rows = 0
     for i, row in enumerate(rows):
         n_rows = i + 1
         before = len(pair_rows)
@@ -179,7 +180,7 @@ def _drop_rare_votes(
 
 
 def _order_classes(
-    mask: sparse.csr_array, labels: list[Any], classes: ArrayLike | None
+    mask: sparse.csr_array, labels: list[Any], classes: Collection[Any] | None
 ) -> CandidateSets:
     """Candidate sets whose columns are the classes in order, from columns in any order."""
     try:
