@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ambilearn.datasets import load_dataset
+from ambilearn.experiments import splits
 from ambilearn.experiments.splits import _split, split_of
 from ambilearn.experiments.task import Task
 
@@ -100,6 +103,13 @@ def test_a_limit_of_rows_takes_the_same_rows_in_every_run():
 def test_data_without_candidates_need_a_protocol():
     with pytest.raises(ValueError, match="wine has no candidate sets"):
         split_of(TASK.to(candidates=None))
+
+
+def test_data_without_true_labels_cannot_be_measured(monkeypatch):
+    unlabeled = replace(load_dataset("iris"), name="unlabeled", y=None)
+    monkeypatch.setattr(splits, "load_dataset", lambda *_, **__: unlabeled)
+    with pytest.raises(ValueError, match="unlabeled has no true labels"):
+        split_of(TASK.to(data="unlabeled"))
 
 
 def test_data_with_candidates_keep_theirs(real_data_dir):

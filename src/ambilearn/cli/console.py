@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -31,8 +32,9 @@ class Console:
         if not self.rich.is_terminal:
             self.rich.width = LOG_WIDTH
         # A sign that the stream cannot encode is a question mark, not the end of the command.
-        if getattr(self.rich.file, "errors", None) == "strict":
-            self.rich.file.reconfigure(errors="replace")
+        stream = self.rich.file
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
         self._live: Any = None
         self._spinner: Any = None
         self._stage = ""

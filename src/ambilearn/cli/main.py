@@ -28,7 +28,7 @@ class _OneLineErrors(SectionedGroup):
 
 def _one_line(error: Exception) -> str:
     """What an error says; of the system's, which file and why, without its number."""
-    if getattr(error, "filename", None) and getattr(error, "strerror", None):
+    if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}."
     return str(error)
 

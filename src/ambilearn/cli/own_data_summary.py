@@ -28,11 +28,11 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         by_kind.setdefault(column.kind, []).append(column.name)
     kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
     console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
-    for column, reason in table.features.left_out.items():
-        console.say(f"left out: {column!r} {reason}", style="yellow")
-    for column in _label_columns(table):
+    for name, reason in table.features.left_out.items():
+        console.say(f"left out: {name!r} {reason}", style="yellow")
+    for name in _label_columns(table):
         console.say(
-            f"{column!r} holds labels, and is a feature like any other. If it is the true label, "
+            f"{name!r} holds labels, and is a feature like any other. If it is the true label, "
             "say so by --label; if it must not be used, by --exclude.",
             style="yellow",
         )
@@ -103,8 +103,9 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     if not first:
         return
     shown = Table(box=None, pad_edge=False)
-    for heading, justify in (("row", "right"), ("margin", "right"), ("label", "left")):
-        shown.add_column(heading, justify=justify, no_wrap=True)
+    shown.add_column("row", justify="right", no_wrap=True)
+    shown.add_column("margin", justify="right", no_wrap=True)
+    shown.add_column("label", no_wrap=True)
     shown.add_column("candidates and their confidences")
     for row in first:
         pairs = cleaned.candidates(row)

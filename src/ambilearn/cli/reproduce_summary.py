@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ambilearn._utils.text import format_duration
 from ambilearn.cli.console import Console
 from ambilearn.experiments.environment import environment
+from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
 from ambilearn.experiments.time_left import TimeLeft
@@ -48,7 +49,7 @@ def describe_plan(
 
 def describe_failures(console: Console, store: Store, tasks: Sequence[Task]) -> None:
     """Each kind of error once, with a task that it befell."""
-    seen = {}
+    seen: dict[tuple[str, str], Result] = {}
     for result in store.results(task.key for task in tasks).values():
         if result.status == "failed":
             last = result.error.strip().splitlines()[-1]

@@ -89,7 +89,7 @@ def review(
             check_columns(read.name, read.frame, [image])
         elif not no_images:
             image = image_column(read)
-        if any(column.name == image for column in read.features.columns):
+        if image is not None and any(column.name == image for column in read.features.columns):
             read = drop_feature(read, image)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)

@@ -104,11 +104,11 @@ def on_cluster(
             stream = as_completed([submit(task) for task in islice(waiting, slots)])
             for future in stream:
                 task = at_work.pop(future.key)
-                error = future.exception()
-                if error is None:
+                failure = future.exception()
+                if failure is None:
                     yield future.result()
                 else:
-                    text = "".join(traceback.format_exception(error))
+                    text = "".join(traceback.format_exception(failure))
                     yield Result(task.key, task.definition, "failed", error=text)
                 for following in islice(waiting, 1):
                     stream.add(submit(following))

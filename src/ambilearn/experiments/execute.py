@@ -68,7 +68,8 @@ def execute(task: Task, data_home: str | None = None) -> Result:
 
 def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
     split = split_of(task, data_home)
-    model, details = task.estimator(), {}
+    model = task.estimator()
+    details: dict[str, Any] = {}
     if task.select != "fixed":
         from ambilearn.experiments.choose import choose
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
-from ambilearn.experiments.results import ExperimentResults, Line
+from ambilearn.experiments.results import Case, ExperimentResults, Line
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import ranking_of
@@ -17,7 +17,7 @@ from ambilearn.experiments.tables import ranking_of
 _COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2))]
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -95,17 +95,18 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     figure, axes = _panels(len(groups), len(experiment.spec.data), 2.6, 2.1)
     for row, group in zip(axes, groups, strict=True):
         for panel, data in zip(row, experiment.spec.data, strict=True):
-            cases = [c for c in experiment.cases if c.data == data and c.setting.group == group]
+            here = [setting for setting in settings if setting.group == group]
             for i, line in enumerate(lines):
                 found = [
-                    (c.setting.value, experiment.values(line, c, show["metric"])) for c in cases
+                    (setting.value, experiment.values(line, Case(data, setting), show["metric"]))
+                    for setting in here
                 ]
                 points = [(x, values.mean()) for x, values in found if len(values)]
                 if points:
                     panel.plot(*zip(*points, strict=True), label=line.label, **_style(i))
-            vary = cases[0].setting.vary
+            vary = here[0].vary
             panel.set_xlabel(SYMBOLS.get(vary, vary))
-            panel.set_title(f"{data}, {group}: {cases[0].setting.title}", fontsize=8)
+            panel.set_title(f"{data}, {group}: {here[0].title}", fontsize=8)
         row[0].set_ylabel("accuracy")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
@@ -115,8 +116,11 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
 def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Mean and deviation of the first method while one parameter varies: a panel a parameter."""
     parameters = list(dict.fromkeys(m.sweep[0] for m in experiment.spec.methods if m.sweep))
-    swept = [line for line in experiment.lines if line.method.sweep and line.select == "fixed"]
-    swept = [line for line in swept if _has_results(experiment, line)]
+    swept = [
+        (line, *line.method.sweep)
+        for line in experiment.lines
+        if line.method.sweep and line.select == "fixed" and _has_results(experiment, line)
+    ]
     if not swept:
         return None
     data = experiment.spec.data
@@ -124,12 +128,9 @@ def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     for row, case in zip(axes, experiment.cases, strict=True):
         for panel, parameter in zip(row, parameters, strict=True):
             points = [
-                (
-                    line.method.sweep[1],
-                    *summarize(experiment.values(line, case, show["metric"]))[:2],
-                )
-                for line in swept
-                if line.method.sweep[0] == parameter and experiment.results(line, case)
+                (value, *summarize(experiment.values(line, case, show["metric"]))[:2])
+                for line, varied, value in swept
+                if varied == parameter and experiment.results(line, case)
             ]
             x, mean, std = np.array(points).reshape(-1, 3).T
             panel.errorbar(x, mean, np.nan_to_num(std), capsize=2, **_style(0))

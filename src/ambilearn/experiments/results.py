@@ -1,6 +1,6 @@
 """What a store holds of an experiment, line by line and column by column."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,8 @@ class ExperimentResults:
 
     def __init__(self, spec: Spec, store: Store) -> None:
         self.spec = spec
-        self.cases = [Case(data, s) for data in spec.data for s in spec.settings or [None]]
+        settings: Sequence[Setting | None] = spec.settings or [None]
+        self.cases = [Case(data, setting) for data in spec.data for setting in settings]
         self._found: dict[tuple[Line, Case], dict[int, Result]] = {}
         self.failures: list[Result] = []
         stored = store.results()

@@ -1,7 +1,7 @@
 """An experiment as data: a TOML file says what is measured and what is shown of it."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -124,9 +124,10 @@ class Spec:
         self, select: str = "fixed", search: Mapping[str, Any] | None = None
     ) -> Iterator[Task]:
         """All tasks. Methods of one split follow each other; runs come one after the other."""
+        settings: Sequence[Setting | None] = self.settings or [None]
         for run in range(self.runs):
             for data in self.data:
-                for setting in self.settings or [None]:
+                for setting in settings:
                     for method in self.methods:
                         yield self.task(method, data, setting, run, select, search)
 

@@ -48,6 +48,10 @@ def _split(
     data_home: str | None,
 ) -> Split:
     data = _data(name, data_home)
+    if data.y is None:
+        raise ValueError(
+            f"{name} has no true labels, by which experiments measure: choose data that have them."
+        )
     chosen = np.arange(len(data.X))
     if rows is not None and rows < len(chosen):
         chosen = np.random.default_rng(seed_of("rows", name, rows)).permutation(len(chosen))[:rows]

@@ -36,12 +36,10 @@ def columns_of(experiment: ExperimentResults, show: dict[str, Any]) -> list[tupl
     """Title, case and metric of each column: as listed, or one for every case."""
     if "columns" in show:
         return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
-    cases = [
-        case
-        for case in experiment.cases
-        if "group" not in show
-        or (case.setting.group == show["group"] and case.setting.value == show["value"])
-    ]
+    cases = experiment.cases
+    if "group" in show:
+        wanted = show["group"], show["value"]
+        cases = [c for c in cases if c.setting and (c.setting.group, c.setting.value) == wanted]
     one_each = len(cases) == len({case.data for case in cases})
     return [(c.data if one_each else c.label, c, show["metric"]) for c in cases]
 
@@ -53,9 +51,9 @@ def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     records = []
     for line in experiment.lines:
         for title, case, metric in columns:
-            record = {"line": line.label, "method": line.method.label, "select": line.select}
-            record["column"] = title
-            record |= {"data": case.data, "metric": metric} | _cell(experiment, line, case, metric)
+            record: dict[str, Any] = {"line": line.label, "method": line.method.label}
+            record |= {"select": line.select, "column": title, "data": case.data, "metric": metric}
+            record |= _cell(experiment, line, case, metric)
             printed = published.get((line.method.label, case.data, printed_metric(metric)))
             if printed is not None:
                 record |= {"published_mean": printed.mean, "published_std": printed.std}
@@ -109,7 +107,8 @@ def plus_minus(mean: float, std: float) -> str:
 def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """How often the first method is significantly better, equal, worse, in groups of settings."""
     published = published_counts(show["published"]) if "published" in show else {}
-    groups = list(dict.fromkeys(case.setting.group for case in experiment.cases))
+    settings = experiment.spec.settings or []
+    groups = list(dict.fromkeys(setting.group for setting in settings))
     reference, *others = experiment.lines
     header, rows, records = ["method"], [], []
     for line in others:
@@ -118,14 +117,14 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
             counts = np.zeros(3, dtype=int)
             for case in experiment.cases:
                 first, second = experiment.paired(reference, line, case, show["metric"])
-                if case.setting.group == group and len(first) > 1:
+                if case.setting and case.setting.group == group and len(first) > 1:
                     counts[1 - compare(first, second).outcome] += 1
             counts = total if group == "Total" else counts
             total = total + counts
             printed = published.get((line.label, group))
             text = "/".join(map(str, counts)) if counts.any() else UNMEASURED
             row.append(text)
-            record = {"method": line.label, "group": group}
+            record: dict[str, Any] = {"method": line.label, "group": group}
             record |= dict(zip(("win", "tie", "loss"), counts.tolist(), strict=True))
             if printed:
                 row[-1] += f" [{'/'.join(map(str, printed))}]"
@@ -134,7 +133,7 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
             records.append(record)
         rows.append(row)
     header += [*groups, "Total"]
-    titles = dict.fromkeys(f"{c.setting.group}: {c.setting.title}" for c in experiment.cases)
+    titles = dict.fromkeys(f"{setting.group}: {setting.title}" for setting in settings)
     notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
     if published:
         notes.append(

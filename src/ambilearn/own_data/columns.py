@@ -9,7 +9,7 @@ cell is missing; categories stay text. What scikit-learn then makes of them is
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -282,7 +282,8 @@ def _parse_date(cell: Any) -> float:
         raise TypeError
     if not isinstance(cell, datetime):
         cell = datetime(cell.year, cell.month, cell.day)
-    return (cell.replace(tzinfo=cell.tzinfo or UTC) - _EPOCH).total_seconds() / 86400
+    since: timedelta = cell.replace(tzinfo=cell.tzinfo or UTC) - _EPOCH
+    return since.total_seconds() / 86400
 
 
 def _parse_category(cell: Any) -> Any:

@@ -61,7 +61,8 @@ class TableModel:
     @property
     def classes(self) -> NDArray[Any]:
         """All labels."""
-        return self.method.classes_
+        classes: NDArray[Any] = self.method.classes_
+        return classes
 
     def choices(self, frame: "pd.DataFrame", name: str = "table") -> Choices:
         """Label, confidence and margin of each row of a table.
@@ -163,7 +164,8 @@ def fit_table(
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(table.X)
-    chosen, score = {}, None
+    chosen: dict[str, Any] = {}
+    score: float | None = None
     known = find_method(method)
     if select:
         grid = {k: v for k, v in known.tuning_grid.items() if k not in (params or {})}

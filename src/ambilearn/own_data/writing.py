@@ -58,7 +58,7 @@ def write_table(
         Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
         a table that was read from a CSV file. Other such columns become numbers.
     """
-    if not hasattr(target, "write"):
+    if isinstance(target, (str, os.PathLike)):
         format = format or format_of_name(os.fspath(target))
         with atomic_write(Path(target)) as file:
             write_table(

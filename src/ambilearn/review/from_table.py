@@ -57,14 +57,16 @@ def review_from_table(
     """
     folder = Path(table.name).parent
     images = images or Images(folder, folder)
-    columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, image)]
+    columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, c)]
     cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
-    addresses = [None] * len(table.frame)
+    addresses: list[str | None] = [None] * len(table.frame)
     if image is not None:
         addresses = [images.address(format_cell(cell)) for cell in table.frame[image].to_list()]
     rows = [
-        ReviewRow([column[i] for column in cells], *found, table.texts[i], addresses[i], decision)
-        for i, (*found, decision) in enumerate(_find_candidates(table, confidences))
+        ReviewRow(
+            [column[i] for column in cells], labels, scores, table.texts[i], addresses[i], decision
+        )
+        for i, (labels, scores, decision) in enumerate(_find_candidates(table, confidences))
     ]
     title = Path(table.name).name if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
@@ -128,7 +130,7 @@ def _find_candidates(
     """Labels, confidences and decision of each row."""
     sets = table.candidates
     classes = [str(label) for label in sets.classes.tolist()]
-    found = []
+    found: list[tuple[list[str], list[float], str | None]] = []
     for i in range(sets.n_rows):
         if i in table.corrections.labels:
             # Cleaning saw one candidate only, the chosen label: it has all the confidence.
