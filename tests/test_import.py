@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 from lean_python import run_without
@@ -59,3 +60,7 @@ PLCL(n_neighbors=2).fit([[1, 0], [0, 1], [1, 1], [2, 1]], [{0}, {1}, {0, 1}, {0,
 """
     done = run_without(HEAVY, code)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_says_that_it_is_typed():
+    assert files(ambilearn).joinpath("py.typed").is_file()
