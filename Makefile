@@ -94,6 +94,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(SCHEMA)-workflows .github/workflows/*.yml
 	$(SCHEMA)-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(SCHEMA)-issue-config .github/ISSUE_TEMPLATE/config.yml

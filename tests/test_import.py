@@ -62,5 +62,38 @@ PLCL(n_neighbors=2).fit([[1, 0], [0, 1], [1, 1], [2, 1]], [{0}, {1}, {0, 1}, {0,
     assert done.returncode == 0, done.stderr
 
 
+READ_A_TABLE = """
+from io import StringIO
+from ambilearn.own_data import read_candidate_table
+file = StringIO("x,names\\n1,anna|bob\\n2,bob\\n")
+table = read_candidate_table(file, candidates="names", format="csv")
+"""
+CLEAN_IT = """
+from ambilearn.own_data import clean_table
+clean_table(table, params={"n_neighbors": 1})
+"""
+
+
+def rooms_loaded_by(code):
+    """The modules of solvers, methods and kernel that some code loads, by their short names."""
+    code += "\nimport sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = [name.removeprefix("ambilearn.") for name in done.stdout.split()]
+    return {name for name in names if name.split(".")[0] in ("solvers", "methods", "kernel")}
+
+
+def test_reading_a_candidate_table_loads_no_method_and_no_solver():
+    assert not rooms_loaded_by(READ_A_TABLE)
+    assert rooms_loaded_by(READ_A_TABLE + CLEAN_IT)
+
+
+def test_plknn_loads_no_ridge_classifier():
+    loaded = rooms_loaded_by("from ambilearn import PLKNN")
+    assert "methods.plknn" in loaded
+    assert not {name for name in loaded if name.startswith("kernel")}
+    assert "solvers.ridge" not in loaded
+    assert {"kernel.regression", "solvers.ridge"} <= rooms_loaded_by("from ambilearn import PLCL")
+
+
 def test_the_package_says_that_it_is_typed():
     assert files(ambilearn).joinpath("py.typed").is_file()
