@@ -109,6 +109,7 @@ import ambilearn.experiments.run, ambilearn.experiments.tables
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", WORKS.values(), ids=WORKS)
 def test_the_core_works_alone(code):
     done = run_without(EXTRAS_BRING, code)
@@ -175,6 +176,7 @@ SAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "message"), SAYS.values(), ids=SAYS)
 def test_what_the_core_lacks_is_named_in_one_line(code, message, tmp_path):
     (tmp_path / "people.csv").write_text("a,names\n1,x|y\n")

@@ -54,9 +54,8 @@ def peak_memory(work):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "model", [*MODELS, *(pytest.param(model, marks=pytest.mark.slow) for model in EXACT)], ids=str
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [*MODELS, *EXACT], ids=str)
 def test_no_dense_matrix_of_rows_and_labels(model):
     X, mask, y = many_labels()
     peak = peak_memory(lambda: model.fit(X, mask))
