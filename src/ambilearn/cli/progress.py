@@ -64,7 +64,7 @@ class TaskBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        _stop(self._bar)
 
 
 class DownloadBar:
@@ -97,7 +97,7 @@ class DownloadBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        _stop(self._bar)
 
     def update(self, count: int) -> None:
         """Count bytes; the bar appears with the first of them."""
@@ -113,3 +113,9 @@ class DownloadBar:
 
     def close(self) -> None:
         """Nothing to do: the bar ends with its block."""
+
+
+def _stop(bar: progress.Progress) -> None:
+    """End a bar. rich before 15 ends one that was never shown by an empty line."""
+    if not bar.disable:
+        bar.stop()
