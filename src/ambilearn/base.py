@@ -19,7 +19,7 @@ from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
-_LARGEST = 1e75
+_MAX_MAGNITUDE = 1e75
 
 
 def check_magnitude(X: Any) -> None:
@@ -32,7 +32,7 @@ def check_magnitude(X: Any) -> None:
     """
     values = X.data if issparse(X) else X
     largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+    if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
         i, j = (int(place[0]) for place in (abs(X) == largest).nonzero())
         raise ValueError(
             f"The largest entry of X is {largest:.0e} (row {i}, column {j}): the squares of such "

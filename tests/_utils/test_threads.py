@@ -4,7 +4,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn import PLCL
 from ambilearn._utils import threads
-from ambilearn._utils.threads import one_thread, threads_for, worth_threads
+from ambilearn._utils.threads import threads_for
 
 
 def blas_threads():
@@ -33,18 +33,6 @@ def test_much_work_keeps_all_threads(four_threads):
         assert blas_threads() == before
 
 
-def test_one_thread_whatever_the_work(four_threads):
-    before = blas_threads()
-    with one_thread():
-        assert set(blas_threads()) == {1}
-    assert blas_threads() == before
-
-
-def test_much_work_is_worth_threads():
-    assert worth_threads(1e12)
-    assert not worth_threads(1e6)
-
-
 def test_the_threads_come_back_after_an_error(four_threads):
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), threads_for(1.0):
@@ -57,5 +45,5 @@ def test_results_do_not_depend_on_it(monkeypatch, worth):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.integers(3, size=80)
     expected = PLCL().fit(X, y).decision_function(X)
-    monkeypatch.setattr(threads, "_WORTH_THREADS", worth)
+    monkeypatch.setattr(threads, "_MIN_OPERATIONS", worth)
     np.testing.assert_allclose(PLCL().fit(X, y).decision_function(X), expected, atol=1e-6)

@@ -108,8 +108,8 @@ def test_select_set_seed_and_landmarks(run, people_csv):
 
 
 def test_a_large_table_uses_landmarks_and_says_so(run, people_csv, monkeypatch):
-    monkeypatch.setattr("ambilearn.own_data.methods.LARGE", 60)
-    monkeypatch.setattr("ambilearn.own_data.methods.LANDMARKS", 25)
+    monkeypatch.setattr("ambilearn.own_data.methods.MAX_EXACT_ROWS", 60)
+    monkeypatch.setattr("ambilearn.own_data.methods.DEFAULT_N_LANDMARKS", 25)
     err = run("clean", people_csv, *CLEAN)[2]
     assert "60 rows are many for a kernel: 25 landmarks stand for them" in err
     assert "--n-landmarks" in err

@@ -5,7 +5,7 @@ from ambilearn import selection
 from ambilearn.experiments import choose as module
 from ambilearn.experiments.choose import choose
 from ambilearn.experiments.execute import execute
-from ambilearn.experiments.splits import split_of
+from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import accuracy
 
@@ -20,7 +20,7 @@ TASK = Task("wine", "PLCL", 0, candidates={"p": 0.9}, rows=40, select="label-fre
 def test_chosen_parameters_are_points_of_the_grid(select, kind):
     search = SEARCH | {"kind": kind, "points": None if kind == "grid" else 3}
     task = TASK.to(select=select, search=search)
-    params, account = choose(task, split_of(task))
+    params, account = choose(task, make_split(task))
     assert all(params[name] in SEARCH["grid"][name] for name in ("reg", "mu"))
     assert account["points"] == (6 if kind == "grid" else 3)
     fits = {"label-free": {"random": 15, "halving": 8, "grid": 30}}
@@ -29,7 +29,7 @@ def test_chosen_parameters_are_points_of_the_grid(select, kind):
 
 
 def test_label_free_choice_does_not_see_hidden_or_test_labels():
-    split = split_of(TASK)
+    split = make_split(TASK)
     rng = np.random.default_rng(0)
     scrambled = split._replace(
         y_train=rng.permutation(split.y_train), y_test=rng.permutation(split.y_test)
@@ -39,7 +39,7 @@ def test_label_free_choice_does_not_see_hidden_or_test_labels():
 
 def test_the_oracle_is_the_best_on_the_test_labels():
     task = TASK.to(select="oracle", search=SEARCH | {"kind": "grid", "points": None})
-    split = split_of(task)
+    split = make_split(task)
     _, account = choose(task, split)
     scores = [
         accuracy(
@@ -70,7 +70,7 @@ def points_seen(monkeypatch):
 
         monkeypatch.setattr(module, "fit_points", watch)
         monkeypatch.setattr(selection, "fit_points", watch)
-        choose(task, split_of(task))
+        choose(task, make_split(task))
         return seen[: task.search["points"]]
 
     return of
@@ -102,5 +102,5 @@ def test_the_scoring_is_that_of_the_search():
     scores = {}
     for scoring in ("approximated", "covering"):
         task = TASK.to(search=SEARCH | {"scoring": scoring, "points": 1})
-        scores[scoring] = choose(task, split_of(task))[1]["score"]
+        scores[scoring] = choose(task, make_split(task))[1]["score"]
     assert scores["approximated"] < scores["covering"]

@@ -7,14 +7,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn.experiments import execute as module
 from ambilearn.experiments.execute import execute
-from ambilearn.experiments.splits import split_of
+from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Task
 
 TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5}, rows=60)
 
 
 def test_a_result_is_what_the_method_itself_gives():
-    split = split_of(TASK)
+    split = make_split(TASK)
     model = TASK.estimator().fit(split.X_train, split.candidates)
     result = execute(TASK)
     assert (result.status, result.error) == ("done", "")

@@ -3,7 +3,7 @@ import pytest
 
 from ambilearn.candidates import as_candidates
 from ambilearn.experiments.scores import score_model, train_outputs
-from ambilearn.experiments.splits import Split, split_of
+from ambilearn.experiments.splits import Split, make_split
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import transductive_accuracy
 from ambilearn.registry import METHODS
@@ -54,7 +54,7 @@ def test_hand_computed_scores():
 @pytest.mark.parametrize("method", [method.name for method in METHODS.values()])
 def test_every_method_has_every_score(method):
     task = Task("iris", method, 0, candidates={"p": 0.5}, rows=60)
-    split = split_of(task)
+    split = make_split(task)
     model = task.estimator().fit(split.X_train, split.candidates)
     scores = score_model(model, split)
     assert len(scores) == 4 * 3 + 2

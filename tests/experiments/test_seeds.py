@@ -5,32 +5,35 @@ import sys
 import numpy as np
 import pytest
 
-from ambilearn.experiments.seeds import digest, seed_of
+from ambilearn.experiments.seeds import derive_seed, digest
 
 
 def test_seeds_depend_on_every_name_and_on_their_order():
     seeds = {
-        seed_of("split", "lost", 0),
-        seed_of("split", "lost", 1),
-        seed_of("split", "iris", 0),
-        seed_of("candidates", "lost", 0),
-        seed_of("lost", "split", 0),
-        seed_of("split", "lost", "0"),
-        seed_of("split", "lost"),
+        derive_seed("split", "lost", 0),
+        derive_seed("split", "lost", 1),
+        derive_seed("split", "iris", 0),
+        derive_seed("candidates", "lost", 0),
+        derive_seed("lost", "split", 0),
+        derive_seed("split", "lost", "0"),
+        derive_seed("split", "lost"),
     }
     assert len(seeds) == 7
 
 
 def test_seeds_are_valid_for_both_kinds_of_generators():
     for run in range(50):
-        seed = seed_of("x", run)
+        seed = derive_seed("x", run)
         assert 0 <= seed < 2**32
         np.random.RandomState(seed)
         np.random.default_rng(seed)
 
 
 def test_seeds_are_the_same_in_another_process():
-    code = "from ambilearn.experiments.seeds import seed_of; print(seed_of('a', {'p': 0.1}, 3))"
+    code = (
+        "from ambilearn.experiments.seeds import derive_seed\n"
+        "print(derive_seed('a', {'p': 0.1}, 3))"
+    )
     for hash_seed in ("1", "2"):
         ran = subprocess.run(
             [sys.executable, "-c", code],
@@ -39,7 +42,7 @@ def test_seeds_are_the_same_in_another_process():
             check=True,
             env=os.environ | {"PYTHONHASHSEED": hash_seed},
         )
-        assert int(ran.stdout) == seed_of("a", {"p": 0.1}, 3)
+        assert int(ran.stdout) == derive_seed("a", {"p": 0.1}, 3)
 
 
 def test_the_order_of_a_dictionary_does_not_matter():

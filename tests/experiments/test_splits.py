@@ -5,7 +5,7 @@ import pytest
 
 from ambilearn.datasets import load_dataset
 from ambilearn.experiments import splits
-from ambilearn.experiments.splits import _split, split_of
+from ambilearn.experiments.splits import _split, make_split
 from ambilearn.experiments.task import Task
 
 TASK = Task("wine", "PLKNN", 0, candidates={"p": 1.0, "r": 1}, scaling="none")
@@ -16,7 +16,7 @@ def rows_of(split):
 
 
 def test_halves_cover_the_set_and_do_not_meet():
-    split = split_of(TASK)
+    split = make_split(TASK)
     train, test = rows_of(split)
     assert (len(split.X_train), len(split.X_test)) == (89, 89)
     assert not train & test
@@ -24,7 +24,7 @@ def test_halves_cover_the_set_and_do_not_meet():
 
 
 def test_rows_carry_their_own_labels():
-    split, data = split_of(TASK), load_dataset("wine")
+    split, data = make_split(TASK), load_dataset("wine")
     label = {tuple(row): y for row, y in zip(data.X, data.y, strict=True)}
     assert [label[tuple(row)] for row in split.X_train] == split.y_train.tolist()
     assert [label[tuple(row)] for row in split.X_test] == split.y_test.tolist()
@@ -32,39 +32,39 @@ def test_rows_carry_their_own_labels():
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
 def test_the_share_of_test_rows(share):
-    split = split_of(TASK.to(test_share=share))
+    split = make_split(TASK.to(test_share=share))
     assert len(split.X_test) == round(share * 178)
 
 
 def test_all_methods_meet_the_same_split_and_candidates():
-    a, b = split_of(TASK), split_of(TASK.to(method="PLCL", params={"alpha": 2.0}))
+    a, b = make_split(TASK), make_split(TASK.to(method="PLCL", params={"alpha": 2.0}))
     assert a is b
     _split.cache_clear()
-    c = split_of(TASK)
+    c = make_split(TASK)
     assert c is not a
     assert np.array_equal(a.X_train, c.X_train)
     assert np.array_equal(a.candidates.to_mask(), c.candidates.to_mask())
 
 
 def test_runs_differ():
-    assert rows_of(split_of(TASK)) != rows_of(split_of(TASK.to(run=1)))
+    assert rows_of(make_split(TASK)) != rows_of(make_split(TASK.to(run=1)))
 
 
 def test_settings_share_the_rows_but_not_the_candidates():
-    a, b = split_of(TASK), split_of(TASK.to(candidates={"p": 0.5, "r": 1}))
+    a, b = make_split(TASK), make_split(TASK.to(candidates={"p": 0.5, "r": 1}))
     assert np.array_equal(a.X_train, b.X_train)
     assert (a.candidates.sizes == 2).all()
     assert (b.candidates.sizes == 2).mean() == pytest.approx(0.5, abs=0.01)
 
 
 def test_true_labels_are_candidates_and_all_classes_are_known():
-    split = split_of(TASK)
+    split = make_split(TASK)
     assert split.candidates.covers(split.y_train).all()
     assert split.candidates.classes.tolist() == load_dataset("wine").classes.tolist()
 
 
 def test_scaling_over_all_rows():
-    split = split_of(TASK.to(scaling="all"))
+    split = make_split(TASK.to(scaling="all"))
     X = np.vstack([split.X_train, split.X_test])
     assert np.allclose(X.mean(axis=0), 0)
     assert np.allclose(X.std(axis=0), 1)
@@ -72,7 +72,7 @@ def test_scaling_over_all_rows():
 
 
 def test_scaling_over_training_rows_knows_nothing_of_the_test_rows():
-    split = split_of(TASK.to(scaling="train"))
+    split = make_split(TASK.to(scaling="train"))
     assert np.allclose(split.X_train.mean(axis=0), 0)
     assert np.allclose(split.X_train.std(axis=0), 1)
     assert not np.allclose(split.X_test.mean(axis=0), 0)
@@ -80,11 +80,11 @@ def test_scaling_over_training_rows_knows_nothing_of_the_test_rows():
 
 def test_another_scaling_is_refused():
     with pytest.raises(ValueError, match="scaling must be 'all', 'train' or 'none'; got 'some'"):
-        split_of(TASK.to(scaling="some"))
+        make_split(TASK.to(scaling="some"))
 
 
 def test_constant_features_become_zero():
-    split = split_of(Task("digits", "PLKNN", 0, candidates={}, rows=100))
+    split = make_split(Task("digits", "PLKNN", 0, candidates={}, rows=100))
     assert np.isfinite(split.X_train).all()
     constant = np.ptp(np.vstack([split.X_train, split.X_test]), axis=0) == 0
     assert constant.any()
@@ -92,28 +92,28 @@ def test_constant_features_become_zero():
 
 
 def test_a_limit_of_rows_takes_the_same_rows_in_every_run():
-    first, second = (split_of(TASK.to(rows=40, run=run)) for run in (0, 1))
+    first, second = (make_split(TASK.to(rows=40, run=run)) for run in (0, 1))
     a, b = ({*rows_of(s)[0], *rows_of(s)[1]} for s in (first, second))
     assert len(a) == 40
     assert a == b
     assert rows_of(first) != rows_of(second)
-    assert len(split_of(TASK.to(rows=1000)).X_train) == 89
+    assert len(make_split(TASK.to(rows=1000)).X_train) == 89
 
 
 def test_data_without_candidates_need_a_protocol():
     with pytest.raises(ValueError, match="wine has no candidate sets"):
-        split_of(TASK.to(candidates=None))
+        make_split(TASK.to(candidates=None))
 
 
 def test_data_without_true_labels_cannot_be_measured(monkeypatch):
     unlabeled = replace(load_dataset("iris"), name="unlabeled", y=None)
     monkeypatch.setattr(splits, "load_dataset", lambda *_, **__: unlabeled)
     with pytest.raises(ValueError, match="unlabeled has no true labels"):
-        split_of(TASK.to(data="unlabeled"))
+        make_split(TASK.to(data="unlabeled"))
 
 
 def test_data_with_candidates_keep_theirs(real_data_dir):
-    split = split_of(Task("lost", "PLKNN", 3), str(real_data_dir))
+    split = make_split(Task("lost", "PLKNN", 3), str(real_data_dir))
     assert len(split.X_train) == 561
     assert split.candidates.covers(split.y_train).all()
     assert 2.0 < split.candidates.sizes.mean() < 2.5

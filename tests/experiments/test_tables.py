@@ -9,7 +9,7 @@ from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import UNMEASURED, build_tables, plus_minus, ranking_of
+from ambilearn.experiments.tables import UNMEASURED, build_tables, compute_ranking, plus_minus
 
 NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
 
@@ -157,7 +157,7 @@ def test_ranks_of_few_cases_are_qualified(measured):
 
 def test_nothing_to_rank(measured):
     found = measured("real-world", lambda label, task: None)
-    assert ranking_of(found, {"metric": "accuracy"}) is None
+    assert compute_ranking(found, {"metric": "accuracy"}) is None
     assert build_tables(found)[1].notes == [UNMEASURED]
 
 

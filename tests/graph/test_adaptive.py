@@ -39,7 +39,7 @@ def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(probl
 def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
     X, _, sets = problem
     whole = Neighborhoods(X, sets, 5)
-    monkeypatch.setattr(support_graph, "_ROWS", 7)
+    monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
     parts = Neighborhoods(X, sets, 5)
     weights = [
         each.fit_graph(1.0).refit(0.5, 1.0, sets.uniform()).weights for each in (whole, parts)
@@ -99,7 +99,7 @@ def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
 
 def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
     X, _, sets = problem
-    monkeypatch.setattr(support_graph, "_ROWS", 7)
+    monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
     monkeypatch.setitem(solve_neighbor_weights.__kwdefaults__, "max_steps", 2)
     neighborhoods = Neighborhoods(X, sets, 5)
     with pytest.warns(ConvergenceWarning, match="neighbour weights are not exact") as caught:

@@ -339,7 +339,7 @@ def test_a_search_survives_pickling(data, neighbors):
 @pytest.fixture
 def small_limits(monkeypatch):
     """What counts as many rows here."""
-    monkeypatch.setattr(module, "_EXACT_ROWS", 30)
+    monkeypatch.setattr(module, "_MAX_EXACT_ROWS", 30)
     monkeypatch.setattr(module, "_EXACT_FEATURES", 4)
 
 

@@ -107,7 +107,7 @@ def test_kmeans_sees_only_as_many_rows_as_it_needs(rows, monkeypatch):
         return kmeans_centers(X, *args, **options)
 
     monkeypatch.setattr(low_rank, "kmeans_centers", watched)
-    monkeypatch.setattr(low_rank, "_PER_LANDMARK", 5)
+    monkeypatch.setattr(low_rank, "_ROWS_PER_LANDMARK", 5)
     choose_landmarks(rows, 4, "kmeans", 0)
     assert seen == [(20, 4)]
 
@@ -120,7 +120,7 @@ def test_no_more_landmarks_than_rows(rows, how):
 def test_bandwidth_of_few_rows_is_exact_and_of_many_close(rows, monkeypatch):
     exact = pdist(rows).mean()
     assert sampled_sigma(rows, 0) == pytest.approx(exact)
-    monkeypatch.setattr(low_rank, "_SAMPLE", 40)
+    monkeypatch.setattr(low_rank, "_MAX_SIGMA_ROWS", 40)
     sampled = sampled_sigma(rows, 0)
     assert sampled != pytest.approx(exact, rel=1e-9)
     assert sampled == pytest.approx(exact, rel=0.1)
@@ -130,8 +130,8 @@ def test_bandwidth_of_few_rows_is_exact_and_of_many_close(rows, monkeypatch):
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
 def test_of_many_rows_only_samples_are_taken(rows, how, monkeypatch):
     """So the rows may be elsewhere."""
-    monkeypatch.setattr(low_rank, "_SAMPLE", 40)
-    monkeypatch.setattr(low_rank, "_PER_LANDMARK", 5)
+    monkeypatch.setattr(low_rank, "_MAX_SIGMA_ROWS", 40)
+    monkeypatch.setattr(low_rank, "_ROWS_PER_LANDMARK", 5)
 
     class Elsewhere:
         shape = rows.shape

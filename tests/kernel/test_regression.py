@@ -79,7 +79,7 @@ def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, bl
     features, sets, _, rng = problem(4)
     coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
-    monkeypatch.setattr(regression, "_FEW_PER_ROW", few)
+    monkeypatch.setattr(regression, "_MAX_LABELS_PER_PAIR", few)
     expected = sets.gather(features @ coef + intercept)
     for form in (np.asarray, sparse.csr_array):
         found = pair_outputs(form(features), sets, coef, intercept)

@@ -1,6 +1,11 @@
 import pytest
 
-from ambilearn.own_data.methods import LANDMARKS, LARGE, make_method, parse_settings
+from ambilearn.own_data.methods import (
+    DEFAULT_N_LANDMARKS,
+    MAX_EXACT_ROWS,
+    make_method,
+    parse_settings,
+)
 from ambilearn.registry import METHODS
 
 
@@ -21,15 +26,15 @@ def test_parameters_and_seed():
 
 @pytest.mark.parametrize("name", ["plcl", "sure", "plaggd", "lalo"])
 def test_landmarks_for_large_tables_unless_told_otherwise(name):
-    assert make_method(name, n_rows=LARGE - 1).n_landmarks is None
-    assert make_method(name, n_rows=LARGE).n_landmarks == LANDMARKS
-    assert make_method(name, {"n_landmarks": None}, n_rows=LARGE).n_landmarks is None
+    assert make_method(name, n_rows=MAX_EXACT_ROWS - 1).n_landmarks is None
+    assert make_method(name, n_rows=MAX_EXACT_ROWS).n_landmarks == DEFAULT_N_LANDMARKS
+    assert make_method(name, {"n_landmarks": None}, n_rows=MAX_EXACT_ROWS).n_landmarks is None
     assert make_method(name, {"n_landmarks": 50}, n_rows=10).n_landmarks == 50
 
 
 @pytest.mark.parametrize("name", ["ipal", "plda", "plknn"])
 def test_no_landmarks_where_there_is_no_kernel(name):
-    assert "n_landmarks" not in make_method(name, n_rows=LARGE).get_params()
+    assert "n_landmarks" not in make_method(name, n_rows=MAX_EXACT_ROWS).get_params()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from urllib.request import url2pathname
 import pytest
 from PIL import Image
 
-from ambilearn.review.images import LARGEST_SIDE, Images, find_image_column, looks_like_image
+from ambilearn.review.images import MAX_EMBEDDED_SIDE, Images, find_image_column, looks_like_image
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_embedded_large_image_is_made_smaller_and_upright(folder):
     media_type, content = embedded(images(folder, embed=True).address("large.jpg"))
     assert media_type == "image/webp"
     with Image.open(io.BytesIO(content)) as image:
-        assert image.size == (LARGEST_SIDE // 2, LARGEST_SIDE)
+        assert image.size == (MAX_EMBEDDED_SIDE // 2, MAX_EMBEDDED_SIDE)
         assert not image.getexif()
 
 

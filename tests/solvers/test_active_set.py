@@ -3,7 +3,7 @@ import pytest
 from literal import solve_qp
 
 from ambilearn.solvers import Status
-from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
+from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 
 
 def matrices(seed, n=15, k=7):
@@ -12,7 +12,7 @@ def matrices(seed, n=15, k=7):
 
 
 def run(B, linear, start, **options):
-    return minimise_over_weights(B, linear, start, **{"max_steps": 1000} | options)
+    return minimize_over_weights(B, linear, start, **{"max_steps": 1000} | options)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -61,8 +61,8 @@ def test_grams_are_those_of_the_dense_differences(problem):
 def test_the_blocks_do_not_matter(rows, values, monkeypatch):
     """They are limited by their number of rows, or by what is laid out; never less than a row."""
     whole = Problem(0)
-    monkeypatch.setattr(support_graph, "_ROWS", rows)
-    monkeypatch.setattr(support_graph, "_VALUES", values)
+    monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", rows)
+    monkeypatch.setattr(support_graph, "_MAX_BLOCK_VALUES", values)
     parts = Problem(0)
     assert len(whole.graph.blocks) == 1
     assert len(parts.graph.blocks) > 1

@@ -5,7 +5,7 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-_WORTH_THREADS = 4e9  # operations: about a tenth of a second on one core
+_MIN_OPERATIONS = 4e9  # that are worth threads: about a tenth of a second on one core
 
 
 def threads_for(operations: float) -> AbstractContextManager[object]:
@@ -24,16 +24,8 @@ def threads_for(operations: float) -> AbstractContextManager[object]:
     -------
     context manager
     """
-    return nullcontext() if worth_threads(operations) else one_thread()
-
-
-def worth_threads(operations: float) -> bool:
-    """Whether a call of BLAS with this many operations gains by threads."""
-    return operations >= _WORTH_THREADS
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """A context in which BLAS has one thread."""
+    if operations >= _MIN_OPERATIONS:
+        return nullcontext()
     limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limited
 

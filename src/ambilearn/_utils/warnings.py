@@ -4,7 +4,8 @@ import sys
 import warnings
 from types import FrameType
 
-_INSIDE = {"ambilearn", "sklearn", "joblib"}  # a call of Pipeline.fit counts, not those within
+# A call of Pipeline.fit is the user's, not the calls within.
+_LIBRARY_PACKAGES = {"ambilearn", "sklearn", "joblib"}
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -21,9 +22,11 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     outer, passed = frame, 0
     while outer.f_back and _package(outer) == _package(frame):
         outer, passed = outer.f_back, passed + 1
-    if _package(outer) in _INSIDE:  # the library runs a method of somebody's own, which warns
+    if (
+        _package(outer) in _LIBRARY_PACKAGES
+    ):  # the library runs a method of somebody's own, which warns
         frame, stacklevel = outer, stacklevel + passed
-    while frame.f_back and _package(frame) in _INSIDE:
+    while frame.f_back and _package(frame) in _LIBRARY_PACKAGES:
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, category, stacklevel=stacklevel)
 

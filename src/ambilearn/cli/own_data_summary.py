@@ -12,8 +12,8 @@ from ambilearn.own_data.columns import parse_features
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.tables import CandidateTable
 
-CLOSE_CALL = 0.1
-_SHOWN = 10
+CLOSE_CALL_MARGIN = 0.1
+_MAX_SHOWN_ROWS = 10
 
 
 def describe_table(console: Console, table: CandidateTable) -> None:
@@ -94,12 +94,14 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     from rich.text import Text
 
     ambiguous = int((cleaned.table.candidates.sizes > 1).sum())
-    close = int((cleaned.choices.margins < CLOSE_CALL).sum())
+    close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
     console.say(
         f"{pluralize(ambiguous, 'row')} with several candidates, among them "
-        f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL})"
+        f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
     )
-    first = [row for row in cleaned.order[:_SHOWN].tolist() if cleaned.choices.margins[row] < 1]
+    first = [
+        row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if cleaned.choices.margins[row] < 1
+    ]
     if not first:
         return
     shown = Table(box=None, pad_edge=False)

@@ -101,14 +101,14 @@ def review(
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed=embed_images)
-        made = review_from_table(
+        review_page = review_from_table(
             read, confidences, method=METHODS[method].name, image=image, images=images
         )
-        write_review(made, out)
+        write_review(review_page, out)
         _describe_images(console, image, images)
-        console.say(f"wrote {out}: {pluralize(len(made.rows), 'row')}; open it in a browser")
+        console.say(f"wrote {out}: {pluralize(len(review_page.rows), 'row')}; open it in a browser")
         console.say("then use the labels that you downloaded:")
-        console.say(f"  {_next_command(table, made.download, reading)}")
+        console.say(f"  {_next_command(table, review_page.download, reading)}")
 
 
 def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:

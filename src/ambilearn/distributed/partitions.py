@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from ambilearn.distributed.blocks import RowBlocks, persist_in_turn, persist_now, stack
 from ambilearn.distributed.locality import LocalityCells
-from ambilearn.distributed.sizes import bytes_behind
+from ambilearn.distributed.sizes import attribute_bytes
 
 _SAMPLE = 100  # rows per partition from which the cells are found
 _SMALLEST = 0.25  # share of the mean size that a partition must have
@@ -38,7 +38,7 @@ class Rows:
         return Rows(self.X[rows], self.mask[rows], self.numbers[rows])
 
 
-sizeof.register(Rows, bytes_behind)
+sizeof.register(Rows, attribute_bytes)
 
 
 class Partitioning(NamedTuple):

@@ -258,15 +258,15 @@ class DistributedPLCL(PLCL):
     ) -> tuple[tuple[Delayed, ...], NDArray[np.intp]]:
         n_neighbors = usable_neighbors(self.n_neighbors, data.shape[0]) if self.graph else None
         wanted = self.n_partitions or sum(np.diff(data.starts) > 0)
-        made = partition_rows(data, wanted, n_neighbors or 1, self.random_state)
+        partitioning = partition_rows(data, wanted, n_neighbors or 1, self.random_state)
         classes, features, neighbors = (
             delayed(each, traverse=False) for each in (data.classes, low_rank, self.neighbors)
         )
         partitions = (
             delayed(rounds.build)(part, classes, features, n_neighbors, neighbors)
-            for part in made.rows
+            for part in partitioning.rows
         )
-        return persist_now(partitions), made.counts
+        return persist_now(partitions), partitioning.counts
 
     def _sums(self, partitions: Any, states: Any) -> tuple[Any, ...]:
         return _total(

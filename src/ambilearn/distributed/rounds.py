@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
-from ambilearn.distributed.sizes import bytes_behind
+from ambilearn.distributed.sizes import attribute_bytes
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
@@ -138,5 +138,5 @@ def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 sizeof.register(
-    (Partition, State, Neighborhoods, LocalGeometry, SupportGraph, CandidateSets), bytes_behind
+    (Partition, State, Neighborhoods, LocalGeometry, SupportGraph, CandidateSets), attribute_bytes
 )

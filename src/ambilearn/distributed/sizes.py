@@ -11,6 +11,6 @@ from scipy import sparse
 
 
 @sizeof.register(sparse.sparray)
-def bytes_behind(held: Any) -> int:
-    """Bytes of all attributes; ``sizeof.register(cls, bytes_behind)`` makes Dask use it."""
+def attribute_bytes(held: Any) -> int:
+    """Bytes of all attributes; ``sizeof.register(cls, attribute_bytes)`` makes Dask use it."""
     return sum(map(sizeof, vars(held).values()))

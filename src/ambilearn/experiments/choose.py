@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn.experiments.seeds import seed_of
+from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.splits import Split
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import accuracy, approximated_accuracy_scorer, covering_rate_scorer
@@ -28,7 +28,7 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     search = task.search
     # The points belong to the run, not to the way of choosing: both ways see the same ones.
-    seed = seed_of("search", task.data, task.candidates and dict(task.candidates), task.run)
+    seed = derive_seed("search", task.data, task.candidates and dict(task.candidates), task.run)
     model = task.estimator()
     if task.select == "label-free":
         found = CandidateSearchCV(

@@ -9,7 +9,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ambilearn.experiments.scores import score_model
-from ambilearn.experiments.splits import split_of
+from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Task
 
 
@@ -67,7 +67,7 @@ def execute(task: Task, data_home: str | None = None) -> Result:
 
 
 def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
-    split = split_of(task, data_home)
+    split = make_split(task, data_home)
     model = task.estimator()
     details: dict[str, Any] = {}
     if task.select != "fixed":

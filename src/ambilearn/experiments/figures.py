@@ -11,10 +11,10 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.results import Case, ExperimentResults, Line
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
-from ambilearn.experiments.tables import ranking_of
+from ambilearn.experiments.tables import compute_ranking
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, from dark to light.
-_COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"]
+_COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2))]
 _STYLE: dict[Any, Any] = {
@@ -74,9 +74,9 @@ def _panels(n_rows: int, n_columns: int, width: float, height: float, **options:
 
 
 def _style(i: int) -> dict[str, Any]:
-    n = len(_COLOURS)
+    n = len(_COLORS)
     return {
-        "color": _COLOURS[i % n],
+        "color": _COLORS[i % n],
         "marker": _MARKERS[i % n],
         "linestyle": _DASHES[i % n],
         "markersize": 4,
@@ -158,7 +158,7 @@ def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
             objective = np.array(result.details["objective"])
             steps = np.arange(1, len(objective))
             excess = objective[:-1] / objective[-1] - 1
-            panel.semilogy(steps, excess, color=_COLOURS[1], alpha=0.5, linewidth=1)
+            panel.semilogy(steps, excess, color=_COLORS[1], alpha=0.5, linewidth=1)
         panel.axvline(8, color="0.5", linestyle=":", linewidth=1)
         panel.set_title(f"{case.label}, {len(experiment.results(line, case))} runs", fontsize=9)
         panel.set_xlabel("iteration (dotted: 8)")
@@ -168,7 +168,7 @@ def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
 
 def critical_difference(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Average ranks on a line; bars join methods that do not differ significantly."""
-    ranking = ranking_of(experiment, show)
+    ranking = compute_ranking(experiment, show)
     return None if ranking is None else _rank_line(ranking)
 
 

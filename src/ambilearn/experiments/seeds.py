@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 
-def seed_of(*names: Any) -> int:
+def derive_seed(*names: Any) -> int:
     """A seed of 32 bits that depends on nothing but the names.
 
     Parameters
@@ -19,10 +19,10 @@ def seed_of(*names: Any) -> int:
 
     Examples
     --------
-    >>> from ambilearn.experiments.seeds import seed_of
-    >>> seed_of("split", "lost", 0)
+    >>> from ambilearn.experiments.seeds import derive_seed
+    >>> derive_seed("split", "lost", 0)
     4144004302
-    >>> seed_of("split", "lost", 1) == seed_of("split", "lost", 0)
+    >>> derive_seed("split", "lost", 1) == derive_seed("split", "lost", 0)
     False
     """
     return int.from_bytes(digest(list(names))[:4], "big")

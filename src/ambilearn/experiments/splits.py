@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets import Dataset, load_dataset, make_candidates
-from ambilearn.experiments.seeds import seed_of
+from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.task import Task
 
 
@@ -24,7 +24,7 @@ class Split(NamedTuple):
     y_test: NDArray[Any]
 
 
-def split_of(task: Task, data_home: str | None = None) -> Split:
+def make_split(task: Task, data_home: str | None = None) -> Split:
     """Rows of a task: a random half (or ``test_share``) is tested, the rest trains.
 
     The rows depend on the data set and the run only, the candidate sets also on the protocol's
@@ -54,14 +54,16 @@ def _split(
         )
     chosen = np.arange(len(data.X))
     if rows is not None and rows < len(chosen):
-        chosen = np.random.default_rng(seed_of("rows", name, rows)).permutation(len(chosen))[:rows]
-    order = np.random.default_rng(seed_of("split", name, run)).permutation(chosen)
+        chosen = np.random.default_rng(derive_seed("rows", name, rows)).permutation(len(chosen))[
+            :rows
+        ]
+    order = np.random.default_rng(derive_seed("split", name, run)).permutation(chosen)
     n_train = len(order) - round(test_share * len(order))
     train, test = order[:n_train], order[n_train:]
 
     options = json.loads(candidates_json)
     if options is not None:
-        seed = seed_of("candidates", name, options, run)
+        seed = derive_seed("candidates", name, options, run)
         candidates, _ = make_candidates(
             data.y[train], classes=data.classes, random_state=seed, **options
         )

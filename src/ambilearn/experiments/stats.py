@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 class Summary(NamedTuple):
@@ -42,7 +42,9 @@ class Comparison(NamedTuple):
     outcome: int
 
 
-def compare(reference: ArrayLike, other: ArrayLike, level: float = LEVEL) -> Comparison:
+def compare(
+    reference: ArrayLike, other: ArrayLike, level: float = SIGNIFICANCE_LEVEL
+) -> Comparison:
     """Two-sided paired t-test over the runs.
 
     Parameters
@@ -132,7 +134,7 @@ def rank(scores: Mapping[str, ArrayLike]) -> Ranking:
     table: NDArray[np.float64] = np.array([np.asarray(s, dtype=float) for s in scores.values()])
     k, n = table.shape
     ranks = stats.rankdata(-table, axis=0).mean(axis=1)
-    q = stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
+    q = stats.studentized_range.ppf(1 - SIGNIFICANCE_LEVEL, k, np.inf) / np.sqrt(2)
     p = float("nan")
     if k > 2 and n > 1 and np.ptp(table, axis=0).any():
         p = float(stats.friedmanchisquare(*table).pvalue)

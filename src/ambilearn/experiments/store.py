@@ -37,7 +37,7 @@ ON CONFLICT (key) DO UPDATE SET
 WHERE excluded.status = 'done' OR results.status = 'failed'
 """
 
-_WAIT = 60.0  # seconds to wait for another process that is writing
+_BUSY_TIMEOUT = 60.0  # seconds to wait for another process that is writing
 
 
 class StoreError(OSError):
@@ -71,7 +71,7 @@ class Store:
         try:
             self._refuse_foreign_tables()
             self._connection = sqlite3.connect(
-                self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+                self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             self._use_write_ahead_log()
             self._connection.executescript(_SCHEMA)
@@ -87,7 +87,7 @@ class Store:
         address = f"{self.path.absolute().as_uri()}?mode=ro"
         with (
             closing(sqlite3.connect(":memory:")) as blank,
-            closing(sqlite3.connect(address, uri=True, timeout=_WAIT)) as present,
+            closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT)) as present,
         ):
             blank.executescript(_SCHEMA)
             ours, found = _columns(blank), _columns(present)
@@ -100,7 +100,7 @@ class Store:
 
     def _use_write_ahead_log(self) -> None:
         # Switching a new file is the one statement for which SQLite does not wait for others.
-        deadline = time.monotonic() + _WAIT
+        deadline = time.monotonic() + _BUSY_TIMEOUT
         while True:
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")

@@ -32,7 +32,9 @@ def build_tables(experiment: ExperimentResults) -> list[Table]:
     return [builders[show["kind"]](experiment, show) for show in shows]
 
 
-def columns_of(experiment: ExperimentResults, show: dict[str, Any]) -> list[tuple[str, Case, str]]:
+def table_columns(
+    experiment: ExperimentResults, show: dict[str, Any]
+) -> list[tuple[str, Case, str]]:
     """Title, case and metric of each column: as listed, or one for every case."""
     if "columns" in show:
         return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
@@ -46,7 +48,7 @@ def columns_of(experiment: ExperimentResults, show: dict[str, Any]) -> list[tupl
 
 def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """Mean ± std of every method, with marks against the first one and Holm's p-values."""
-    columns = columns_of(experiment, show)
+    columns = table_columns(experiment, show)
     published = published_cells(show["published"]) if "published" in show else {}
     records = []
     for line in experiment.lines:
@@ -147,7 +149,7 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
 
 def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     """Average rank of every method over the cases that all of them have."""
-    ranking = ranking_of(experiment, show)
+    ranking = compute_ranking(experiment, show)
     title, header = show["title"], ["method", "average rank", "significantly behind the best"]
     if ranking is None:
         return Table(show["name"], title, header, [], [], [UNMEASURED])
@@ -167,7 +169,7 @@ def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     return Table(show["name"], title, header, rows, records, [note])
 
 
-def ranking_of(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def compute_ranking(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     """Ranking of the fixed-parameter lines, or None where nothing can be ranked."""
     lines = [
         line

@@ -40,8 +40,8 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
     _Transformer(["fit_transform", "transform"]),
 ]
 
-_SPARE = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
-_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
+_EXTRA_NEIGHBORS = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
+_MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
 
@@ -146,7 +146,7 @@ class NeighborSearch:
     def _search_exactly(self, queries: Any | None, k: int) -> NDArray[np.intp]:
         """The k nearest rows of queries, or the k nearest other rows of the rows themselves."""
         available = self._X.shape[0] - (queries is None)
-        wanted = min(k + _SPARE, available)
+        wanted = min(k + _EXTRA_NEIGHBORS, available)
         found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
         distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
@@ -222,7 +222,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
     transformer = clone(neighbors)
     if "n_neighbors" in transformer.get_params(deep=False):
         # One more for the row itself, where a transformer counts it.
-        wanted = max(k + 1 + _SPARE, transformer.n_neighbors)
+        wanted = max(k + 1 + _EXTRA_NEIGHBORS, transformer.n_neighbors)
         transformer.set_params(n_neighbors=min(wanted, X.shape[0] - 1))
     return transformer
 
@@ -230,7 +230,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
 def _sensible_choice(X: Any) -> str:
     """Exact where it is quick, else approximate; exact and a warning where that is impossible."""
     n, d = X.shape
-    if n <= _EXACT_ROWS or d <= _EXACT_FEATURES:
+    if n <= _MAX_EXACT_ROWS or d <= _EXACT_FEATURES:
         return "exact"
     if sparse.issparse(X):
         reason, remedy = "the rows are sparse", "reduce them by TruncatedSVD"
@@ -305,7 +305,7 @@ def refuse_search_in_kernel(neighbors: Any) -> None:
 def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Indices of the k nearest other rows of every row, from an (n, n) matrix of distances."""
     search = NearestNeighbors(metric="precomputed").fit(distances)
-    wanted = min(k + _SPARE, len(distances) - 1)
+    wanted = min(k + _EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
     order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
     return np.take_along_axis(found, order[:, :k], axis=1)

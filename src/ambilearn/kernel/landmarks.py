@@ -38,9 +38,9 @@ class _Count(Interval):
 # What the parameter ``n_landmarks`` may be, where it is not None.
 LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
-_SAMPLE = 5000  # rows from which the bandwidth is estimated
-_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
-_NEGLIGIBLE = 1e-13  # share of the largest eigenvalue below which one is rounding error
+_MAX_SIGMA_ROWS = 5000  # rows from which the bandwidth is estimated
+_ROWS_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
+_MIN_EIGENVALUE_RATIO = 1e-13  # share of the largest eigenvalue below which one is rounding error
 
 
 class LandmarkFeatures:
@@ -68,7 +68,7 @@ class LandmarkFeatures:
         self.landmarks, self.kernel, self.sigma = landmarks, kernel, sigma
         K = cross_kernel(landmarks, landmarks, kernel, sigma)
         values, vectors = linalg.eigh((K + K.T) / 2)
-        kept = values > _NEGLIGIBLE * values[-1]
+        kept = values > _MIN_EIGENVALUE_RATIO * values[-1]
         self.whitening = vectors[:, kept] / np.sqrt(values[kept])
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class LandmarkFeatures:
 
 def sample_limit(m: int) -> int:
     """Most rows that :func:`choose_landmarks` and :func:`sampled_sigma` look at among many."""
-    return max(_SAMPLE, _PER_LANDMARK * m)
+    return max(_MAX_SIGMA_ROWS, _ROWS_PER_LANDMARK * m)
 
 
 def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
@@ -110,15 +110,15 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
     random = check_random_state(random_state)
     if how == "uniform":
         return X[np.sort(random.choice(n, m, replace=False))]
-    if n > _PER_LANDMARK * m:
-        X = X[np.sort(random.choice(n, _PER_LANDMARK * m, replace=False))]
+    if n > _ROWS_PER_LANDMARK * m:
+        X = X[np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False))]
     return kmeans_centers(X, m, random, max_iter=20)  # equal centres only lower the rank
 
 
 def sampled_sigma(X: Any, random_state: Any) -> float:
     """Mean pairwise distance of the rows, estimated from 5000 of them where there are more."""
     n = X.shape[0]
-    if n > _SAMPLE:
+    if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)
-        X = X[np.sort(random.choice(n, _SAMPLE, replace=False))]
+        X = X[np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False))]
     return mean_distance(X)

@@ -24,7 +24,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import KernelRidge, PrimalRidge
 
 # With more labels than this per candidate, products of single pairs beat one matrix product.
-_FEW_PER_ROW = 40
+_MAX_LABELS_PER_PAIR = 40
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,8 @@ def pair_outputs(
     """
     rows, labels, indptr = candidates.rows, candidates.labels, candidates.indptr
     outputs = np.empty(len(labels))
-    if not sparse.issparse(features) and len(intercept) * len(indptr) > _FEW_PER_ROW * len(labels):
+    labels_per_pair = len(intercept) * candidates.n_rows / len(labels)
+    if not sparse.issparse(features) and labels_per_pair > _MAX_LABELS_PER_PAIR:
         of_label = np.ascontiguousarray(coef.T)
         for pairs in row_blocks(len(labels), 4 * len(coef)):
             np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])

@@ -24,7 +24,7 @@ from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegresso
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
-_MANY_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
+_MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
 
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
@@ -82,7 +82,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X)
-        many_labels = candidates.sparse_mask and candidates.n_labels > _MANY_LABELS
+        many_labels = candidates.sparse_mask and candidates.n_labels > _MAX_DENSE_LABELS
         regressor = ManyLabelRegressor if many_labels else DualRegressor
         regressors: list[Regressor] = []
         for i, ridge in enumerate(ridges, start=1):

@@ -15,8 +15,8 @@ from ambilearn.graph.convergence import warn_inexact
 from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_csr
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.methods._shares import candidate_shares, row_shares
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
+from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
 
@@ -149,10 +149,10 @@ class IPAL(PartialLabelClassifier):
         while loop.should_continue():
             previous = f
             f = self.alpha * (spread @ f) + (1 - self.alpha) * start
-            f = candidate_shares(candidates, f)
+            f = normalize_candidate_votes(candidates, f)
             loop.record(f, previous, candidates.n_rows)
 
-        f = candidate_shares(candidates, _restore_class_mass(candidates, f, start))
+        f = normalize_candidate_votes(candidates, _restore_class_mass(candidates, f, start))
         self.label_distributions_ = candidates.as_output(f)
         self._disambiguated = candidates.labels[candidates.best_pairs(f)]
         self.n_iter_ = loop.n_iter
@@ -184,7 +184,7 @@ class IPAL(PartialLabelClassifier):
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         worst = np.maximum(1.0, -scores.min(axis=1, keepdims=True))
-        return row_shares(worst + scores)
+        return normalize_votes(worst + scores)
 
 
 def _rebuild(

@@ -18,7 +18,7 @@ from ambilearn.graph.neighbors import (
     neighbor_distances,
     usable_neighbors,
 )
-from ambilearn.methods._shares import candidate_shares, row_shares
+from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 
 
 class PLKNN(PartialLabelClassifier):
@@ -115,7 +115,7 @@ class PLKNN(PartialLabelClassifier):
         self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))
         self.train_output_ = votes if candidates.sparse_mask else votes.toarray()
-        shares = candidate_shares(candidates, candidates.gather(votes))
+        shares = normalize_candidate_votes(candidates, candidates.gather(votes))
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -134,4 +134,4 @@ class PLKNN(PartialLabelClassifier):
         return voters @ self.candidates_.astype(np.float64)
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return row_shares(scores)
+        return normalize_votes(scores)

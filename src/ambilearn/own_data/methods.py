@@ -7,8 +7,8 @@ from typing import Any
 from ambilearn.registry import find_method
 
 # From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
-LARGE = 20_000
-LANDMARKS = 2_000
+MAX_EXACT_ROWS = 20_000
+DEFAULT_N_LANDMARKS = 2_000
 
 
 def make_method(
@@ -57,8 +57,8 @@ def make_method(
             raise ValueError(f"{name} has no parameter {key!r}.{hint} It has: {', '.join(known)}.")
     if "random_state" in known:
         chosen.setdefault("random_state", random_state)
-    if "n_landmarks" in known and n_rows >= LARGE:
-        chosen.setdefault("n_landmarks", LANDMARKS)
+    if "n_landmarks" in known and n_rows >= MAX_EXACT_ROWS:
+        chosen.setdefault("n_landmarks", DEFAULT_N_LANDMARKS)
     method.set_params(**chosen)
     method._validate_params()
     return method

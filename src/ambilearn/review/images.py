@@ -22,7 +22,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".webp": "image/webp",
 }
-LARGEST_SIDE = 640  # pixels of an embedded image: enough to recognise, and small enough for many
+MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognise an image, and small enough for many
 
 
 def looks_like_image(cell: str) -> bool:
@@ -129,10 +129,10 @@ def _embed(path: Path) -> str | None:
         content = path.read_bytes()
         if media_type != "image/svg+xml":
             with Image.open(io.BytesIO(content)) as image:
-                large = max(image.size) > LARGEST_SIDE
+                large = max(image.size) > MAX_EMBEDDED_SIDE
                 if large or media_type is None:
                     smaller = ImageOps.exif_transpose(image)
-                    smaller.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+                    smaller.thumbnail((MAX_EMBEDDED_SIDE, MAX_EMBEDDED_SIDE))
                     buffer = io.BytesIO()
                     smaller.convert("RGBA" if smaller.has_transparency_data else "RGB").save(
                         buffer, "WEBP", quality=85

@@ -28,7 +28,7 @@ from ambilearn.solvers.result import Status
 _TOLERANCE = 1e-13
 
 
-def minimise_over_weights(
+def minimize_over_weights(
     B: Any, linear: Any, start: Any | None, *, sum_to_one: bool, max_steps: int
 ) -> tuple[Any, Status, int]:
     """Minimise every row's problem over its non-negative weights.
@@ -65,7 +65,7 @@ def minimise_over_weights(
     steps = 0
     while rows.shape[0] and steps < max_steps:
         steps += 1
-        target, level = _minimise_on_face(xp, B, linear, free, identity, sum_to_one)
+        target, level = _minimize_on_face(xp, B, linear, free, identity, sum_to_one)
         blocked = free & (target < 0)
         inside = ~xp.any(blocked, axis=1, keepdims=True)
         slope = xp.matmul(B, target[:, :, None])[:, :, 0] - level
@@ -106,7 +106,7 @@ def minimise_over_weights(
     return weights, status, steps
 
 
-def _minimise_on_face(
+def _minimize_on_face(
     xp: Any, B: Any, linear: Any, free: Any, identity: Any, sum_to_one: bool
 ) -> tuple[Any, Any]:
     """Minimiser with only the free weights and without signs; and the level of ``B @ w`` there.

@@ -15,7 +15,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
+from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 
@@ -51,7 +51,7 @@ def solve_neighbor_weights(
     xp = array_namespace(gram)
     B, _ = with_ridge(xp, gram, ridge)
     ones = xp.ones(B.shape[:2], dtype=B.dtype)
-    weights, status, steps = minimise_over_weights(
+    weights, status, steps = minimize_over_weights(
         B, ones, start, sum_to_one=True, max_steps=max_steps
     )
     weights = weights / xp.sum(weights, axis=1, keepdims=True)

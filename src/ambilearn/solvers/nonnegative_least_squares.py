@@ -16,7 +16,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from ambilearn.solvers.active_set import minimise_over_weights, with_ridge
+from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 
@@ -57,7 +57,7 @@ def solve_nonnegative_least_squares(
     unit = xp.max(xp.abs(products), axis=1, keepdims=True)
     unit = xp.where(unit > 0, unit, xp.ones_like(unit))
     linear = products / unit
-    weights, status, steps = minimise_over_weights(
+    weights, status, steps = minimize_over_weights(
         B, linear, None, sum_to_one=False, max_steps=max_steps
     )
     residual = _violation(xp, B, linear, weights)

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_ROWS = 2048  # per block at most: enough to hide Python's overhead, and they stay in the cache
-_VALUES = 2**22  # confidences laid out at once at most, where a row meets very many labels
+_MAX_BLOCK_ROWS = 2048  # enough to hide Python's overhead, and they stay in the cache
+_MAX_BLOCK_VALUES = 2**22  # confidences laid out at once, where a row meets very many labels
 
 
 class Roughness(NamedTuple):
@@ -102,7 +102,7 @@ class SupportGraph:
         sizes, n_labels = np.diff(indptr), int(labels.max()) + 1
         per_row = sizes + sizes[neighbor_indices].sum(axis=1)
         most = min(int(per_row.max()), n_labels)
-        step = min(_ROWS, max(1, _VALUES // ((k + 1) * most)))
+        step = min(_MAX_BLOCK_ROWS, max(1, _MAX_BLOCK_VALUES // ((k + 1) * most)))
         dtype = sparse.get_index_dtype(maxval=int(per_row.sum()))
         self._n_neighbors, self._n_pairs = k, len(labels)
         self.blocks: list[Block] = []

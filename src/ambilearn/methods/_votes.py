@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ambilearn.candidates import CandidateSets
 
 
-def row_shares(votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of every label in the votes of each row.
 
     Parameters
@@ -25,7 +25,9 @@ def row_shares(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def candidate_shares(candidates: CandidateSets, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalize_candidate_votes(
+    candidates: CandidateSets, votes: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Share of every candidate in the votes for the candidates of its row.
 
     Parameters

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from problems import random_mask
 
 from ambilearn import as_candidates
-from ambilearn.methods._shares import candidate_shares, row_shares
+from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 
 votes = hnp.arrays(
     float,
@@ -17,7 +17,7 @@ votes = hnp.arrays(
 
 @given(votes)
 def test_row_shares_lie_on_the_simplex_and_keep_the_order(values):
-    shares = row_shares(values)
+    shares = normalize_votes(values)
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     for row, share in zip(values, shares, strict=True):
@@ -27,7 +27,7 @@ def test_row_shares_lie_on_the_simplex_and_keep_the_order(values):
 
 def test_row_shares_by_hand():
     np.testing.assert_allclose(
-        row_shares(np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])),
+        normalize_votes(np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])),
         [[0.75, 0.25, 0, 0], [0.25, 0.25, 0.25, 0.25]],
     )
 
@@ -38,7 +38,7 @@ def test_candidate_shares_are_row_shares_of_the_candidates(seed):
     mask = random_mask(rng, 12, 5)
     sets = as_candidates(mask)
     values = rng.random(mask.shape) * (rng.random(mask.shape) < 0.6)
-    shares = sets.scatter(candidate_shares(sets, sets.gather(values)))
+    shares = sets.scatter(normalize_candidate_votes(sets, sets.gather(values)))
     for row, candidates, share in zip(values, mask.astype(bool), shares, strict=True):
-        np.testing.assert_allclose(share[candidates], row_shares(row[None, candidates])[0])
+        np.testing.assert_allclose(share[candidates], normalize_votes(row[None, candidates])[0])
         assert (share[~candidates] == 0).all()
