@@ -365,9 +365,8 @@ CELLS += ["2020-01-01", "2020-02-30", "True", "007", "1_000", "\0", "\u202e", "9
 )
 def test_no_table_makes_a_traceback(columns, rows):
     frame = pd.DataFrame([row[: len(columns)] for row in rows], columns=columns)
-    frame.to_csv("t.csv", index=False)
-    arguments = ["clean", "t.csv", "--candidates", "names", "--method", "plknn"]
-    result = CliRunner().invoke(main, arguments)
+    arguments = ["clean", "-", "--candidates", "names", "--method", "plknn"]
+    result = CliRunner().invoke(main, arguments, input=frame.to_csv(index=False))
     if result.exit_code:
         assert isinstance(result.exception, SystemExit)
         assert result.stderr.splitlines()[-1].startswith("Error: ")
