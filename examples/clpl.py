@@ -67,7 +67,7 @@ class CLPL(PartialLabelClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, reg: float = 1.0, max_iter: int = 500, tol: float = 1e-5) -> None:
+    def __init__(self, *, reg: float = 1.0, max_iter: int = 500, tol: float = 1e-5) -> None:
         self.reg = reg
         self.max_iter = max_iter
         self.tol = tol

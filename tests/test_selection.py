@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import KFold, PredefinedSplit
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
 from ambilearn import PLCL, PLKNN, SURE
 from ambilearn.candidates import as_candidates
@@ -19,6 +19,7 @@ from ambilearn.selection import (
     include_current,
 )
 
+QUICK = PLCL(max_iter=1, tol=0, graph=False, complementary=False)
 GRID = {"alpha": [0.1, 0.5, 1.0], "beta": [0.1, 1.0], "mu": [0.0, 1.0]}
 
 
@@ -63,10 +64,17 @@ def test_a_list_of_grids_is_a_union():
     assert draw_points([{"a": [1]}, {"b": [2, 3]}]) == [{"a": 1}, {"b": 2}, {"b": 3}]
 
 
-def test_the_estimator_s_own_point_comes_first_in_the_place_of_another():
+def test_the_estimator_s_own_point_comes_first_and_once():
     points = [{"mu": 0.1}, {"mu": 1.0}, {"mu": 4.0}]
     assert include_current(PLCL(), points) == [{"mu": 1.0}, {"mu": 0.1}, {"mu": 4.0}]
-    assert include_current(PLCL(mu=2.0), points) == [{"mu": 2.0}, {"mu": 0.1}, {"mu": 1.0}]
+    assert include_current(PLCL(mu=2.0), points) == [{"mu": 2.0}, *points]
+
+
+def test_the_own_point_has_all_that_any_grid_names():
+    points = [{"mu": 0.1}, {"reg": 9.0}]
+    assert include_current(PLCL(), points) == [{"mu": 1.0, "reg": 0.03}, *points]
+    with pytest.raises(ValueError, match=r"PLCL has no parameter 'nope'.*It has: alpha, beta"):
+        include_current(PLCL(), [{"nope": 1}])
 
 
 # --- fits on the same rows ----------------------------------------------------------------------
@@ -187,8 +195,28 @@ def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
 def test_without_refit_nothing_predicts(wine):
     search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2, refit=False).fit(*wine)
     assert search.best_params_ == {"reg": 0.03}
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="refit=False"):
         search.predict(wine[0])
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        CandidateSearchCV(SURE(), {"reg": [0.03]}).predict(wine[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"param_grid": []}, "no points"),
+        ({"cv": []}, "no splits"),
+        ({"cv": StratifiedKFold(3)}, "without labels and groups"),
+        ({"cv": 100}, "Cannot have number of splits"),
+        ({"scoring": lambda *_: float("nan")}, r"score of \{'alpha': 0.1\} on fold 0 is nan"),
+        ({"scoring": lambda *_: float("inf")}, "must return a finite number"),
+    ],
+    ids=["no points", "no folds", "labels", "many folds", "nan", "infinity"],
+)
+def test_a_search_that_cannot_be_says_why(wine, options, message):
+    options = {"param_grid": {"alpha": [0.1]}, **options}
+    with pytest.raises(ValueError, match=message):
+        CandidateSearchCV(QUICK, **options).fit(*wine)
 
 
 class Counting:
@@ -200,9 +228,6 @@ class Counting:
     def __call__(self, model, X, y):
         self.asked[model.alpha] = self.asked.get(model.alpha, 0) + 1
         return self.quality(model.alpha)
-
-
-QUICK = PLCL(max_iter=1, tol=0, graph=False, complementary=False)
 
 
 def test_halving_drops_the_worse_half_after_each_fold(wine):

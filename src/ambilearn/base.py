@@ -56,7 +56,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # The cache is for searches over fits on the same rows: no meta-estimator routes it.
     __metadata_request__fit = {"cache": UNUSED}
 
-    def fit(self, X: Any, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
+    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -76,10 +76,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         self._validate_params()
-        cache.bind(X, y)
+        cache = NO_CACHE if cache is None else cache
         # y first: a refused y must not have changed n_features_in_ of an earlier fit.
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
+        held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+        cache.bind(*held, candidates.classes, candidates.indptr, candidates.labels)
         self._forget()
         self.classes_ = candidates.classes
         self._fit(X, candidates, cache)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
@@ -57,21 +58,29 @@ def draw_points(
 
 
 def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many points, the first of them what the estimator has: no search is blind to the defaults.
+    """The points, and before them what the estimator has: no search is blind to the defaults.
 
     Parameters
     ----------
     estimator : estimator
-        Its parameters are the first point.
+        Its values of all parameters that the points name are the first point.
     points : list of dict
-        Points with the same names.
+        Points; the first is not repeated where it is among them.
 
     Returns
     -------
     list of dict
     """
-    current = {name: estimator.get_params()[name] for name in points[0]}
-    return [current, *(point for point in points if point != current)][: len(points)]
+    params = estimator.get_params()
+    names = list(dict.fromkeys(name for point in points for name in point))
+    for name in names:
+        if name not in params:
+            raise ValueError(
+                f"{type(estimator).__name__} has no parameter {name!r}, which the grid names. It "
+                f"has: {', '.join(sorted(params))}."
+            )
+    current = {name: params[name] for name in names}
+    return [current, *(point for point in points if point != current)]
 
 
 def fit_points(
@@ -84,7 +93,7 @@ def fit_points(
     Parameters
     ----------
     estimator : estimator
-        Any; only the methods of this library have something to share.
+        Any that learns from candidate sets; the methods of this library share their work.
     points : sequence of dict
         Parameters.
     X : array-like, data frame or sparse matrix of shape (n, d)
@@ -128,11 +137,12 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
     n_points : int, optional
         Points of the grid to try, drawn at random. None, the default, tries all.
     include_current : bool, default=False
-        Whether the first point is what the estimator has, in the place of another.
+        Whether the first point is what the estimator has; with ``n_points``, in the place of one
+        that was drawn.
     scoring : callable, default=approximated_accuracy_scorer
         ``scoring(fitted, X, candidates)``, larger is better.
     cv : int, splitter or iterable of splits, default=5
-        Number of shuffled folds, or what :func:`sklearn.model_selection.check_cv` takes.
+        Number of shuffled folds, or a splitter that looks at neither labels nor groups.
     halving : bool, default=False
         Successive halving, with folds as the resource: all points meet the first fold, the better
         half the second, and so on. Takes about two fits per point instead of ``cv``.
@@ -228,8 +238,10 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         (X,) = indexable(X)
         sets = as_candidates(y, n_rows=_num_samples(X))
         points = draw_points(self.param_grid, self.n_points, self.random_state)
+        if not points:
+            raise ValueError("There are no points to choose from: param_grid is empty.")
         if self.include_current:
-            points = include_current(self.estimator, points)
+            points = include_current(self.estimator, points)[: self.n_points]
         scores = self._score_folds(points, X, sets)
         self.cv_results_ = _results(points, scores)
         self.n_splits_ = scores.shape[1]
@@ -249,7 +261,15 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
-        folds = list(check_cv(cv).split(X))
+        try:
+            folds = list(check_cv(cv).split(X))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The rows cannot be split by cv={self.cv!r} ({error}). It must do without labels "
+                "and groups, as KFold and ShuffleSplit do."
+            ) from error
+        if not folds:
+            raise ValueError("There is no fold to score on: cv has no splits.")
         scores = np.full((len(points), len(folds)), np.nan)
         alive = np.arange(len(points))
         for fold, (train, test) in enumerate(folds):
@@ -258,7 +278,13 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
             held_out = sets.take(test)
             fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets.take(train))
-            scores[alive, fold] = [self.scoring(model, X_test, held_out) for model in fits]
+            for i, model in zip(alive, fits, strict=True):
+                scores[i, fold] = self.scoring(model, X_test, held_out)
+                if not np.isfinite(scores[i, fold]):
+                    raise ValueError(
+                        f"The score of {points[i]} on fold {fold} is {scores[i, fold]}: scoring "
+                        "must return a finite number."
+                    )
             if self.halving:
                 # A stable sort: among equals the first point stays, as without halving.
                 order = np.argsort(-scores[alive, : fold + 1].mean(axis=1), kind="stable")
@@ -268,15 +294,23 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels."""
-        check_is_fitted(self, "best_estimator_")
+        self._check_refit()
         classes: NDArray[Any] = self.best_estimator_.classes_
         return classes
+
+    def _check_refit(self) -> None:
+        check_is_fitted(self)
+        if not self.refit:
+            raise NotFittedError(
+                "This search was fitted with refit=False and has only chosen parameters: fit an "
+                "estimator with best_params_, or search with refit=True."
+            )
 
     @property
     def n_features_in_(self) -> int:
         """Number of features; only after a fit with ``refit``."""
         try:
-            check_is_fitted(self, "best_estimator_")
+            self._check_refit()
         except Exception as error:
             raise AttributeError("n_features_in_") from error
         return int(self.best_estimator_.n_features_in_)
@@ -284,25 +318,25 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
     @available_if(_best_estimator_has("predict"))
     def predict(self, X: Any) -> Any:
         """Most likely label of every row, by the best point."""
-        check_is_fitted(self, "best_estimator_")
+        self._check_refit()
         return self.best_estimator_.predict(X)
 
     @available_if(_best_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
         """Confidence of every label, by the best point."""
-        check_is_fitted(self, "best_estimator_")
+        self._check_refit()
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_best_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
         """Score of every label, by the best point."""
-        check_is_fitted(self, "best_estimator_")
+        self._check_refit()
         return self.best_estimator_.decision_function(X)
 
     @available_if(_best_estimator_has("score"))
     def score(self, X: Any, y: Any) -> float:
         """Share of rows whose predicted label is right, or in the row's set, by the best point."""
-        check_is_fitted(self, "best_estimator_")
+        self._check_refit()
         return float(self.best_estimator_.score(X, y))
 
     def __sklearn_tags__(self) -> Any:

@@ -5,11 +5,12 @@ import weakref
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import LALO, PLAGGD, PLCL, PLKNN, SURE
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key, seed_key
 from ambilearn.datasets import load_dataset, make_candidates
 
 QUICK = {"max_iter": 2, "tol": 0}
@@ -59,19 +60,45 @@ def test_a_failure_is_not_kept():
     assert cache.get_or_compute("ratio", (0,), lambda: 2.0) == 2.0
 
 
-def test_other_rows_are_refused():
-    X, y = np.eye(3), [0, 1, 1]
+def test_other_rows_are_refused_and_equal_ones_taken():
+    X, y = np.eye(3), np.array([0, 1, 1])
     cache = FitCache()
     cache.bind(X, y)
-    cache.bind(X, y)
-    for other in ((X.copy(), y), (X, list(y))):
-        with pytest.raises(ValueError, match="other rows"):
-            cache.bind(*other)
+    cache.bind(X.copy(), y.copy())
+    X[0, 0] = 2.0
+    with pytest.raises(ValueError, match="other rows"):
+        cache.bind(X, y)
+
+
+def test_clones_have_the_same_key_and_others_have_not():
+    transformer = KNeighborsTransformer(n_neighbors=7)
+    others = ("auto", "exact", 0.5, KNeighborsTransformer(n_neighbors=7, p=1))
+    keys = {content_key(each) for each in (transformer, clone(transformer), *others)}
+    assert len(keys) == 5
+
+
+def test_an_object_that_has_changed_has_another_key():
+    kernel = RBF(0.8)
+    before = content_key(kernel)
+    assert content_key(RBF(0.8)) == before
+    kernel.length_scale = 0.9
+    assert content_key(kernel) != before
+
+
+def test_what_cannot_be_compared_or_drawn_again_is_not_shared():
+    cache = FitCache()
+    unshared = content_key(KNeighborsTransformer(metric=lambda a, b: 0.0))
+    for key in (unshared, seed_key(None), seed_key(np.random.RandomState(0))):
+        for _ in range(2):
+            cache.get_or_compute("list", (key,), list, "a")
+    assert cache.n_computed == {"list": 6}
+    assert not cache._results
+    assert seed_key(np.int64(3)) == seed_key(3) == 3
 
 
 def test_a_single_fit_keeps_nothing():
-    NO_CACHE.bind(1, 2)
-    NO_CACHE.bind(3, 4)
+    NO_CACHE.bind(np.eye(2))
+    NO_CACHE.bind(np.eye(3))
     results = [NO_CACHE.get_or_compute("list", (), list, "a") for _ in range(2)]
     assert results == [["a"], ["a"]]
     assert results[0] is not results[1]
@@ -164,12 +191,33 @@ def test_a_graph_is_shared_only_if_its_neighbors_are_the_same(rows, searches):
     assert cache.n_computed["graph"] == (2 if isinstance(searches[0].metric, str) else 4)
 
 
-def test_a_kernel_without_a_hash_is_not_shared(rows):
+def test_a_kernel_object_is_what_it_holds(rows):
+    cache, kernel = FitCache(), RBF(0.8)
+    for width in (0.8, 0.8, 0.3):
+        kernel.length_scale = width
+        found = SURE(kernel=kernel).fit(*rows, cache=cache)
+        assert_same(found, SURE(kernel=RBF(width)).fit(*rows), rows[0])
+    assert cache.n_computed == {"kernel": 2, "factorization": 2}
+
+
+def test_landmarks_that_are_drawn_anew_are_not_shared(rows):
+    seeds = [np.random.RandomState(0) for _ in range(2)]
     cache = FitCache()
     for _ in range(2):
-        found = SURE(kernel=RBF(0.8)).fit(*rows, cache=cache)
-        assert_same(found, SURE(kernel=RBF(0.8)).fit(*rows), rows[0])
-    assert cache.n_computed == {"kernel": 2, "factorization": 2}
+        params = {"n_landmarks": 9, **QUICK}
+        found = SURE(random_state=seeds[0], **params).fit(*rows, cache=cache)
+        alone = SURE(random_state=seeds[1], **params).fit(*rows)
+        assert_same(found, alone, rows[0])
+
+
+def test_rows_that_were_changed_in_place_are_refused(rows):
+    X, mask = rows[0].copy(), rows[1].to_mask()
+    cache = FitCache()
+    SURE(**QUICK).fit(X, mask, cache=cache)
+    SURE(**QUICK).fit(X.tolist(), mask, cache=cache)  # the same rows in another form
+    mask[0] = True
+    with pytest.raises(ValueError, match="other rows"):
+        SURE(**QUICK).fit(X, mask, cache=cache)
 
 
 def test_what_a_user_does_to_one_model_does_not_reach_the_next(rows):

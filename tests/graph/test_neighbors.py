@@ -12,7 +12,7 @@ from literal_methods import nearest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -23,7 +23,6 @@ from ambilearn.graph.neighbors import (
     NeighborSearch,
     nearest_in_matrix,
     neighbor_distances,
-    neighbors_key,
     pair_distances,
     refuse_search_in_kernel,
     usable_neighbors,
@@ -401,22 +400,6 @@ def test_nothing_is_searched_in_a_kernel_matrix():
     for neighbors in ("approximate", KNeighborsTransformer()):
         with pytest.raises(ValueError, match=r"kernel='precomputed'.* 'auto' or 'exact', not"):
             refuse_search_in_kernel(neighbors)
-
-
-def test_clones_have_the_same_key_and_others_have_not():
-    transformer = KNeighborsTransformer(n_neighbors=7)
-    keys = {
-        neighbors_key(neighbors)
-        for neighbors in (
-            "auto",
-            "exact",
-            transformer,
-            clone(transformer),
-            KNeighborsTransformer(n_neighbors=7, p=1),
-            RadiusNeighborsTransformer(),
-        )
-    }
-    assert len(keys) == 5
 
 
 @needs_ann

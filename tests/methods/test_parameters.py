@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLDATransformer
+from ambilearn import PLDATransformer
 from ambilearn.distributed import DistributedPLCL
+from ambilearn.registry import METHODS
 
 # What is particular to a method comes first, then what several have.
 COMMON = [
@@ -24,7 +25,7 @@ COMMON = [
     "random_state",
     "verbose",
 ]
-ESTIMATORS = [DistributedPLCL, IPAL, LALO, PLAGGD, PLCL, PLDA, PLDATransformer, PLKNN, SURE]
+ESTIMATORS = [*(method.load() for method in METHODS.values()), DistributedPLCL, PLDATransformer]
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda each: each.__name__)

@@ -1,8 +1,13 @@
 """What fits on the same rows have in common: computed by the first, found by the others."""
 
+import pickle
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from numbers import Integral, Real
+from types import FunctionType
 from typing import Any, TypeVar
+
+import joblib
 
 T = TypeVar("T")
 
@@ -41,23 +46,29 @@ class FitCache:
     keeps_results = True
 
     def __init__(self) -> None:
-        self._rows: tuple[Any, Any] | None = None
-        self._results: dict[Hashable, Any] = {}
+        self._fingerprint: str | None = None
+        self._results: dict[Any, Any] = {}
         self.n_computed: Counter[str] = Counter()
 
-    def bind(self, X: Any, y: Any) -> None:
-        """Refuse other rows than those of the first fit, whose results this cache holds."""
-        if self._rows is None:
-            self._rows = X, y
-        if self._rows[0] is not X or self._rows[1] is not y:
+    def bind(self, *rows: Any) -> None:
+        """Refuse other rows than those of the first fit, whose results this cache holds.
+
+        Parameters
+        ----------
+        *rows : arrays
+            Checked features and candidate sets. They are compared by what they hold, so that rows
+            that were changed in place are other rows, and an equal copy is not.
+        """
+        fingerprint = joblib.hash(rows)
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint
+        if self._fingerprint != fingerprint:
             raise ValueError(
-                "This cache holds results for other rows: pass the same objects X and y to all "
-                "fits that share a cache, and a new FitCache() for other rows."
+                "This cache holds results for other rows: pass the same X and y to all fits that "
+                "share a cache, and a new FitCache() for other rows."
             )
 
-    def get_or_compute(
-        self, kind: str, key: Hashable, function: Callable[..., T], *inputs: Any
-    ) -> T:
+    def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
         """The result of ``function(*inputs)``, which is computed once for each kind and key.
 
         Parameters
@@ -94,14 +105,41 @@ class _NoCache(FitCache):
 
     keeps_results = False
 
-    def bind(self, X: Any, y: Any) -> None:
+    def bind(self, *rows: Any) -> None:
         """Any rows will do."""
 
-    def get_or_compute(
-        self, kind: str, key: Hashable, function: Callable[..., T], *inputs: Any
-    ) -> T:
+    def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
         """Compute it."""
         return function(*inputs)
 
 
 NO_CACHE = _NoCache()
+
+
+_UNSHARED: list[Any] = []  # has no hash, so that a key with it is never found
+
+
+def content_key(value: Any) -> Any:
+    """A parameter as part of a key: equal for clones, and another once it has changed.
+
+    Parameters
+    ----------
+    value : Any
+        A number, a text or a function is its own key. Any other object is what it holds; if that
+        cannot be told, because it cannot be pickled, nothing is shared.
+
+    Returns
+    -------
+    key : Any
+    """
+    if isinstance(value, (str, Real, FunctionType)):
+        return value
+    try:
+        return joblib.hash(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return _UNSHARED
+
+
+def seed_key(random_state: Any) -> Any:
+    """A seed as part of a key: only a number draws the same again."""
+    return int(random_state) if isinstance(random_state, Integral) else _UNSHARED

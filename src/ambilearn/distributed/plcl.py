@@ -10,7 +10,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
@@ -167,7 +167,7 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(self, X: Any, y: Any, *, cache: FitCache = NO_CACHE) -> Self:
+    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -192,7 +192,6 @@ class DistributedPLCL(PLCL):
                 "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
                 "callable, or the local PLCL."
             )
-        cache.bind(X, y)
         data = RowBlocks(X, y)
         self._forget()
         self._note_features(X, data.shape[1])

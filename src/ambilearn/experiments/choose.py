@@ -45,7 +45,8 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
         account = {"points": n_points, "fits": found.n_fits_, "score": found.best_score_}
         return found.best_params_, account
 
-    points = include_current(model, draw_points(search["grid"], search["points"], seed))
+    points = draw_points(search["grid"], search["points"], seed)
+    points = include_current(model, points)[: search["points"]]
     fits = fit_points(model, points, split.X_train, split.candidates)
     scores = [accuracy(split.y_test, fitted.predict(split.X_test)) for fitted in fits]
     best = int(np.argmax(scores))  # the first of equals

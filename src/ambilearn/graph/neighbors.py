@@ -6,11 +6,9 @@ n and misses a few neighbours. Any transformer that gives the sparse graph of di
 neighbours, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
 """
 
-import pickle
 from importlib.util import find_spec
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -278,19 +276,6 @@ def _is_euclidean(transformer: Any) -> bool:
     return metric in ("euclidean", "l2", "sqeuclidean") or (
         metric == "minkowski" and params.get("p", 2) == 2
     )
-
-
-def neighbors_key(neighbors: Any) -> Any:
-    """The parameter ``neighbors`` as something hashable: equal for clones, which search alike.
-
-    A transformer that cannot be pickled, because of a function in it, is alike only to itself.
-    """
-    if isinstance(neighbors, str):
-        return neighbors
-    try:
-        return joblib.hash(neighbors)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return object()
 
 
 def refuse_search_in_kernel(neighbors: Any) -> None:

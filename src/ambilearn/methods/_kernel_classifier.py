@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
-from ambilearn.graph.neighbors import neighbors_key
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
@@ -72,9 +71,9 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         self.sigma_: float | None = None
         if self._primal(X):
             return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
-        key: tuple[Any, ...] = self.kernel, self.sigma
+        key: tuple[Any, ...] = content_key(self.kernel), self.sigma
         if self.n_landmarks is not None and self.kernel != "linear":
-            key = *key, self.n_landmarks, self.landmarks, self.random_state
+            key = *key, self.n_landmarks, self.landmarks, seed_key(self.random_state)
             landmarks, features = cache.get_or_compute(
                 "features", key, self._landmark_features, X, self.n_landmarks
             )
@@ -152,7 +151,7 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         self, X: Any, candidates: CandidateSets, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
-        key = self.n_neighbors, neighbors_key(self.neighbors), self._pairwise
+        key = self.n_neighbors, content_key(self.neighbors), self._pairwise
         inputs = X, candidates, self.n_neighbors, self._pairwise, self.neighbors
         return cache.get_or_compute("graph", key, initial_graph, *inputs)
 

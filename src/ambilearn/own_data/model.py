@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
@@ -24,7 +23,7 @@ from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
 from ambilearn.own_data.tables import CandidateTable, append_columns
 from ambilearn.registry import find_method
-from ambilearn.selection import CandidateSearchCV
+from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +214,7 @@ def _select(
             f"Choosing parameters by cross-validation needs {2 * _FOLDS} rows, the table has "
             f"{X.shape[0]}: leave --select out."
         )
-    n_points = min(_POINTS, len(ParameterGrid(grid)))
+    n_points = min(_POINTS, len(include_current(estimator, draw_points(grid))))
     total = sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
     fits = count(1)
 
