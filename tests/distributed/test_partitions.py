@@ -1,3 +1,5 @@
+import os
+
 import dask
 import dask.array as da
 import numpy as np
@@ -6,7 +8,7 @@ from dask import delayed
 from scipy import sparse
 
 from ambilearn.distributed.blocks import RowBlocks
-from ambilearn.distributed.partitions import partition_rows, restore_blocks
+from ambilearn.distributed.partitions import _exchange, partition_rows, restore_blocks
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -103,3 +105,19 @@ def test_empty_blocks_come_back_empty(groups):
     restored = dask.compute(*restore_blocks(results, made.counts, data.starts))
     assert [len(block[0]) for block in restored] == [0, 100, 0, 140]
     np.testing.assert_array_equal(restored[3][0], X[100:])
+
+
+def test_without_a_cluster_rows_are_exchanged_in_this_process():
+    """Other processes would get copies of the rows, and need a script with a main guard."""
+    sources = [delayed(np.arange)(3), delayed(np.arange)(4)]
+    with dask.config.set(scheduler=None):
+        joined = _exchange(sources, np.ones((2, 2), bool), process_id, [(), ()], list_of)
+    assert dask.compute(*joined) == ([os.getpid()] * 2,) * 2
+
+
+def process_id(rows):
+    return os.getpid()
+
+
+def list_of(*picked):
+    return list(picked)

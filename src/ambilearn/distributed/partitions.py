@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import dask
 import numpy as np
-from dask import delayed
+from dask import delayed, threaded
 from dask.bag import Bag
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
@@ -112,6 +112,12 @@ def _choose_owners(
     return [delayed(np.take)(shared, own) for own in nearest], counts @ into
 
 
+class _Picks(Bag):
+    """A bag in threads where there is no cluster, as all else: processes would copy the rows."""
+
+    __dask_scheduler__ = staticmethod(threaded.get)
+
+
 def _exchange(
     sources: Sequence[Delayed],
     wanted: NDArray[np.bool_],
@@ -134,7 +140,7 @@ def _exchange(
     needed: Sequence[Any] = sources  # Dask's types do not count Delayed among the collections
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=needed)
     # As it is: tasks that were fused would have the names of others that the cluster has seen.
-    (picked,) = persist_now([Bag(graph, name, len(tasks))], optimize_graph=False)
+    (picked,) = persist_now([_Picks(graph, name, len(tasks))], optimize_graph=False)
 
     joined = f"{join.__name__}-{uuid4().hex}"
     ends = np.cumsum(np.append(0, np.count_nonzero(wanted, axis=1))).tolist()
