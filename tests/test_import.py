@@ -52,6 +52,7 @@ def test_there_is_a_version():
     assert ambilearn.__version__[0].isdecimal()
 
 
+@pytest.mark.slow
 def test_library_modules_bring_nothing_heavy_of_their_own():
     """scikit-learn imports pandas and rich when they are installed; without them we still work."""
     code = """
@@ -82,11 +83,13 @@ def rooms_loaded_by(code):
     return {name for name in names if name.split(".")[0] in ("solvers", "methods", "kernel")}
 
 
+@pytest.mark.slow
 def test_reading_a_candidate_table_loads_no_method_and_no_solver():
     assert not rooms_loaded_by(READ_A_TABLE)
     assert rooms_loaded_by(READ_A_TABLE + CLEAN_IT)
 
 
+@pytest.mark.slow
 def test_plknn_loads_no_ridge_classifier():
     loaded = rooms_loaded_by("from ambilearn import PLKNN")
     assert "methods.plknn" in loaded

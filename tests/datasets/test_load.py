@@ -201,6 +201,7 @@ def test_loaded_data_go_straight_into_the_library(shop):
     assert PLCL(max_iter=3, tol=0.5).fit(iris.X, sets).score(iris.X, iris.y) > 0.8
 
 
+@pytest.mark.slow
 def test_importing_the_library_needs_none_of_the_tools():
     """Data frames, downloads and the command line are there for those who use them."""
     code = (

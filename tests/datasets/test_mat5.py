@@ -202,6 +202,7 @@ def test_an_endless_device_is_refused():
         read(Path("/dev/zero"), limit=10**6)
 
 
+@pytest.mark.slow
 def test_a_decompression_bomb_takes_no_memory(write):
     """Four hundred kilobytes that unpack to 400 MB."""
     squeeze = zlib.compressobj()

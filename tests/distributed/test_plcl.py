@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("here")
 SMALL = {"n_landmarks": 30, "random_state": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")  # its data sets are small
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_check([DistributedPLCL(n_landmarks=20)])

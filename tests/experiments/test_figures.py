@@ -22,6 +22,7 @@ def figures_of(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_curves_show_the_means_of_a_real_run(small):
     _, figure = build_figures(small)["small-curves"]
     assert len(figure.axes) == 2

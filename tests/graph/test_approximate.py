@@ -167,6 +167,7 @@ def test_every_method_takes_approximate_neighbors(method):
     np.testing.assert_array_equal(again.predict_proba(X[60:]), shares)
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_imported_unless_asked_for():
     code = """
 import sys
