@@ -198,3 +198,19 @@ def test_the_command_line_says_what_to_install(start):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == "The command line needs click: pip install 'ambilearn[cli]'\n"
+
+
+@pytest.mark.slow
+def test_an_output_that_cannot_be_written_is_refused_before_the_fit(tmp_path):
+    (tmp_path / "t.csv").write_text("x,names\n1,a|b\n2,b\n3,a\n4,b\n")
+    start = """
+import sys
+sys.argv = ["ambilearn", "clean", "t.csv", "--candidates", "names", "--out", "t.parquet"]
+from ambilearn.__main__ import main
+main()
+"""
+    done = run_without(["pyarrow"], start, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'ambilearn[parquet]'" in done.stderr
+    assert "fitting" not in done.stderr
+    assert not (tmp_path / "t.parquet").exists()

@@ -180,13 +180,14 @@ def predict(
 
 def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *inputs: Path) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
-    from ambilearn.own_data.writing import format_of_name, write_table
+    from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
     if str(out) == "-":
         target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
     else:
         check_output(out, table, reading.get("corrections"), *inputs)
         target, format = out, format_of_name(str(out))
+    check_writable(format)
 
     def write(frame: Any, text_columns: list[str]) -> None:
         if target is out:

@@ -31,6 +31,13 @@ def format_of_name(name: str) -> str:
     return format
 
 
+def check_writable(format: str) -> None:
+    """Say that a format needs a package that is not there before the work is done, not after it."""
+    if format == "parquet":
+        with requires_extra("parquet", purpose="Writing Parquet files"):
+            import pyarrow.parquet  # noqa: F401
+
+
 def write_table(
     frame: "pd.DataFrame",
     target: str | os.PathLike[str] | IO[bytes],
