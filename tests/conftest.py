@@ -66,3 +66,19 @@ def real_split(real_data_dir):
         return X[train], Y[train], y[train], X[test], y[test]
 
     return split
+
+
+@pytest.fixture
+def people():
+    """A small table of people, with names that may be theirs."""
+    from people import make_people
+
+    return make_people()
+
+
+@pytest.fixture
+def people_csv(people, tmp_path):
+    """The same as a file."""
+    path = tmp_path / "people.csv"
+    people.to_csv(path, index=False)
+    return path

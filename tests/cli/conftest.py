@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from people import make_people
 
 from ambilearn.cli.main import main
 
@@ -62,18 +61,6 @@ def private_machine(tmp_path, monkeypatch):
         silent.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AMBILEARN_MIRROR", f"http://127.0.0.1:{silent.getsockname()[1]}")
         yield
-
-
-@pytest.fixture
-def people():
-    return make_people()
-
-
-@pytest.fixture
-def people_csv(people, tmp_path):
-    path = tmp_path / "people.csv"
-    people.to_csv(path, index=False)
-    return path
 
 
 @pytest.fixture
