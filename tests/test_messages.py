@@ -69,16 +69,16 @@ CANDIDATES = {
         "Drop the row",
     ),
     "empty row": (lambda: as_candidates(changed(MASK, 2, 0)), "row 2 is empty", "mark all labels"),
-    "no mask": (lambda: as_candidates(changed(MASK, 2, 7)), "row 2 has the value 7", "with 1 and"),
+    "no mask": (lambda: as_candidates(changed(MASK, 2, -7)), "row 2 has the value -7", "with 1"),
     "NaN in mask": (
         lambda: as_candidates(changed(MASK, (3, 1), np.nan)),
         "contains NaN: row 3",
         "list of sets",
     ),
     "no sparse mask": (
-        lambda: as_candidates(sparse.csr_array(changed(MASK, 2, 7))),
-        "row 2 has the value 7",
-        "Mark each candidate once with 1",
+        lambda: as_candidates(sparse.csr_array(changed(MASK, 2, -7))),
+        "row 2 has the value -7",
+        "marks each candidate with 1",
     ),
     "mask as lists": (lambda: as_candidates(MASK.tolist()), "looks like a mask", "numpy.asarray"),
     "unknown label": (

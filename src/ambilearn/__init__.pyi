@@ -7,6 +7,8 @@ from .bridges import candidates_from_top_k as candidates_from_top_k
 from .bridges import soft_labels as soft_labels
 from .bridges import to_sample_weights as to_sample_weights
 from .bridges import votes_to_candidates as votes_to_candidates
+from .candidates import ANYTHING as ANYTHING
+from .candidates import AllBut as AllBut
 from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
 from .methods.ipal import IPAL as IPAL

@@ -81,7 +81,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
-        cache.bind(*held, candidates.classes, candidates.indptr, candidates.labels)
+        cache.bind(*held, *candidates.arrays)
         self._forget()
         self.classes_ = candidates.classes
         self._fit(X, candidates, cache)

@@ -1,153 +1,59 @@
-"""Candidate sets: accept every usual form of ambiguous labels, check it, keep one form.
+"""The forms in which users have candidate sets, all checked and brought into one.
 
-A candidate set :math:`S_i` is the set of labels that row *i* may have; exactly one of them is
-right. Users write them as Python sets, as masks or as plain labels. Everything inside the library
-sees only :class:`CandidateSets`: the (row, label) pairs that exist, row by row.
+Python sets, dictionaries with weights, masks, tables of weights, plain labels, "not a dog" and
+"anything": :func:`as_candidates` takes them all.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
+from math import isfinite
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.missing import is_missing
+from ambilearn.candidates.sets import CandidateSets
 
 _ACCEPTED = (
-    "a sequence of label collections (sets, lists, tuples), a 0/1 or boolean mask of shape "
-    "(n_rows, n_labels) as array, sparse matrix or data frame, or a 1-D array of labels"
+    "a sequence of label collections (sets, lists, tuples, dictionaries label: weight), a 0/1 or "
+    "boolean mask or a table of weights of shape (n_rows, n_labels) as array, sparse matrix or "
+    "data frame, or a 1-D array of labels"
 )
 
 
-@dataclass(frozen=True, eq=False)
-class CandidateSets:
-    """The candidate labels of every row, as the list of (row, label) pairs that exist.
-
-    The pairs are ordered by row, then by label, as in a CSR matrix. That list is called the
-    *support*: a confidence exists only there, so a vector with one entry per pair (22 thousand
-    for Yahoo!News) replaces an n×l matrix (2.5 million).
+class AllBut:
+    """What is known of a row whose label is *not* one of these: all other labels are candidates.
 
     Parameters
     ----------
-    classes : ndarray of shape (n_labels,)
-        The labels, in the order of the columns.
-    indptr : ndarray of shape (n_rows + 1,)
-        Row *i* owns the pairs ``indptr[i]:indptr[i + 1]``.
-    labels : ndarray of shape (n_pairs,)
-        Column of each pair, ascending within a row.
-    sparse_mask : bool, default=False
-        Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
-        sparse too: who has many labels gives and gets no dense matrix of that shape.
+    *labels : label
+        What the row is not. ``AllBut()``, or :data:`ANYTHING`, is a row of which nothing is known.
 
-    See Also
+    Examples
     --------
-    as_candidates : Builds this from what a user has.
+    >>> from ambilearn.candidates import ANYTHING, AllBut, as_candidates
+    >>> sets = as_candidates([{"cat", "dog"}, "emu", AllBut("dog"), ANYTHING])
+    >>> [sorted(labels) for labels in sets]
+    [['cat', 'dog'], ['emu'], ['cat', 'emu'], ['cat', 'dog', 'emu']]
     """
 
-    classes: NDArray[Any]
-    indptr: NDArray[np.intp]
-    labels: NDArray[np.intp]
-    sparse_mask: bool = False
+    def __init__(self, *labels: Any) -> None:
+        self.labels = labels
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.indptr) - 1
+    def __repr__(self) -> str:
+        return f"AllBut({', '.join(map(repr, self.labels))})"
 
-    @property
-    def n_labels(self) -> int:
-        """Number of labels, whether or not they are a candidate anywhere."""
-        return len(self.classes)
 
-    @cached_property
-    def sizes(self) -> NDArray[np.intp]:
-        """Number of candidates of each row."""
-        return np.diff(self.indptr)
-
-    @cached_property
-    def rows(self) -> NDArray[np.intp]:
-        """Row of each pair."""
-        return np.repeat(np.arange(self.n_rows), self.sizes)
-
-    def gather(self, matrix: Any) -> NDArray[Any]:
-        """Entries of an (n_rows, n_labels) array or CSR matrix on the support, one per pair."""
-        return np.asarray(matrix[self.rows, self.labels]).ravel()
-
-    def scatter(self, values: ArrayLike, off_support: ArrayLike = 0.0) -> NDArray[np.float64]:
-        """Dense (n_rows, n_labels) matrix with values on the support and off it."""
-        matrix = np.empty((self.n_rows, self.n_labels))
-        matrix[...] = off_support
-        matrix[self.rows, self.labels] = values
-        return matrix
-
-    def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
-        """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
-        parts = values, self.labels, self.indptr
-        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
-
-    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Any:
-        """A support vector in the form that a user gets: sparse where the mask came sparse.
-
-        The sparse form stores every pair, also the zeros, and nothing else: what it does not store
-        is ``off_support``.
-        """
-        if not self.sparse_mask:
-            return self.scatter(values, off_support)
-        return self.to_csr(values).copy()  # the user's, who may change it
-
-    def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""
-        largest = np.maximum.reduceat(values, self.indptr[:-1])
-        hits = np.flatnonzero(values == largest[self.rows])
-        return hits[np.searchsorted(hits, self.indptr[:-1])]
-
-    def best(self, matrix: Any) -> NDArray[Any]:
-        """Label of the largest entry of each row of ``matrix`` among the row's candidates."""
-        return self.classes[self.labels[self.best_pairs(self.gather(matrix))]]
-
-    def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each row's set contains the label given for it, shape (n_rows,)."""
-        position = {label: j for j, label in enumerate(self.classes.tolist())}
-        columns = np.array([position.get(label, -1) for label in np.asarray(labels).tolist()])
-        return np.bincount(self.rows, self.labels == columns[self.rows], self.n_rows) > 0
-
-    def take(self, rows: ArrayLike) -> "CandidateSets":
-        """The candidate sets of some rows, given by index or boolean mask; same classes."""
-        picked = self.to_sparse()[np.asarray(rows)]
-        return CandidateSets(
-            self.classes,
-            picked.indptr.astype(np.intp),
-            picked.indices.astype(np.intp),
-            self.sparse_mask,
-        )
-
-    def uniform(self) -> NDArray[np.float64]:
-        """Equal confidence for every candidate, :math:`1 / |S_i|`, one entry per pair."""
-        return np.repeat(1.0 / self.sizes, self.sizes)
-
-    def to_mask(self) -> NDArray[np.bool_]:
-        """Boolean mask of shape (n_rows, n_labels)."""
-        mask = np.zeros((self.n_rows, self.n_labels), dtype=bool)
-        mask[self.rows, self.labels] = True
-        return mask
-
-    def to_sparse(self) -> sparse.csr_array:
-        """Boolean CSR mask of shape (n_rows, n_labels)."""
-        return self.to_csr(np.ones(len(self.labels), dtype=bool))
-
-    def to_sets(self) -> list[set[Any]]:
-        """Back to a list of Python sets of labels."""
-        flat = self.classes[self.labels].tolist()
-        return [set(flat[a:b]) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]
+ANYTHING = AllBut()
+"""A row of which nothing is known: every label is a candidate."""
 
 
 def as_candidates(
@@ -160,9 +66,13 @@ def as_candidates(
     y : sequence of collections, mask of shape (n_rows, n_labels), or 1-D labels
         - A list, tuple, object array or Series whose elements are sets, lists, tuples or arrays of
           labels. A bare label among them counts as a set of one. A Python list of lists is always
-          read as label collections, never as a mask.
+          read as label collections, never as a mask. An element may also be a dictionary of labels
+          and their weights, :class:`AllBut` of the labels that a row has *not*, or
+          :data:`ANYTHING` if nothing is known.
         - A boolean or 0/1 mask: 2-D array, any SciPy sparse matrix, or a data frame (pandas,
           polars) whose columns are the labels.
+        - A table of weights of the same forms: other numbers than 0 and 1, none negative, such as
+          counts of votes or probabilities. A weight of zero is no candidate.
         - 1-D labels: every row has exactly one candidate.
     classes : array-like of shape (n_labels,), optional
         All labels, in the wanted column order. By default the sorted labels that occur, the
@@ -177,8 +87,9 @@ def as_candidates(
     Raises
     ------
     ValueError
-        For an empty set, a missing label, a label outside ``classes``, a mask that is not 0/1, or
-        a wrong number of rows. The message names the first offending row, counted from 0.
+        For an empty set, a missing label, a label outside ``classes``, a weight that is negative
+        or not finite, or a wrong number of rows. The message names the first offending row,
+        counted from 0.
 
     Examples
     --------
@@ -240,13 +151,13 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
             raise ValueError(f"y must be {_ACCEPTED}; got {type(y).__name__}.")
         y = np.asarray(y)
     if not isinstance(y, np.ndarray):
-        if any(_is_collection(row) for row in y):
-            _refuse_mask_as_lists(y)
+        if any(_is_set(row) for row in y):
+            _refuse_table_as_lists(y)
             return _from_collections(list(y), classes)
         y = _label_array(list(y))
-    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and _is_collection(y[0, 0]):
+    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and _is_set(y[0, 0]):
         y = y[:, 0]
-    if y.ndim == 1 and y.dtype == object and any(_is_collection(row) for row in y):
+    if y.ndim == 1 and y.dtype == object and any(_is_set(row) for row in y):
         return _from_collections(list(y), classes)
     if y.ndim == 2 and y.shape[1] != 1:
         return _from_dense_mask(y, classes)
@@ -255,14 +166,22 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
     return _from_labels(column_or_1d(y, warn=True), classes)
 
 
-def _refuse_mask_as_lists(rows: Sequence[Any]) -> None:
+def _refuse_table_as_lists(rows: Sequence[Any]) -> None:
     """A mask written as lists would be read as rows that all have the candidates {0, 1}."""
     if not all(isinstance(row, (list, tuple)) and len(row) > 1 for row in rows):
         return
-    if len({len(row) for row in rows}) == 1 and _is_binary(np.array(rows, dtype=object)):
+    if len({len(row) for row in rows}) > 1:
+        return
+    if _is_binary(np.array(rows, dtype=object)):
         raise ValueError(
             "y is a list of equally long lists of 0 and 1, which looks like a mask: pass it as an "
             "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
+        )
+    flat = list(chain.from_iterable(rows))
+    if all(_kind(v) == "number" for v in flat) and any(v != v or v % 1 for v in flat):
+        raise ValueError(
+            "y is a list of equally long lists of fractions, which looks like a table of weights: "
+            "pass it as an array, numpy.asarray(y). (If these are labels, pass a list of sets.)"
         )
 
 
@@ -287,22 +206,10 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
 
 
 def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
-    collections = [_flat(row) if _is_collection(row) else [row] for row in rows]
-    for i, labels in enumerate(collections):
-        if not labels:
-            raise ValueError(
-                f"The candidate set of row {i} is empty: every row needs at least one candidate "
-                "label. Drop the row, or give it all labels if nothing is known."
-            )
-        for label in labels:
-            if is_missing(label):
-                raise ValueError(
-                    f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
-                    "take it out of the set, or drop the row."
-                )
+    known = [_label_weights(i, row) for i, row in enumerate(rows)]
     try:
         if classes is None:
-            classes = _label_array(sorted(set(chain.from_iterable(collections))))
+            classes = _label_array(sorted(set(chain.from_iterable(known))))
         classes = _label_array(classes)
         position = {label: j for j, label in enumerate(classes.tolist())}
     except TypeError as error:
@@ -311,29 +218,100 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
             "hashable, sortable type, or pass the candidate sets as a mask."
         ) from error
     _check_classes_distinct(classes, position)
-    columns = []
-    for i, labels in enumerate(collections):
+    columns: list[int] = []
+    weights: list[float] = []
+    ends = [0]
+    for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
         try:
-            columns.append(sorted({position[label] for label in labels}))
+            pairs = {position[label]: weight for label, weight in labels.items()}
         except KeyError as error:
             raise ValueError(
                 f"Row {i} has the candidate label {error.args[0]!r}, which is not among the "
                 f"{len(classes)} given classes: add it to the classes, or correct the row."
             ) from error
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in columns], dtype=np.intp)])
-    return CandidateSets(classes, indptr, np.fromiter(chain.from_iterable(columns), np.intp))
+        if isinstance(row, AllBut):
+            pairs = dict.fromkeys(set(position.values()) - set(pairs), 1.0)
+        kept = sorted(j for j, weight in pairs.items() if weight > 0)
+        if not kept:
+            raise ValueError(
+                f"The candidate set of row {i} is empty ({row!r} leaves no label): every row needs "
+                "at least one candidate label. Drop the row, or pass ANYTHING if nothing is known."
+            )
+        columns += kept
+        weights += [pairs[j] for j in kept]
+        ends.append(len(columns))
+    sets = CandidateSets(classes, np.array(ends, np.intp), np.array(columns, np.intp))
+    return _with_weights(sets, np.array(weights))
 
 
-def _from_dense_mask(mask: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
-    if not _is_binary(mask):
-        i = int(np.flatnonzero([not _is_binary(row) for row in mask])[0])
-        value = next(v for v in mask[i].tolist() if not _is_binary(np.asarray([v])))
-        what = "contains NaN" if is_missing(value) else "is not 0/1"
-        raise ValueError(
-            f"The mask y {what}: row {i} has the value {value!r}. A 2-D y must mark each candidate "
-            "with 1 and every other label with 0; pass label collections as a list of sets."
-        )
-    return _from_sparse_mask(sparse.csr_array(mask.astype(bool)), classes)
+def _label_weights(i: int, row: Any) -> dict[Any, float]:
+    """The labels that row *i* names, and the weight of each: one unless it says otherwise."""
+    labels: Collection[Any] = [row]
+    if isinstance(row, AllBut):
+        labels = row.labels
+    elif _is_collection(row):
+        labels = _flat(row)
+        if not labels:
+            raise ValueError(
+                f"The candidate set of row {i} is empty: every row needs at least one candidate "
+                "label. Drop the row, or pass ANYTHING (of ambilearn.candidates) if nothing is "
+                "known."
+            )
+    for label in labels:
+        if is_missing(label):
+            raise ValueError(
+                f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
+                "take it out of the set, or drop the row."
+            )
+    if not isinstance(row, Mapping):
+        try:
+            return dict.fromkeys(labels, 1.0)
+        except TypeError as error:
+            raise ValueError(
+                f"Row {i} has a candidate that cannot be a label ({error}): use labels of one "
+                "hashable, sortable type, or pass the candidate sets as a mask."
+            ) from error
+    for label, weight in row.items():
+        if not isinstance(weight, Real) or not isfinite(weight) or weight < 0:
+            raise ValueError(
+                f"Row {i} gives the label {label!r} the weight {weight!r}: weights are finite "
+                "numbers and not negative; 0 is no candidate."
+            )
+    return {label: float(weight) for label, weight in row.items()}
+
+
+def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
+    """The sets with a weight for each pair, unless they say nothing: equal in every row."""
+    alike = np.array_equal(weights, weights[sets.indptr[:-1]][sets.rows])
+    return sets if alike else replace(sets, weights=weights)
+
+
+def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
+    """A mask, or a table of weights."""
+    if _is_binary(table):
+        return _from_sparse_mask(sparse.csr_array(table.astype(bool)), classes)
+    try:
+        values = table.astype(np.float64)
+    except (TypeError, ValueError):
+        values = np.full(table.shape, np.nan)
+        for place, value in np.ndenumerate(table):
+            if isinstance(value, Real):
+                values[place] = value
+    wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        i, j = map(int, wrong[0])
+        _refuse_weight(i, table[i, j])
+    return _from_sparse_mask(sparse.csr_array(values), classes)
+
+
+def _refuse_weight(i: int, value: Any) -> None:
+    value = value.item() if isinstance(value, np.generic) else value
+    what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
+    raise ValueError(
+        f"The 2-D y {what}: row {i} has the value {value!r}. A mask marks each candidate with 1 "
+        "and every other label with 0; weights of candidates are finite numbers and not negative. "
+        "Pass label collections as a list of sets."
+    )
 
 
 def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
@@ -342,13 +320,10 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
         mask = mask.copy()
         mask.sum_duplicates()
     values = mask.data
-    wrong = np.flatnonzero((values != 0) & (values != 1))
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
         i = int(np.searchsorted(mask.indptr, wrong[0], side="right")) - 1
-        raise ValueError(
-            f"The sparse mask y is not 0/1: row {i} has the value {values[wrong[0]].item()!r}. "
-            "Mark each candidate once with 1 (entries that are stored twice add up)."
-        )
+        _refuse_weight(i, values[wrong[0]])
     if not values.all():
         mask = mask.copy()
         mask.eliminate_zeros()
@@ -367,7 +342,8 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
             "column, in their order."
         )
     _check_classes_distinct(names, set(names.tolist()))
-    return CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
+    sets = CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
+    return _with_weights(sets, mask.data.astype(np.float64))
 
 
 def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> None:
@@ -405,6 +381,10 @@ def _kind(label: Any) -> str:
 
 def _flat(row: Collection[Any]) -> list[Any]:
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
+
+
+def _is_set(row: Any) -> bool:
+    return isinstance(row, AllBut) or _is_collection(row)
 
 
 def _is_collection(row: Any) -> bool:

@@ -1,0 +1,213 @@
+"""Candidate sets as a first-class citizen: rows like an array's, weights, and scikit-learn's y."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.model_selection import (
+    GridSearchCV,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.utils.multiclass import type_of_target
+
+from ambilearn import PLKNN
+from ambilearn.candidates import ANYTHING, AllBut, CandidateSets, as_candidates
+from ambilearn.datasets import make_candidates
+
+ROWS = [{"cat", "dog"}, {"dog"}, {"cat", "emu"}, {"emu"}]
+WEIGHTED = [{"cat": 3, "dog": 1}, {"dog": 2}, {"cat": 0.5, "emu": 0.25}, {"emu"}]
+
+
+@pytest.fixture
+def sets():
+    return as_candidates(ROWS)
+
+
+@pytest.fixture
+def weighted():
+    return as_candidates(WEIGHTED)
+
+
+def test_it_has_a_length_a_shape_and_a_short_repr(sets, weighted):
+    assert len(sets) == 4
+    assert sets.shape == (4, 3)
+    assert repr(sets) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates a row>"
+    assert repr(weighted) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates a row, weighted>"
+    assert repr(sets[:1]) == "<CandidateSets: 1 row, 3 labels, 2 candidates a row>"
+
+
+def test_one_row_is_a_set_and_with_weights_a_dictionary(sets, weighted):
+    assert sets[0] == {"cat", "dog"}
+    assert sets[-1] == sets[np.int64(3)] == {"emu"}
+    assert weighted[0] == {"cat": 3.0, "dog": 1.0}
+    assert weighted[3] == {"emu": 1.0}
+    for outside in (4, -5):
+        with pytest.raises(IndexError):
+            sets[outside]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, -2), [3, 1]),
+        ([2, 0, 2], [2, 0, 2]),
+        (np.array([True, False, False, True]), [0, 3]),
+        ((np.array([3, 1]), ...), [3, 1]),
+        (slice(2, 2), []),
+    ],
+)
+def test_rows_are_taken_as_from_an_array(sets, weighted, rows, expected):
+    assert list(sets[rows]) == [ROWS[i] for i in expected]
+    assert list(weighted[rows]) == [weighted[i] for i in expected]
+    assert sets[rows].classes.tolist() == ["cat", "dog", "emu"]
+
+
+def test_columns_cannot_be_indexed(sets):
+    for index in ((0, 1), (slice(None), 0, 0)):
+        with pytest.raises(IndexError, match="by row only"):
+            sets[index]
+
+
+def test_iteration_gives_back_what_builds_it_again(sets, weighted):
+    assert list(sets) == sets.to_sets() == ROWS
+    assert as_candidates(list(sets)).to_sets() == ROWS
+    assert list(as_candidates(list(weighted))) == list(weighted)
+    assert sets.to_dicts()[0] == {"cat": 1.0, "dog": 1.0}
+
+
+def test_as_an_array_it_is_the_mask_or_the_table_of_weights(sets, weighted):
+    assert np.asarray(sets).dtype == bool
+    np.testing.assert_array_equal(np.asarray(sets), sets.to_mask())
+    np.testing.assert_array_equal(np.asarray(sets, dtype=int)[0], [1, 1, 0])
+    table = [[3, 1, 0], [0, 2, 0], [0.5, 0, 0.25], [0, 0, 1]]
+    np.testing.assert_array_equal(np.asarray(weighted), table)
+    with pytest.raises(ValueError, match="only be made as a copy"):
+        sets.__array__(copy=False)
+
+
+def test_it_is_the_y_of_splits_searches_and_scores():
+    X, truth = load_iris(return_X_y=True)
+    sets, _ = make_candidates(truth, random_state=0)
+    X_train, X_test, train, test, _, true = train_test_split(X, sets, truth, random_state=0)
+    assert isinstance(train, CandidateSets)
+    assert (len(train), len(test)) == (len(X_train), len(X_test))
+    assert all(label in row for label, row in zip(true.tolist(), test, strict=True))
+    cv = ShuffleSplit(2, random_state=0)
+    scores = cross_val_score(PLKNN(), X, sets, cv=cv)
+    np.testing.assert_array_equal(scores, cross_val_score(PLKNN(), X, sets.to_mask(), cv=cv))
+    assert len(cross_val_score(PLKNN(), X, sets)) == 5  # scikit-learn's own folds
+    search = GridSearchCV(PLKNN(), {"n_neighbors": [1, 5]}, cv=cv).fit(X, sets)
+    assert search.predict(X).shape == truth.shape
+    assert cross_val_predict(PLKNN(), X, sets, cv=3).shape == truth.shape
+
+
+def test_scikit_learn_takes_it_for_several_labels_a_row(sets, weighted):
+    # So that it splits by KFold: there are no classes to stratify by.
+    assert type_of_target(sets) == "multilabel-indicator"
+    assert type_of_target(weighted) == "continuous-multioutput"
+
+
+FORMS = {
+    "dictionaries": WEIGHTED,
+    "table": np.array([[3, 1, 0], [0, 2, 0], [0.5, 0, 0.25], [0, 0, 1]]),
+    "sparse table": sparse.csr_array([[3, 1, 0], [0, 2, 0], [0.5, 0, 0.25], [0, 0, 1]]),
+    "with zeros": [{"cat": 3, "dog": 1, "emu": 0}, "dog", {"cat": 0.5, "emu": 0.25}, ["emu"]],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_weights_is_the_same(form):
+    sets = as_candidates(FORMS[form], classes=["cat", "dog", "emu"])
+    assert sets.to_sets() == ROWS
+    shares = sets.to_csr(sets.prior()).toarray()
+    np.testing.assert_allclose(
+        shares, [[0.75, 0.25, 0], [0, 1, 0], [2 / 3, 0, 1 / 3], [0, 0, 1]], rtol=1e-15
+    )
+
+
+def test_a_data_frame_of_weights_names_its_labels():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"dog": [0.3, 1.0], "cat": [0.7, 0.0]})
+    sets = as_candidates(frame, classes=["cat", "dog"])
+    assert list(sets) == [{"cat": 0.7, "dog": 0.3}, {"dog": 1.0}]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=8),
+    unit=st.floats(1e-100, 1e100),
+)
+def test_equal_weights_are_no_weights(sizes, unit):
+    rows = [dict.fromkeys(range(size), unit * 2.0**i) for i, size in enumerate(sizes)]
+    sets = as_candidates(rows)
+    assert sets.weights is None
+    assert np.array_equal(sets.prior(), sets.uniform())
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=8),
+    unit=st.floats(1e-100, 1e100),
+)
+def test_rows_of_equal_weights_are_uniform_to_the_last_bit_beside_others(sizes, unit):
+    rows = [dict.fromkeys(range(size), unit) for size in sizes] + [{0: 1.0, 1: 3.0}]
+    sets = as_candidates(rows)
+    assert np.array_equal(sets.prior()[:-2], sets.uniform()[:-2])
+    assert sets.prior()[-2:].tolist() == [0.25, 0.75]
+    assert np.array_equal(sets.relative_weights[:-2], np.ones(sum(sizes)))
+
+
+def test_a_weight_of_zero_is_no_candidate():
+    assert as_candidates([{"a": 1, "b": 0}, {"b": 2}]).weights is None
+    assert as_candidates([{"a": 1, "b": 0}, {"b": 2}]).to_sets() == [{"a"}, {"b"}]
+
+
+def test_tiny_and_huge_weights_do_not_overflow():
+    sets = as_candidates([{0: 1e-300, 1: 3e-300}, {0: 1e300, 1: 3e300}])
+    np.testing.assert_allclose(sets.prior(), [0.25, 0.75, 0.25, 0.75])
+
+
+def test_rows_of_every_kind_stand_in_one_call():
+    rows = [{"cat", "dog"}, "emu", AllBut("dog"), ANYTHING, {"cat": 0.7, "dog": 0.3}, ["fox"]]
+    everything = {"cat", "dog", "emu", "fox"}
+    sets = as_candidates(rows)
+    expected = [{"cat", "dog"}, {"emu"}, everything - {"dog"}, everything, {"cat", "dog"}, {"fox"}]
+    assert sets.to_sets() == expected
+    assert sets[4] == {"cat": 0.7, "dog": 0.3}
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    assert as_candidates(array).to_sets() == expected
+
+
+def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
+    assert as_candidates([{"a"}, AllBut("b")]).classes.tolist() == ["a", "b"]
+    assert as_candidates([ANYTHING, "a"], classes=["a", "b"]).to_sets() == [{"a", "b"}, {"a"}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"a": 1.0}, {"a": -0.5, "b": 1}], r"Row 1 gives the label 'a' the weight -0.5.*negative"),
+        ([{"a": float("nan")}], "Row 0 gives the label 'a' the weight nan"),
+        ([{"a": "much"}], "Row 0 gives the label 'a' the weight 'much'"),
+        ([{"a": 1}, {"a": 0, "b": 0}], "row 1 is empty"),
+        ([{"a"}, {}], "row 1 is empty"),
+        (["a", AllBut("a")], r"row 1 is empty \(AllBut\('a'\) leaves no label\)"),
+        ([AllBut(None), "a"], "row 0 contains NaN"),
+        ([AllBut(["a"]), "a"], "Row 0 has a candidate that cannot be a label"),
+        ([[0.7, 0.3], [0.2, 0.8]], r"looks like a table of weights.*numpy.asarray"),
+    ],
+)
+def test_a_wrong_weight_names_row_and_label(rows, message):
+    with pytest.raises(ValueError, match=message):
+        as_candidates(rows)
+
+
+def test_a_label_outside_the_classes_is_refused_in_every_kind_of_row():
+    for row in ({"z": 0.5, "a": 0.5}, AllBut("z")):
+        with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
+            as_candidates(["a", row], classes=["a", "b"])
