@@ -97,12 +97,16 @@ def kernel_classifier(K, targets, scale):
 
 @dataclass
 class LiteralPLCL:
-    """Algorithm 1 of the paper with a fixed number of iterations; X dense, Y a 0/1 matrix."""
+    """Algorithm 1 of the paper with a fixed number of iterations; X dense, Y a 0/1 matrix.
+
+    Y may be a table of weights, too, whose shares in each row are rewarded by ρ; not in the paper.
+    """
 
     alpha: float = 0.5
     beta: float = 0.5
     gamma: float = 1.0
     mu: float = 1.0
+    rho: float = 2.0
     reg: float = 0.03
     k: int = 10
     iterations: int = 8
@@ -112,6 +116,9 @@ class LiteralPLCL:
     objective: list = field(default_factory=list)
 
     def fit(self, X, Y):
+        reward = self.rho * (Y / Y.sum(axis=1, keepdims=True))
+        Y = (Y > 0).astype(float)
+        reward -= self.rho * Y / Y.sum(axis=1, keepdims=True)
         n, n_labels = Y.shape
         self.X, self.sigma = X, pdist(X).mean()
         K = np.exp(-cdist(X, X, "sqeuclidean") / (2 * self.sigma**2))
@@ -132,13 +139,14 @@ class LiteralPLCL:
                 A_hat, _, H_hat = kernel_classifier(K, Q, self.alpha / (2 * self.reg))
                 mixed = (self.alpha * H_hat + beta * (1 - P)) / (self.alpha + beta)
                 Q = np.minimum(1, np.maximum(1 - Y, mixed))
-            O = (H + beta * (1 - Q)) / (1 + beta) if self.complementary else H
+            O = (H + reward / 2 + beta * (1 - Q)) / (1 + beta)
             if self.graph:
                 G = graph_step(unit, P, neighbor_indices, self.gamma, self.mu)
                 P = confidence_step(O, G, Y, 2 * (1 + beta) / self.mu, self.reduce)
             else:
                 P = confidence_step(O, np.eye(n), Y, 2.0, self.reduce)
-            value = ((H - P) ** 2).sum() + self.reg * self._norm(K, A, 1 / (2 * self.reg))
+            value = -(reward * P).sum() + ((H - P) ** 2).sum()
+            value += self.reg * self._norm(K, A, 1 / (2 * self.reg))
             if self.complementary:
                 value += self.alpha * ((H_hat - Q) ** 2).sum()
                 value += beta * ((1 - P - Q) ** 2).sum()

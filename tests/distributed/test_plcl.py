@@ -84,6 +84,18 @@ def test_one_partition_is_the_local_low_rank_fit(groups, blocks, params):
     assert_same_fit(model, PLCL(**params).fit(X, Y))
 
 
+def test_weights_of_candidates_reach_the_workers(groups, blocks):
+    """Also where only some blocks have weights."""
+    X, Y, _ = groups()
+    table = Y * np.random.default_rng(0).uniform(0.1, 1.0, Y.shape)
+    table[:60] = Y[:60]
+    model = DistributedPLCL(**SMALL, n_partitions=1).fit(blocks(X, 70), blocks(table, 50))
+    local = PLCL(**SMALL).fit(X, table)
+    assert_same_fit(model, local)
+    blind = PLCL(**SMALL).fit(X, Y)
+    assert np.abs(local.label_distributions_ - blind.label_distributions_).max() > 0.1
+
+
 def test_one_partition_with_samples_of_the_rows(groups, blocks):
     """So many rows that bandwidth and landmarks come from samples: the same ones."""
     X, Y, _ = groups(sample_limit(5) + 100)

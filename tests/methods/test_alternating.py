@@ -13,8 +13,9 @@ class Projecting(AlternatingClassifier):
     """The barest alternation: Ω = 0, so the confidences are the projected outputs."""
 
     def __init__(
-        self, reg=0.1, kernel="rbf", sigma="mean", max_iter=5, tol=0, verbose=0, offset=0.0
+        self, rho=2.0, reg=0.1, kernel="rbf", sigma="mean", max_iter=5, tol=0, verbose=0, offset=0.0
     ):
+        self.rho = rho
         self.reg = reg
         self.kernel = kernel
         self.sigma = sigma

@@ -392,8 +392,8 @@ def test_errors(method):
         method().fit(X, Y[:-1])
     with pytest.raises(ValueError, match="candidate set of row 7 is empty"):
         method().fit(X, [set() if i == 7 else {1, 2} for i in range(40)])
-    with pytest.raises(ValueError, match="not 0/1: row 3"):
-        method().fit(X, Y + 2 * (np.arange(40) == 3)[:, None])
+    with pytest.raises(ValueError, match="weights: row 3 has the value"):
+        method().fit(X, Y - 2 * (np.arange(40) == 3)[:, None])
     with pytest.raises(ValueError, match="contains NaN"):
         method().fit(np.where(X > 2, np.nan, X), Y)
     with pytest.raises(ValueError, match="requires y to be passed"):
@@ -403,7 +403,8 @@ def test_errors(method):
 
 
 BAD = {
-    "n_neighbors": 0, "reg": 0, "mu": -1, "gamma": -1, "lam": -0.1, "alpha": -0.5, "beta": -1,
+    "n_neighbors": 0, "reg": 0, "mu": -1, "rho": -1, "gamma": -1, "lam": -0.1, "alpha": -0.5,
+    "beta": -1,
     "kernel": "poly", "sigma": 0, "max_iter": 0, "tol": -1, "verbose": -2, "assignment": "firm",
     "estimator": 3, "graph": "yes", "complementary": 3, "neighbors": "nearest", "n_landmarks": 0,
     "landmarks": "grid", "random_state": "seed",

@@ -9,7 +9,7 @@ from ambilearn.methods.plcl import PLCLSteps, PLCLWeights
 
 SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
 X = np.random.default_rng(0).normal(size=(6, 3))
-WEIGHTS = PLCLWeights(alpha=0.4, beta=0.7, gamma=1.5, mu=0.3, reg=0.05)
+WEIGHTS = PLCLWeights(alpha=0.4, beta=0.7, gamma=1.5, mu=0.3, rho=2.0, reg=0.05)
 
 
 def classifier(seed):
@@ -26,7 +26,7 @@ def graph():
 @pytest.mark.parametrize("complementary", [True, False])
 def test_no_tie_without_complementary_classifier(complementary):
     weights = PLCLWeights.of(PLCL(beta=0.3, mu=2.0, complementary=complementary))
-    assert weights == (0.5, 0.3 if complementary else 0.0, 1.0, 2.0, 0.03)
+    assert weights == (0.5, 0.3 if complementary else 0.0, 1.0, 2.0, 2.0, 0.03)
 
 
 def test_q_starts_uniform_off_the_candidates():

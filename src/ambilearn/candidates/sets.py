@@ -186,21 +186,25 @@ class CandidateSets:
 
     @cached_property
     def relative_weights(self) -> NDArray[np.float64]:
-        """Weight of every candidate over the mean weight in its row; one where all are alike."""
+        """Weight of every candidate over the largest in its row: one where all are alike."""
         if self.weights is None:
             return np.ones(len(self.labels))
-        first = self.weights[self.indptr[:-1]]
-        # Exactly one where the weights of a row are equal, in whatever unit they are.
-        relative = self.weights / first[self.rows]
-        mean = np.add.reduceat(relative, self.indptr[:-1]) / self.sizes
-        return relative / mean[self.rows]
+        return self.weights / np.maximum.reduceat(self.weights, self.indptr[:-1])[self.rows]
 
     def prior(self) -> NDArray[np.float64]:
         r"""Share :math:`\Pi_{ij}` of every candidate in the weights of its row; sums to one.
 
         Without weights, and in rows with equal ones, it is :meth:`uniform` to the last bit.
         """
-        return self.relative_weights * self.uniform()
+        relative = self.relative_weights
+        return relative / np.add.reduceat(relative, self.indptr[:-1])[self.rows]
+
+    def preference(self) -> NDArray[np.float64]:
+        r"""What the weights add to equal shares, :math:`\Pi_{ij} - 1 / |S_i|`, one entry per pair.
+
+        Zero without weights and where they are equal; the entries of a row sum to zero.
+        """
+        return self.prior() - self.uniform()
 
     def to_mask(self) -> NDArray[np.bool_]:
         """Boolean mask of shape (n_rows, n_labels)."""
@@ -211,6 +215,10 @@ class CandidateSets:
     def to_sparse(self) -> sparse.csr_array:
         """Boolean CSR mask of shape (n_rows, n_labels)."""
         return self.to_csr(np.ones(len(self.labels), dtype=bool))
+
+    def to_weight_table(self) -> sparse.csr_array:
+        """CSR table of the weights, from which equal sets can be built; a mask without any."""
+        return self.to_sparse() if self.weights is None else self.to_csr(self.weights)
 
     def to_sets(self) -> list[set[Any]]:
         """Back to a list of Python sets of labels."""

@@ -88,10 +88,10 @@ def summarize_sets(block: Any) -> BlockSummary:
 
 
 def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
-    """A block of y as a boolean mask over all classes."""
+    """A block of y as a boolean mask over all classes, or as a table of weights if it has any."""
     if not _num_samples(block):
         return sparse.csr_array((0, len(classes)), dtype=bool)
-    return as_candidates(block, classes=classes).to_sparse()
+    return as_candidates(block, classes=classes).to_weight_table()
 
 
 def raise_problem(summaries: list[BlockSummary], starts: NDArray[np.intp]) -> None:

@@ -45,7 +45,7 @@ class DistributedPLCL(PLCL):
 
     Parameters
     ----------
-    alpha, beta, gamma, mu, reg, n_neighbors, kernel, sigma
+    alpha, beta, gamma, mu, rho, reg, n_neighbors, kernel, sigma
         As in :class:`~ambilearn.PLCL`; the kernel cannot be "precomputed".
     n_landmarks : int, default=500
         Number m of landmarks of the low-rank kernel. A linear kernel needs none.
@@ -131,6 +131,7 @@ class DistributedPLCL(PLCL):
         beta: float = 0.5,
         gamma: float = 1.0,
         mu: float = 1.0,
+        rho: float = 2.0,
         complementary: bool = True,
         graph: bool = True,
         reg: float = 0.03,
@@ -151,6 +152,7 @@ class DistributedPLCL(PLCL):
             beta=beta,
             gamma=gamma,
             mu=mu,
+            rho=rho,
             complementary=complementary,
             graph=graph,
             reg=reg,

@@ -17,16 +17,19 @@ from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 class AlternatingClassifier(KernelPartialLabelClassifier):
     r"""Base of the methods that minimise one objective over a regressor and the confidences.
 
-    .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2 + \Omega(P)
+    .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2 + \Omega(P) - \rho\langle P, \Pi\rangle
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
-    Methods differ in :math:`\Omega` and in how they minimise over *P*. A subclass has the
-    parameters ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and
-    ``verbose``, and its ``_fit`` calls :meth:`_alternate`.
+    The last term, which the papers have not, is for candidates with weights, of which :math:`\Pi`
+    are the shares in each row; it shifts the outputs that *P* is to be near. Methods differ in
+    :math:`\Omega` and in how they minimise over *P*. A subclass has the parameters ``rho``,
+    ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and ``verbose``, and its
+    ``_fit`` calls :meth:`_alternate`.
     """
 
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
+        "rho": [Interval(Real, 0, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         **LOOP_CONSTRAINTS,
     }
@@ -56,18 +59,19 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
             First confidences, a support vector.
         improve : callable
             ``improve(p, output)`` minimises over the confidences, given those of the last round
-            and the regressor's outputs; all three are support vectors.
+            and the regressor's outputs, shifted by the weights; all three are support vectors.
         penalty : callable
             ``penalty(p)`` is :math:`\Omega`.
         """
         (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
+        reward = self.rho * candidates.preference()
         p = start
         f = regressor.fit(p)
         loop = OuterLoop(self)
         while loop.should_continue():
-            previous, p = p, improve(p, f.outputs)
+            previous, p = p, improve(p, f.outputs + reward / 2)
             f = regressor.fit(p)
-            error = f.squared_error(p) + self.reg * f.squared_norm
+            error = f.squared_error(p) + self.reg * f.squared_norm - np.sum(reward * p)
             loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))
 
         self._keep(X, f, landmarks)

@@ -1,4 +1,4 @@
-"""Votes as confidences: each row divided by its sum, equal shares where nobody voted."""
+"""Votes as confidences: each row divided by its sum, the shares before them if nobody voted."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,4 +43,4 @@ def normalize_candidate_votes(
         A point of the candidate simplices.
     """
     total = np.bincount(candidates.rows, votes, candidates.n_rows)[candidates.rows]
-    return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.uniform())
+    return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.prior())

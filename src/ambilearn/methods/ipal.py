@@ -32,7 +32,9 @@ class IPAL(PartialLabelClassifier):
     .. math:: F \leftarrow \alpha H F + (1 - \alpha) F^0, \qquad
               F_{ij} \leftarrow \frac{F_{ij}\,[\,j \in S_i\,]}{\sum_{m \in S_i} F_{im}} .
 
-    Then each label's mass is brought back to its prior one, and each row gets its best candidate:
+    Where candidates have weights, :math:`F^0` are their shares in each row, and what the
+    neighbours say of a candidate counts by its weight over the largest of the row. Then each
+    label's mass is brought back to its prior one, and each row gets its best candidate:
 
     .. math:: \hat y_i = \arg\max_{j \in S_i} F_{ij} \sum_m F^0_{mj} \Big/ \sum_m F_{mj} .
 
@@ -144,11 +146,12 @@ class IPAL(PartialLabelClassifier):
         self.graph_ = weights_to_csr(neighbor_indices, weights / np.where(total > 0, total, 1.0))
         spread = restrict_to_support(self.graph_, candidates.indptr, candidates.labels)
 
-        f = start = candidates.uniform()
+        f = start = candidates.prior()
         loop = OuterLoop(self)
         while loop.should_continue():
             previous = f
-            f = self.alpha * (spread @ f) + (1 - self.alpha) * start
+            heard = candidates.relative_weights * (spread @ f)
+            f = self.alpha * heard + (1 - self.alpha) * start
             f = normalize_candidate_votes(candidates, f)
             loop.record(f, previous, candidates.n_rows)
 

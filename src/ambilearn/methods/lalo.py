@@ -34,6 +34,8 @@ class LALO(AlternatingClassifier):
     ----------
     mu : float, default=0.005
         Weight :math:`\mu \ge 0` of the smoothness.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` of the classifier.
     kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
@@ -128,6 +130,7 @@ class LALO(AlternatingClassifier):
         self,
         *,
         mu: float = 0.005,
+        rho: float = 2.0,
         reg: float = 0.05,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
@@ -141,6 +144,7 @@ class LALO(AlternatingClassifier):
         verbose: int = 0,
     ) -> None:
         self.mu = mu
+        self.rho = rho
         self.reg = reg
         self.kernel = kernel
         self.sigma = sigma

@@ -38,6 +38,8 @@ class PLAGGD(AlternatingClassifier):
         neighbours.
     mu : float, default=1.0
         Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` (:math:`\gamma` in [1]_) of the classifier.
     kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
@@ -136,6 +138,7 @@ class PLAGGD(AlternatingClassifier):
         *,
         gamma: float = 1.0,
         mu: float = 1.0,
+        rho: float = 2.0,
         reg: float = 0.05,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
@@ -150,6 +153,7 @@ class PLAGGD(AlternatingClassifier):
     ) -> None:
         self.gamma = gamma
         self.mu = mu
+        self.rho = rho
         self.reg = reg
         self.kernel = kernel
         self.sigma = sigma

@@ -35,7 +35,9 @@ class PLCL(KernelPartialLabelClassifier):
         W\mathbf 1 = \mathbf 1,\ 0 \le W \le U
 
     with the candidate mask :math:`Y` and the neighbour mask :math:`U`. It is solved by alternating
-    exact sub-problems, so the objective never rises.
+    exact sub-problems, so the objective never rises. Where candidates have weights, their shares
+    :math:`\Pi` in each row join the objective as a reward :math:`-\rho \langle P, \Pi \rangle`,
+    which the paper has not; equal weights change nothing.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ class PLCL(KernelPartialLabelClassifier):
         Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours.
     mu : float, default=1.0
         Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     complementary : bool, default=True
         False drops the complementary classifier: :math:`\beta = 0` and no Q.
     graph : bool, default=True
@@ -167,6 +171,7 @@ class PLCL(KernelPartialLabelClassifier):
         "beta": [Interval(Real, 0, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": NEIGHBORS_CONSTRAINT,
@@ -188,6 +193,7 @@ class PLCL(KernelPartialLabelClassifier):
         beta: float = 0.5,
         gamma: float = 1.0,
         mu: float = 1.0,
+        rho: float = 2.0,
         complementary: bool = True,
         graph: bool = True,
         reg: float = 0.03,
@@ -206,6 +212,7 @@ class PLCL(KernelPartialLabelClassifier):
         self.beta = beta
         self.gamma = gamma
         self.mu = mu
+        self.rho = rho
         self.complementary = complementary
         self.graph = graph
         self.reg = reg
@@ -259,13 +266,15 @@ class PLCLWeights(NamedTuple):
     beta: float
     gamma: float
     mu: float
+    rho: float
     reg: float
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
         """Weights of an estimator; no tie without a complementary classifier."""
         beta = estimator.beta if estimator.complementary else 0.0
-        return cls(estimator.alpha, beta, estimator.gamma, estimator.mu, estimator.reg)
+        names = cls._fields
+        return cls(**{name: getattr(estimator, name) for name in names} | {"beta": beta})
 
 
 class PLCLState(NamedTuple):
@@ -304,6 +313,7 @@ class PLCLSteps:
     def __init__(self, candidates: CandidateSets, weights: PLCLWeights) -> None:
         self._weights = weights
         self._simplex = CandidateSimplex(candidates.indptr)
+        self._reward = weights.rho * candidates.preference()
         # Eq. (Q ini): 1 / (l − |S_i|) off the candidates of row i, and 0 on them.
         self._first_q = 1.0 / np.maximum(candidates.n_labels - candidates.sizes, 1)
 
@@ -338,10 +348,12 @@ class PLCLSteps:
         r"""The P step: near *O*, and smooth on the graph.
 
         .. math:: \min_P \|P - O\|^2 + \frac{\mu}{1 + \beta} \|P - WP\|^2, \qquad
-                  O = \frac{F + \beta (1 - Q)}{1 + \beta}
+                  O = \frac{F + \beta (1 - Q) + \tfrac\rho2 (\Pi - U)}{1 + \beta}
+
+        with the weights' shares :math:`\Pi` and equal ones :math:`U`, which only shift the target.
         """
         beta = self._weights.beta
-        target = f.outputs
+        target = f.outputs + self._reward / 2
         if f_hat is not None:
             target = (target + beta * (1 - state.q)) / (1 + beta)
         if state.graph is None:
@@ -353,6 +365,7 @@ class PLCLSteps:
         """Eq. 7 of the paper; a sum over rows, but for the norms of the classifiers."""
         weights = self._weights
         terms = classifier_terms(weights, f, state.p, f_hat, state.q)
+        terms -= float(np.sum(self._reward * state.p))
         if f_hat is not None:
             terms += weights.beta * float(np.sum((1 - state.p - state.q) ** 2))
         if state.graph is not None:

@@ -23,6 +23,7 @@ from ambilearn.methods.plknn import PLKNN
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "lam": [Interval(Real, 0, None, closed="left")],
+    "rho": [Interval(Real, 0, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     "neighbors": NEIGHBORS_CONSTRAINT,
     "assignment": [StrOptions({"hard", "soft"})],
@@ -41,7 +42,9 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
               \quad\text{s.t.}\quad F \mathbf 1 = \mathbf 1,\ 0 \le F \le Y
 
     with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). A training row becomes
+    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). Where candidates have weights,
+    their shares :math:`\Pi` in each row join as a reward :math:`-\rho \langle F, \Pi \rangle`,
+    which the paper has not; equal weights change nothing. A training row becomes
     :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of one class move together. A new row takes its
     confidences from its neighbours among the training rows.
 
@@ -49,6 +52,8 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     ----------
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     assignment : {"hard", "soft"}, default="hard"
         What is appended to a new row: the prototype of its most confident label, as in the
         authors' code, or the mean of the prototypes under its confidences, as for training rows.
@@ -126,6 +131,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self,
         *,
         lam: float = 0.01,
+        rho: float = 2.0,
         assignment: str = "hard",
         n_neighbors: int = 10,
         neighbors: Any = "auto",
@@ -134,6 +140,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.lam = lam
+        self.rho = rho
         self.assignment = assignment
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
@@ -238,8 +245,9 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return _append(X, _as_matrix(candidates, f) @ C)
 
     def _cost(self, X: Any, candidates: CandidateSets, C: Any) -> NDArray[np.float64]:
-        r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate."""
-        return self.lam * pair_distances(X, candidates.rows, C, candidates.labels) ** 2
+        r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate, less its reward."""
+        distances = pair_distances(X, candidates.rows, C, candidates.labels)
+        return self.lam * distances**2 - self.rho * candidates.preference()
 
     def _augment_new(self, X: Any) -> Any:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
@@ -276,6 +284,8 @@ class PLDA(PartialLabelClassifier):
         neighbours, found in the same way.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     assignment : {"hard", "soft"}, default="hard"
         What is appended to a new row: the prototype of its most confident label, or the mean of
         the prototypes under its confidences.
@@ -349,6 +359,7 @@ class PLDA(PartialLabelClassifier):
         *,
         estimator: PartialLabelClassifier | None = None,
         lam: float = 0.01,
+        rho: float = 2.0,
         assignment: str = "hard",
         n_neighbors: int = 10,
         neighbors: Any = "auto",
@@ -358,6 +369,7 @@ class PLDA(PartialLabelClassifier):
     ) -> None:
         self.estimator = estimator
         self.lam = lam
+        self.rho = rho
         self.assignment = assignment
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors

@@ -30,7 +30,8 @@ class PLKNN(PartialLabelClassifier):
     .. math:: s_j(x) = \sum_{a \in \mathcal N(x)} w_a\, [\,j \in S_a\,], \qquad
               w_a = 1 - \frac{d_a}{\sum_{b \in \mathcal N(x)} d_b}
 
-    with the Euclidean distances :math:`d_a`. The label with the most votes is predicted.
+    with the Euclidean distances :math:`d_a`. The label with the most votes is predicted. Where
+    candidates have weights, a row votes for each by its weight over the largest in its set.
 
     Parameters
     ----------
@@ -48,15 +49,15 @@ class PLKNN(PartialLabelClassifier):
         The labels, in the order of the columns below.
     label_distributions_ : ndarray or csr_array of shape (n, l)
         Share of each candidate in the votes of the *other* training rows for the row's
-        candidates; equal shares where no neighbour shares a candidate. Sparse if the candidates
-        came as a sparse mask.
+        candidates, times its own weight if it has one; its share in the weights where no
+        neighbour shares a candidate. Sparse if the candidates came as a sparse mask.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate with the most votes.
     train_output_ : ndarray or csr_array of shape (n, l)
         Votes of the other training rows for every label; sparse if the candidates came as a
         sparse mask.
     candidates_ : csr_array of shape (n, l)
-        Candidate mask of the training rows.
+        Votes that each training row has for its candidates.
     X_fit_ : array or sparse matrix of shape (n, d)
         Training rows.
     n_features_in_ : int
@@ -110,12 +111,13 @@ class PLKNN(PartialLabelClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         self.X_fit_ = X
-        self.candidates_ = candidates.to_sparse()
+        self.candidates_ = candidates.to_csr(candidates.relative_weights)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))
         self.train_output_ = votes if candidates.sparse_mask else votes.toarray()
-        shares = normalize_candidate_votes(candidates, candidates.gather(votes))
+        shares = candidates.gather(votes) * candidates.relative_weights
+        shares = normalize_candidate_votes(candidates, shares)
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -131,7 +133,7 @@ class PLKNN(PartialLabelClassifier):
         if neighbor_indices.shape[1] == 1:
             weights = np.ones_like(weights)
         voters = weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
-        return voters @ self.candidates_.astype(np.float64)
+        return voters @ self.candidates_
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return normalize_votes(scores)

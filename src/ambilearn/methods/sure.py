@@ -34,6 +34,8 @@ class SURE(AlternatingClassifier):
     lam : float, default=0.3
         Weight :math:`\lambda \ge 0` of the reward for a large confidence. The paper tunes it, and
         :math:`\beta`, in {0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1}.
+    rho : float, default=2.0
+        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     reg : float, default=0.05
         Ridge weight :math:`\beta > 0` of the classifier.
     kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
@@ -114,6 +116,7 @@ class SURE(AlternatingClassifier):
         self,
         *,
         lam: float = 0.3,
+        rho: float = 2.0,
         reg: float = 0.05,
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
@@ -125,6 +128,7 @@ class SURE(AlternatingClassifier):
         verbose: int = 0,
     ) -> None:
         self.lam = lam
+        self.rho = rho
         self.reg = reg
         self.kernel = kernel
         self.sigma = sigma

@@ -97,7 +97,7 @@ def apply_corrections(sets: CandidateSets, corrections: Corrections) -> Candidat
     """
     if not corrections.labels:
         return sets
-    corrected = sets.to_sets()
+    corrected: list[Any] = list(sets)
     for row, label in corrections.labels.items():
         corrected[row] = {label}
     return replace(as_candidates(corrected), sparse_mask=sets.sparse_mask)
