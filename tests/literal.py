@@ -72,23 +72,24 @@ def graph_step(X, P, neighbor_indices, gamma, mu):
 def confidence_step(O, G, Y, fit_weight, reduce=True):
     """Eq. (P solution): vec(P) stacks the columns; T = 2 (I − G)(I − G)'.
 
-    ``fit_weight`` is 2(1 + β)/μ; 0 gives the problem that initialises P.
+    ``fit_weight`` is 2(1 + β)/μ, or one such number a row; 0 gives the problem that initialises P.
     """
     n, n_labels = Y.shape
+    fit_weight = np.tile(np.broadcast_to(fit_weight, n), n_labels)
     I_G = sparse.identity(n) - sparse.csr_matrix(G)
     T = 2 * (I_G @ I_G.T)
     C = sparse.block_diag([T] * n_labels)
-    H = C + fit_weight * sparse.identity(n * n_labels)
+    H = C + sparse.diags(fit_weight)
     rows = sparse.hstack([sparse.identity(n)] * n_labels)
     upper = Y.ravel(order="F").astype(float)
     vec = solve_qp(H, -fit_weight * O.ravel(order="F"), rows, upper, reduce)
     return vec.reshape((n, n_labels), order="F")
 
 
-def kernel_classifier(K, targets, scale):
-    """Eq. (A b solution) with 1/2λ = scale: A, b, and the outputs H."""
+def kernel_classifier(K, targets, scale, v=1.0):
+    """Eq. (A b solution) with 1/2λ = scale: A, b, and the outputs H; row i counts v_i times."""
     n = len(K)
-    M = scale * K + 0.5 * np.eye(n)
+    M = scale * K + 0.5 * np.diag(1 / np.broadcast_to(v, n))
     s = np.linalg.solve(M.T, np.ones(n))
     b = s @ targets / s.sum()
     A = np.linalg.solve(M, targets - b)
@@ -99,7 +100,8 @@ def kernel_classifier(K, targets, scale):
 class LiteralPLCL:
     """Algorithm 1 of the paper with a fixed number of iterations; X dense, Y a 0/1 matrix.
 
-    Y may be a table of weights, too, whose shares in each row are rewarded by ρ; not in the paper.
+    Not in the paper: weights of candidates, whose shares in each row are rewarded by ρ; and weights
+    of rows, in all terms but those of the graph.
     """
 
     alpha: float = 0.5
@@ -115,7 +117,9 @@ class LiteralPLCL:
     reduce: bool = True
     objective: list = field(default_factory=list)
 
-    def fit(self, X, Y):
+    def fit(self, X, Y, v=1.0):
+        """Y may be a table of weights; row i counts v_i times."""
+        v = np.broadcast_to(v, len(X))
         reward = self.rho * (Y / Y.sum(axis=1, keepdims=True))
         Y = (Y > 0).astype(float)
         reward -= self.rho * Y / Y.sum(axis=1, keepdims=True)
@@ -134,22 +138,22 @@ class LiteralPLCL:
         Q = np.where(Y == 0, 1 / others, 0.0)
 
         for _ in range(self.iterations):
-            A, b, H = kernel_classifier(K, P, 1 / (2 * self.reg))
+            A, b, H = kernel_classifier(K, P, 1 / (2 * self.reg), v)
             if self.complementary:
-                A_hat, _, H_hat = kernel_classifier(K, Q, self.alpha / (2 * self.reg))
+                A_hat, _, H_hat = kernel_classifier(K, Q, self.alpha / (2 * self.reg), v)
                 mixed = (self.alpha * H_hat + beta * (1 - P)) / (self.alpha + beta)
                 Q = np.minimum(1, np.maximum(1 - Y, mixed))
             O = (H + reward / 2 + beta * (1 - Q)) / (1 + beta)
             if self.graph:
                 G = graph_step(unit, P, neighbor_indices, self.gamma, self.mu)
-                P = confidence_step(O, G, Y, 2 * (1 + beta) / self.mu, self.reduce)
+                P = confidence_step(O, G, Y, 2 * v * (1 + beta) / self.mu, self.reduce)
             else:
                 P = confidence_step(O, np.eye(n), Y, 2.0, self.reduce)
-            value = -(reward * P).sum() + ((H - P) ** 2).sum()
+            value = (v[:, None] * ((H - P) ** 2 - reward * P)).sum()
             value += self.reg * self._norm(K, A, 1 / (2 * self.reg))
             if self.complementary:
-                value += self.alpha * ((H_hat - Q) ** 2).sum()
-                value += beta * ((1 - P - Q) ** 2).sum()
+                value += self.alpha * (v[:, None] * (H_hat - Q) ** 2).sum()
+                value += beta * (v[:, None] * (1 - P - Q) ** 2).sum()
                 value += self.reg * self._norm(K, A_hat, self.alpha / (2 * self.reg))
             if self.graph:
                 value += self.mu * ((P.T - P.T @ G) ** 2).sum()

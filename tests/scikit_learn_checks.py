@@ -22,11 +22,25 @@ def checks_of(estimators, array_api=False):
                 yield clone, check
 
 
+# A weight says how often a row counts in the classifier's error, or in a vote. It does not make two
+# rows of one: the bandwidth, the neighbours and the landmarks are those of the rows as they are. A
+# linear kernel, which has no bandwidth, passes.
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "weighted rows are no repeated rows",
+    "check_sample_weight_equivalence_on_sparse_data": "weighted rows are no repeated rows",
+}
+
+
 def every_check(estimators):
     """Decorator of a test that takes ``estimator`` and ``check``."""
-    pairs = list(checks_of(estimators))
-    ids = [f"{estimator}-{check.func.__name__}" for estimator, check in pairs]
-    return pytest.mark.parametrize(("estimator", "check"), pairs, ids=ids)
+    params = []
+    for estimator, check in checks_of(estimators):
+        name = check.func.__name__
+        linear = getattr(estimator, "kernel", None) == "linear"
+        reason = None if linear else EXPECTED_FAILURES.get(name)
+        marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+        params.append(pytest.param(estimator, check, id=f"{estimator}-{name}", marks=marks))
+    return pytest.mark.parametrize(("estimator", "check"), params)
 
 
 def array_api_outcomes(estimators):

@@ -2,6 +2,7 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
 
@@ -75,11 +76,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
+        return self._fit_rows(X, y, None, cache)
+
+    def _fit_rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
+    ) -> Self:
         self._validate_params()
         cache = NO_CACHE if cache is None else cache
         # y first: a refused y must not have changed n_features_in_ of an earlier fit.
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
+        candidates = replace(candidates, row_weights=check_row_weights(sample_weight, X))
         held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
         cache.bind(*held, *candidates.arrays)
         self._forget()
@@ -213,3 +220,66 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class WeightedRowsClassifier(PartialLabelClassifier):
+    """Base of the methods in which a row can count more or less than others."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        cache: FitCache | None = None,
+    ) -> Self:
+        """Learn a classifier from candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
+            every set has one member, and the method is an ordinary classifier.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts in the classifier's error and in all that concerns the row
+            alone, or in a vote. A row of weight zero teaches the classifier nothing, but is
+            disambiguated, and remains the others' neighbour; the bandwidth of the kernel is that
+            of all rows alike.
+        cache : FitCache, optional
+            Work that fits on the same rows share, such as the points of a grid; see
+            :class:`~ambilearn.selection.FitCache`. By default nothing is kept.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(X, y, sample_weight, cache)
+
+
+def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64] | None:
+    """Weights of the rows, all positive; None if they all count once.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,) or None
+        Weights as a user gives them: finite and not negative.
+    X : array or sparse matrix of shape (n, d)
+        The rows.
+
+    Returns
+    -------
+    row_weights : ndarray of shape (n,) or None
+        Zeros are a trillionth of the mean weight, with which every formula holds.
+    """
+    if sample_weight is None:
+        return None
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    if np.all(weights == 1):
+        return None
+    positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
+    return positive

@@ -96,6 +96,20 @@ def test_weights_of_candidates_reach_the_workers(groups, blocks):
     assert np.abs(local.label_distributions_ - blind.label_distributions_).max() > 0.1
 
 
+def test_weights_of_rows_reach_the_workers(groups, blocks):
+    X, Y, _ = groups()
+    weights = np.random.default_rng(0).uniform(0.0, 3.0, len(X))
+    local = PLCL(**SMALL).fit(X, Y, weights)
+    for given in (weights, da.from_array(weights, chunks=40)):
+        model = DistributedPLCL(**SMALL, n_partitions=1).fit(blocks(X, 70), blocks(Y, 50), given)
+        assert_same_fit(model, local)
+    several = DistributedPLCL(**SMALL, n_partitions=3, graph=False)
+    several.fit(blocks(X, 70), blocks(Y, 50), weights)
+    assert_same_fit(several, PLCL(**SMALL, graph=False).fit(X, Y, weights), atol=1e-5)
+    with pytest.raises(ValueError, match="sample_weight"):
+        several.fit(blocks(X, 70), blocks(Y, 50), weights[:-1])
+
+
 def test_one_partition_with_samples_of_the_rows(groups, blocks):
     """So many rows that bandwidth and landmarks come from samples: the same ones."""
     X, Y, _ = groups(sample_limit(5) + 100)

@@ -45,6 +45,18 @@ def test_agrees_with_interior_point(seed, c):
     np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_targets_may_count_more_or_less(seed):
+    problem = Problem(seed)
+    v = np.random.default_rng(seed).uniform(0.01, 5.0, len(problem.Y))
+    solution = problem.solve(0.7, anchor=v[problem.sets.rows])
+    expected = confidence_step(problem.O, problem.W.T, problem.Y, 2 * v / 0.7)
+    assert solution.status is Status.OPTIMAL
+    np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-6)
+    plain, ones = problem.solve(0.7), problem.solve(0.7, anchor=np.ones_like(solution.value))
+    np.testing.assert_array_equal(ones.value, plain.value)
+
+
 def test_reduced_oracle_equals_the_papers_n_times_l_variables():
     problem = Problem(7)
     arguments = (problem.O, problem.W.T, problem.Y, 3.0)

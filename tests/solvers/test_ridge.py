@@ -146,3 +146,41 @@ def test_both_run_in_another_array_namespace():
     here = primal(X, 0.1, P)
     np.testing.assert_allclose(np.asarray(there.coef), here.coef, atol=1e-10)
     assert there.squared_outputs == pytest.approx(here.squared_outputs)
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.5])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_weights_of_rows_are_those_of_an_independent_ridge(reg, form):
+    X, _, P = problem(3)
+    v = np.random.default_rng(0).uniform(0.01, 5.0, len(X))
+    oracle = Ridge(alpha=reg).fit(X, P, sample_weight=v)
+    dual = KernelRidge(X @ X.T, reg, row_weights=v).solve(P).value
+    np.testing.assert_allclose(X.T @ dual.coef, oracle.coef_.T, atol=1e-8)
+    np.testing.assert_allclose(dual.intercept, oracle.intercept_, atol=1e-8)
+    np.testing.assert_allclose(dual.fitted, oracle.predict(X), atol=1e-8)
+    assert dual.squared_norm == pytest.approx(np.sum(oracle.coef_**2), rel=1e-6)
+    moments = Moments.of(form(X), v)
+    primal = PrimalRidge(moments, reg).solve(X.T @ (v[:, None] * P), v @ P).value
+    np.testing.assert_allclose(primal.coef, oracle.coef_.T, atol=1e-8)
+    np.testing.assert_allclose(primal.intercept, oracle.intercept_, atol=1e-8)
+    outputs = oracle.predict(X)
+    assert primal.squared_outputs == pytest.approx(np.sum(v[:, None] * outputs**2))
+    assert primal.total_output == pytest.approx(np.sum(v[:, None] * outputs))
+
+
+def test_a_hardly_weighted_row_has_its_output_nevertheless():
+    """As it is computed where a user gives the weight zero."""
+    _, K, P = problem(4)
+    v = np.ones(len(P))
+    v[::3] = 1e-12
+    fit = KernelRidge(K, 0.1, row_weights=v).solve(P).value
+    np.testing.assert_allclose(fit.fitted, K @ fit.coef + fit.intercept, atol=1e-8)
+    without = KernelRidge(K[v == 1][:, v == 1], 0.1).solve(P[v == 1]).value
+    np.testing.assert_allclose(fit.intercept, without.intercept, atol=1e-9)
+
+
+def test_the_inverse_of_a_weighted_system():
+    _, K, P = problem(5)
+    v = np.linspace(0.1, 2.0, len(P))
+    expected = np.linalg.solve(K + 0.3 * np.diag(1 / v), P)
+    np.testing.assert_allclose(KernelRidge(K, 0.3, row_weights=v).solve_system(P), expected)

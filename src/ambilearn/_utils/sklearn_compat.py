@@ -12,13 +12,18 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_feature_names_in, _num_samples
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    _num_samples,
+)
 
 __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
     "_check_feature_names_in",
+    "_check_sample_weight",
     "_num_samples",
     "_safe_indexing",
     "_safe_split",

@@ -32,6 +32,8 @@ class CandidateSets:
     weights : ndarray of shape (n_pairs,), optional
         How much speaks for each candidate, such as its votes: positive, in any unit, compared
         within a row only. None where the candidates of every row are all alike.
+    row_weights : ndarray of shape (n_rows,), optional
+        How much each row counts in a fit, positive; None where all count alike.
     sparse_mask : bool, default=False
         Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
         sparse too: who has many labels gives and gets no dense matrix of that shape.
@@ -63,6 +65,7 @@ class CandidateSets:
     labels: NDArray[np.intp]
     sparse_mask: bool = False
     weights: NDArray[np.float64] | None = None
+    row_weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -124,8 +127,8 @@ class CandidateSets:
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """All that the sets are made of, for a comparison by content."""
-        weights = () if self.weights is None else (self.weights,)
-        return self.classes, self.indptr, self.labels, *weights
+        optional = (w for w in (self.weights, self.row_weights) if w is not None)
+        return self.classes, self.indptr, self.labels, *optional
 
     def gather(self, matrix: Any) -> NDArray[Any]:
         """Entries of an (n_rows, n_labels) array or CSR matrix on the support, one per pair."""
@@ -178,7 +181,18 @@ class CandidateSets:
             picked.indices.astype(np.intp),
             self.sparse_mask,
             None if self.weights is None else self.weights[picked.data],
+            None if self.row_weights is None else self.row_weights[np.asarray(rows)],
         )
+
+    @property
+    def total_weight(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return self.n_rows if self.row_weights is None else float(self.row_weights.sum())
+
+    @cached_property
+    def pair_weights(self) -> Any:
+        """How much the row of each pair counts, one entry per pair; the number 1.0 if alike."""
+        return 1.0 if self.row_weights is None else self.row_weights[self.rows]
 
     def uniform(self) -> NDArray[np.float64]:
         """Equal confidence for every candidate, :math:`1 / |S_i|`, one entry per pair."""

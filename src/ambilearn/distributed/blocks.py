@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.block_summary import (
     BlockSummary,
@@ -43,13 +44,17 @@ class RowBlocks:
     y : dask array, series, data frame or bag, list of delayed blocks, or anything local
         Candidate sets of the rows in any form that :func:`~ambilearn.candidates.as_candidates`
         knows. Need not be cut into blocks as X is.
+    sample_weight : dask array, list of delayed blocks, or anything local, optional
+        Weight of every row.
 
     Attributes
     ----------
     rows : list of Delayed
         Blocks of X: float64 arrays or CSR matrices.
     masks : list of Delayed
-        Their candidate sets: boolean CSR masks over ``classes``.
+        Their candidate sets: CSR masks over ``classes``, or tables of weights.
+    weights : list of Delayed or None
+        Their weights, checked; None where all count alike.
     starts : ndarray of shape (n_blocks + 1,)
         Number of the first row of every block, and the number of rows.
     shape : tuple of int
@@ -60,11 +65,11 @@ class RowBlocks:
         Whether y came as a sparse mask.
     """
 
-    def __init__(self, X: Any, y: Any) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any | None = None) -> None:
         if y is None:
             as_candidates(y)  # says what y may be
         if isinstance(y, CandidateSets):
-            y = y.to_sets()
+            y = list(y)
         rows, sets = delayed_blocks(X), delayed_blocks(y)
         of_rows, of_sets = dask.compute(
             [delayed(summarize_rows)(block) for block in rows],
@@ -89,6 +94,20 @@ class RowBlocks:
         classes = delayed(self.classes, traverse=False)
         masks = [delayed(as_mask)(block, classes) for block in sets]
         self.masks = _cut_alike(masks, starts_of_sets, self.starts)
+        self.weights = self._cut_weights(sample_weight)
+
+    def _cut_weights(self, sample_weight: Any | None) -> list[Delayed | None]:
+        if sample_weight is None:
+            return [None] * len(self.rows)
+        # One number a row: small enough to be checked, as a local fit checks it, in one place.
+        blocks = dask.compute(*delayed_blocks(sample_weight))
+        weights = check_row_weights(
+            np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in blocks]),
+            np.empty((self.shape[0], 0)),
+        )
+        if weights is None:
+            return [None] * len(self.rows)
+        return [delayed(weights[first:last]) for first, last in pairwise(self.starts)]
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Any:
         """Some rows, given by ascending numbers: fetched, as an array or CSR matrix."""

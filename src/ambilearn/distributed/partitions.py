@@ -27,15 +27,17 @@ _SMALLEST = 0.25  # share of the mean size that a partition must have
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows, their candidate sets and their numbers, ascending."""
+    """Some rows, their candidate sets, their numbers, ascending, and their weights, if any."""
 
     X: Any
     mask: sparse.csr_array
     numbers: NDArray[np.intp]
+    weights: NDArray[np.float64] | None
 
     def take(self, rows: Any) -> "Rows":
         """Some of them, by position."""
-        return Rows(self.X[rows], self.mask[rows], self.numbers[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(self.X[rows], self.mask[rows], self.numbers[rows], weights)
 
 
 sizeof.register(Rows, attribute_bytes)
@@ -79,9 +81,9 @@ def partition_rows(
     """
     owners, counts = _choose_owners(data, n_partitions, n_neighbors, random_state)
     blocks = [
-        delayed(_number)(X, mask, start, owner)
-        for X, mask, start, owner in zip(
-            data.rows, data.masks, data.starts[:-1], owners, strict=True
+        delayed(_number)(X, mask, start, weights, owner)
+        for X, mask, start, weights, owner in zip(
+            data.rows, data.masks, data.starts[:-1], data.weights, owners, strict=True
         )
     ]
     # Blocks without a row for a partition are not asked: ordered data hardly move.
@@ -156,8 +158,10 @@ def _assign(X: Any, cells: LocalityCells) -> NDArray[np.intp]:
     return cells.assign(X) if X.shape[0] else np.empty(0, dtype=np.intp)
 
 
-def _number(X: Any, mask: Any, start: int, owners: NDArray[np.intp]) -> tuple[Rows, Any]:
-    return Rows(X, mask, start + np.arange(X.shape[0])), owners
+def _number(
+    X: Any, mask: Any, start: int, weights: Any, owners: NDArray[np.intp]
+) -> tuple[Rows, Any]:
+    return Rows(X, mask, start + np.arange(X.shape[0]), weights), owners
 
 
 def _belonging(block: tuple[Rows, NDArray[np.intp]], partition: int) -> Rows:
@@ -169,10 +173,12 @@ def _join(*parts: Rows) -> Rows:
     """Parts of a partition in the order of their rows' numbers."""
     if len(parts) == 1:
         return parts[0]
+    weights = [part.weights for part in parts if part.weights is not None]
     joined = Rows(
         stack([part.X for part in parts]),
         stack([part.mask for part in parts]),
         np.concatenate([part.numbers for part in parts]),
+        np.concatenate(weights) if weights else None,
     )
     return joined.take(np.argsort(joined.numbers))
 

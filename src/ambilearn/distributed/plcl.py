@@ -169,7 +169,9 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any | None = None, *, cache: FitCache | None = None
+    ) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -180,6 +182,8 @@ class DistributedPLCL(PLCL):
             Candidate sets in any form that :func:`ambilearn.candidates.as_candidates` knows: a mask
             of shape (n, l), dense or sparse, or collections of labels. Text such as "anna|bob"
             must be split: ``frame["names"].str.split("|")``.
+        sample_weight : array-like or dask array of shape (n,), optional
+            How often each row counts in the classifiers' errors.
         cache : FitCache, optional
             As everywhere, but nothing is kept in it: what fits could share is on the workers.
 
@@ -194,7 +198,7 @@ class DistributedPLCL(PLCL):
                 "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
                 "callable, or the local PLCL."
             )
-        data = RowBlocks(X, y)
+        data = RowBlocks(X, y, sample_weight)
         self._forget()
         self._note_features(X, data.shape[1])
         self.classes_ = data.classes
@@ -227,7 +231,7 @@ class DistributedPLCL(PLCL):
             )
             objective, squared_change, *targets = self._sums(partitions, following)
             states = following  # not earlier: the new ones are made from the old
-            objective += _off_the_support(weights, fits, data.shape[0] * len(data.classes))
+            objective += _off_the_support(weights, fits, moments.n_rows * len(data.classes))
             loop.record_change((squared_change / data.shape[0]) ** 0.5, objective)
 
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
@@ -357,7 +361,7 @@ def _total(parts: list[Delayed]) -> tuple[Any, ...]:
     return total
 
 
-def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: int) -> float:
+def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: float) -> float:
     """The part of the classifiers' terms that comes from the sums over all rows alone."""
     nothing = np.empty(0)
     f, *others = (SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits)

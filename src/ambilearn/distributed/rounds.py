@@ -4,7 +4,7 @@ Nothing here remembers anything. A partition and its state are ordinary Dask res
 move them, write them to disk, and make them again when the worker that held them is gone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ def build(
 ) -> Partition:
     """Features and graph of a partition; no graph with ``n_neighbors=None``."""
     candidates = as_candidates(rows.mask, classes=classes)
+    candidates = replace(candidates, row_weights=rows.weights)
     neighborhoods = None
     if n_neighbors is not None:
         neighborhoods = Neighborhoods(rows.X, candidates, n_neighbors, neighbors=neighbors)
@@ -66,7 +67,7 @@ def build(
 
 def moments(partition: Partition) -> Moments:
     """Sums of the features, for the normal equations."""
-    return Moments.of(partition.features)
+    return Moments.of(partition.features, partition.candidates.row_weights)
 
 
 def start(partition: Partition, weights: PLCLWeights) -> State:
@@ -115,8 +116,9 @@ def _to_state(state: PLCLState, objective: float, squared_change: float) -> Stat
 
 def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
     """A classifier's outputs for a partition; norm and sums over all rows are the driver's part."""
-    outputs = pair_outputs(partition.features, partition.candidates, fit.coef, fit.intercept)
-    return SupportFit(fit.coef, fit.intercept, outputs, 0.0, 0.0, 0.0, 0)
+    candidates = partition.candidates
+    outputs = pair_outputs(partition.features, candidates, fit.coef, fit.intercept)
+    return SupportFit(*fit[:2], outputs, 0.0, 0.0, 0.0, 0, candidates.pair_weights)
 
 
 def outcome(partition: Partition, state: State) -> tuple[Any, ...]:

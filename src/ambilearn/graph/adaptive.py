@@ -137,16 +137,20 @@ class AdaptiveGraph:
         return self.neighborhoods.fit_graph(feature_weight, label_weight, p, self.weights)
 
     def smooth(
-        self, start: NDArray[np.float64], target: NDArray[np.float64] | None, weight: float
+        self,
+        start: NDArray[np.float64],
+        target: NDArray[np.float64] | None,
+        weight: float,
+        anchor: Any = 1.0,
     ) -> NDArray[np.float64]:
         r"""Confidences near ``target`` that agree with the neighbours'; all are support vectors.
 
         Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
-        target only the second term.
+        target only the second term. The first counts ``anchor`` times, a number or one a pair.
         """
         simplex = self.neighborhoods.simplex
         solution: Solution[NDArray[np.float64]] = solve_confidences(
-            simplex, self.roughness, target, weight, start
+            simplex, self.roughness, target, weight, start, anchor=anchor
         )
         if not solution.is_optimal:
             warn_inexact(solution, "label confidences")

@@ -90,14 +90,16 @@ class SimilarityGraph:
         target: NDArray[np.float64] | None,
         weight: float,
         cost: NDArray[np.float64] | None = None,
+        anchor: Any = 1.0,
     ) -> NDArray[np.float64]:
         r"""Confidences near ``target``, smooth, and at low cost; all are support vectors.
 
         Minimises :math:`\|P - O\|^2 + c\,\mathrm{tr}(P^\top (I - \tilde S) P) + \langle D, P
-        \rangle` on the candidate simplices; without a target or a cost, without their terms.
+        \rangle` on the candidate simplices; without a target or a cost, without their terms. The
+        first counts ``anchor`` times, a number or one a pair.
         """
         solution: Solution[NDArray[np.float64]] = solve_confidences(
-            self._simplex, self._laplacian, target, weight, start, cost=cost
+            self._simplex, self._laplacian, target, weight, start, cost=cost, anchor=anchor
         )
         if not solution.is_optimal:
             warn_inexact(solution, "label confidences")

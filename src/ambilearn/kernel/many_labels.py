@@ -19,7 +19,7 @@ from scipy import sparse
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.regression import SupportFit, excess_over
+from ambilearn.kernel.regression import SupportFit, excess_over, output_sums
 from ambilearn.solvers import KernelRidge
 
 
@@ -117,7 +117,7 @@ class ManyLabelRegressor:
         n, n_labels = self._candidates.n_rows, self._candidates.n_labels
         off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (n,))
         outputs, intercept = np.empty_like(values), np.empty(n_labels)
-        squared_norm = squared_outputs = total_output = 0.0
+        sums = np.zeros(4)
         for block in self._blocks:
             targets = np.repeat(off[:, None], block.n_columns, axis=1)
             targets[block.places] = values[block.pairs]
@@ -125,13 +125,13 @@ class ManyLabelRegressor:
                 fit = self._ridge.solve(targets).value
             outputs[block.pairs] = fit.fitted[block.places]
             intercept[block.labels] = fit.intercept
-            squared_norm += block.times * fit.squared_norm
-            squared_outputs += block.times * float(np.sum(fit.fitted * fit.fitted))
-            total_output += block.times * float(np.sum(fit.fitted))
+            of_outputs = output_sums(fit.fitted, self._candidates)
+            sums += block.times * np.array([fit.squared_norm, *of_outputs])
         excess = excess_over(off, self._candidates, values)
         coef = FactoredCoefficients(self._ridge, excess, off, intercept)
-        sums = squared_norm, squared_outputs, total_output
-        return SupportFit(coef, intercept, outputs, *sums, size=n * n_labels)
+        weights = self._candidates.pair_weights
+        norm, squares, total, size = sums.tolist()
+        return SupportFit(coef, intercept, outputs, norm, squares, total, size, weights)
 
     def train_output(self, fit: SupportFit) -> Any:
         """Outputs on the training rows as a user gets them: on the candidates only."""

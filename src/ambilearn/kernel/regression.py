@@ -7,7 +7,8 @@ support only; and the squared error over all n·l entries follows from the outpu
 .. math:: \|H - T\|^2 = \|H\|^2 - 2 t \sum_{ij} h_{ij} + n\,l\,t^2
           + \sum_{(i, j) \in \text{support}} \big[(h_{ij} - t_{ij})^2 - (h_{ij} - t)^2\big]
 
-with targets :math:`t_{ij}` on the support and :math:`t` off it. In the primal nothing of shape
+with targets :math:`t_{ij}` on the support and :math:`t` off it. Where rows have weights, all sums
+over rows are weighted. In the primal nothing of shape
 (n, l) ever exists; in the dual see :mod:`ambilearn.kernel.many_labels`.
 """
 
@@ -43,8 +44,10 @@ class SupportFit:
         Squared norm of the weights.
     squared_outputs, total_output : float
         Sum of the squares, and sum, of all n·l outputs.
-    size : int
+    size : float
         n·l.
+    pair_weights : float or ndarray of shape (n_pairs,), default=1.0
+        Weight of each pair's row in the squared error.
     fitted : ndarray of shape (n, l), optional
         All outputs, where they came for free.
     """
@@ -55,7 +58,8 @@ class SupportFit:
     squared_norm: float
     squared_outputs: float
     total_output: float
-    size: int
+    size: float
+    pair_weights: Any = 1.0
     fitted: NDArray[np.float64] | None = None
 
     def squared_error(self, values: NDArray[np.float64], off_support: float = 0.0) -> float:
@@ -63,7 +67,7 @@ class SupportFit:
         t = off_support
         everywhere = self.squared_outputs - 2 * t * self.total_output + self.size * t**2
         on_support = (self.outputs - values) ** 2 - (self.outputs - t) ** 2
-        return float(everywhere + np.sum(on_support))
+        return float(everywhere + np.sum(self.pair_weights * on_support))
 
 
 class DualRegressor:
@@ -86,14 +90,16 @@ class DualRegressor:
         targets = self._candidates.scatter(values, np.reshape(off_support, (-1, 1)))
         with threads_for(4.0 * len(targets) * targets.size):
             fit = self._ridge.solve(targets).value
+        squares, total, size = output_sums(fit.fitted, self._candidates)
         return SupportFit(
             coef=fit.coef,
             intercept=fit.intercept,
             outputs=self._candidates.gather(fit.fitted),
             squared_norm=fit.squared_norm,
-            squared_outputs=float(np.sum(fit.fitted * fit.fitted)),
-            total_output=float(np.sum(fit.fitted)),
-            size=fit.fitted.size,
+            squared_outputs=squares,
+            total_output=total,
+            size=size,
+            pair_weights=self._candidates.pair_weights,
             fitted=fit.fitted,
         )
 
@@ -128,8 +134,9 @@ class PrimalRegressor:
         product, total = target_sums(self._features, candidates, values, off_support)
         fit = self._ridge.solve(product, total).value
         outputs = pair_outputs(self._features, candidates, fit.coef, fit.intercept)
-        size = candidates.n_rows * candidates.n_labels
-        return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size)
+        size = candidates.total_weight * candidates.n_labels
+        weights = candidates.pair_weights
+        return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size, weights)
 
     def train_output(self, fit: SupportFit) -> Any:
         """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
@@ -138,10 +145,23 @@ class PrimalRegressor:
         return self._features @ fit.coef + fit.intercept
 
 
+def output_sums(
+    outputs: NDArray[np.float64], candidates: CandidateSets
+) -> tuple[float, float, float]:
+    """Sums of the squares, the outputs and ones over (n, c) outputs, with the rows' weights."""
+    weighted = outputs
+    if candidates.row_weights is not None:
+        weighted = candidates.row_weights[:, None] * outputs
+    size = candidates.total_weight * outputs.shape[1]
+    return float(np.sum(weighted * outputs)), float(np.sum(weighted)), size
+
+
 def target_sums(
     features: Any, candidates: CandidateSets, values: NDArray[np.float64], off_support: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of the targets with the features.
+
+    Where rows have weights *v*, of the targets :math:`v_i t_{ij}`.
 
     Parameters
     ----------
@@ -161,6 +181,9 @@ def target_sums(
     """
     off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (candidates.n_rows,))
     excess = excess_over(off, candidates, values)
+    if candidates.row_weights is not None:
+        excess.data *= candidates.pair_weights
+        off = off * candidates.row_weights
     product = excess.T @ features
     product = (product.toarray() if sparse.issparse(product) else product).T
     # NumPy's types say that it counts, also where it adds up weights.

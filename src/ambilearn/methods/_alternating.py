@@ -60,6 +60,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         improve : callable
             ``improve(p, output)`` minimises over the confidences, given those of the last round
             and the regressor's outputs, shifted by the weights; all three are support vectors.
+            Nearness to them counts ``candidates.pair_weights`` times.
         penalty : callable
             ``penalty(p)`` is :math:`\Omega`.
         """
@@ -71,7 +72,8 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         while loop.should_continue():
             previous, p = p, improve(p, f.outputs + reward / 2)
             f = regressor.fit(p)
-            error = f.squared_error(p) + self.reg * f.squared_norm - np.sum(reward * p)
+            error = f.squared_error(p) + self.reg * f.squared_norm
+            error -= np.sum(candidates.pair_weights * reward * p)
             loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))
 
         self._keep(X, f, landmarks)

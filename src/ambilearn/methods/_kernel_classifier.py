@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
@@ -28,7 +28,7 @@ _MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
 
-class KernelPartialLabelClassifier(PartialLabelClassifier):
+class KernelPartialLabelClassifier(WeightedRowsClassifier):
     """Base of the methods whose classifier is ridge regression of the confidences.
 
     A subclass has the parameters ``kernel`` and ``sigma``, and for a low-rank kernel also
@@ -88,7 +88,10 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
             # The last factor may take the place of a kernel matrix that nobody else needs.
             overwrite = i == len(ridges) and not self._pairwise and not cache.keeps_results
             factored = cache.get_or_compute(
-                "factorization", (*key, ridge), KernelRidge, K, ridge, overwrite
+                "factorization",
+                (*key, ridge),
+                KernelRidge,
+                *(K, ridge, overwrite, candidates.row_weights),
             )
             regressors.append(regressor(factored, candidates))
         return regressors, None
@@ -101,7 +104,8 @@ class KernelPartialLabelClassifier(PartialLabelClassifier):
         ridges: tuple[float, ...],
         key: tuple[Any, ...],
     ) -> list[Regressor]:
-        moments = cache.get_or_compute("moments", key, Moments.of, features)
+        rows = features, candidates.row_weights
+        moments = cache.get_or_compute("moments", key, Moments.of, *rows)
         factored = [
             cache.get_or_compute("factorization", (*key, ridge), PrimalRidge, moments, ridge)
             for ridge in ridges

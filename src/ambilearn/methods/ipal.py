@@ -89,7 +89,8 @@ class IPAL(PartialLabelClassifier):
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The scores of
     ``decision_function`` are the negative residuals; ``predict_proba`` shares out what each label
-    explains of the row's unit length. Nothing of size n² is ever formed.
+    explains of the row's unit length. Nothing of size n² is ever formed. A row has no weight: a row
+    that is rebuilt, and rebuilds others, does so whether or not it counts.
 
     References
     ----------

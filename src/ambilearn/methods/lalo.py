@@ -168,7 +168,7 @@ class LALO(AlternatingClassifier):
         self.graph_ = graph.similarities
 
         def propagate(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
-            return graph.smooth(p, target=output, weight=self.mu)
+            return graph.smooth(p, output, self.mu, anchor=candidates.pair_weights)
 
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.roughness(p)

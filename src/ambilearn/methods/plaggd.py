@@ -174,7 +174,7 @@ class PLAGGD(AlternatingClassifier):
         ) -> NDArray[np.float64]:
             nonlocal graph
             graph = graph.refit(self.gamma, self.mu, p)
-            return graph.smooth(p, target=output, weight=self.mu)
+            return graph.smooth(p, output, self.mu, anchor=candidates.pair_weights)
 
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()

@@ -313,6 +313,7 @@ class PLCLSteps:
     def __init__(self, candidates: CandidateSets, weights: PLCLWeights) -> None:
         self._weights = weights
         self._simplex = CandidateSimplex(candidates.indptr)
+        self._row_weights = candidates.pair_weights
         self._reward = weights.rho * candidates.preference()
         # Eq. (Q ini): 1 / (l − |S_i|) off the candidates of row i, and 0 on them.
         self._first_q = 1.0 / np.maximum(candidates.n_labels - candidates.sizes, 1)
@@ -351,6 +352,7 @@ class PLCLSteps:
                   O = \frac{F + \beta (1 - Q) + \tfrac\rho2 (\Pi - U)}{1 + \beta}
 
         with the weights' shares :math:`\Pi` and equal ones :math:`U`, which only shift the target.
+        Where rows have weights, the first term counts as often as they.
         """
         beta = self._weights.beta
         target = f.outputs + self._reward / 2
@@ -359,15 +361,17 @@ class PLCLSteps:
         if state.graph is None:
             projected: NDArray[np.float64] = self._simplex.project(target)
             return projected
-        return state.graph.smooth(state.p, target, weight=self._weights.mu / (1 + beta))
+        smoothness = self._weights.mu / (1 + beta)
+        return state.graph.smooth(state.p, target, smoothness, anchor=self._row_weights)
 
     def objective(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> float:
         """Eq. 7 of the paper; a sum over rows, but for the norms of the classifiers."""
         weights = self._weights
         terms = classifier_terms(weights, f, state.p, f_hat, state.q)
-        terms -= float(np.sum(self._reward * state.p))
+        terms -= float(np.sum(self._row_weights * self._reward * state.p))
         if f_hat is not None:
-            terms += weights.beta * float(np.sum((1 - state.p - state.q) ** 2))
+            tie = self._row_weights * (1 - state.p - state.q) ** 2
+            terms += weights.beta * float(np.sum(tie))
         if state.graph is not None:
             terms += weights.mu * state.graph.label_roughness(state.p)
             terms += weights.gamma * state.graph.feature_roughness()

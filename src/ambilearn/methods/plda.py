@@ -333,7 +333,8 @@ class PLDA(PartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The PL-CL paper calls
-    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_.
+    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_. A row
+    has no weight: in the graph, which decides, all count alike.
 
     References
     ----------

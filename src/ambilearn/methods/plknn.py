@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.geometry import weights_to_csr
 from ambilearn.graph.neighbors import (
@@ -21,7 +21,7 @@ from ambilearn.graph.neighbors import (
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 
 
-class PLKNN(PartialLabelClassifier):
+class PLKNN(WeightedRowsClassifier):
     r"""k-nearest-neighbour voting with candidate sets (PL-KNN).
 
     Each of the *k* nearest training rows votes for all of its candidates; the nearer it is, the
@@ -111,7 +111,8 @@ class PLKNN(PartialLabelClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         self.X_fit_ = X
-        self.candidates_ = candidates.to_csr(candidates.relative_weights)
+        votes_of_rows = candidates.relative_weights * candidates.pair_weights
+        self.candidates_ = candidates.to_csr(votes_of_rows)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))

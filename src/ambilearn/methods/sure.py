@@ -141,6 +141,7 @@ class SURE(AlternatingClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         simplex = CandidateSimplex(candidates.indptr)
+        row_weights = 1.0 if candidates.row_weights is None else candidates.row_weights
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
             sharper = output.copy()
@@ -149,6 +150,7 @@ class SURE(AlternatingClassifier):
             return projected
 
         def penalty(p: NDArray[np.float64]) -> float:
-            return -self.lam * float(np.maximum.reduceat(p, candidates.indptr[:-1]).sum())
+            largest = np.maximum.reduceat(p, candidates.indptr[:-1])
+            return -self.lam * float(np.sum(largest * row_weights))
 
         self._alternate(X, candidates, cache, candidates.uniform(), sharpen, penalty)

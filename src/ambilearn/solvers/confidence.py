@@ -36,10 +36,13 @@ def solve_confidences(
     start: Any,
     *,
     cost: Any | None = None,
+    anchor: Any = 1.0,
     tol: float = 1e-9,
     max_steps: int = 5000,
 ) -> Solution[Any]:
-    r"""Minimise :math:`\|p - o\|^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
+    r"""Minimise :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
+
+    The first term is :math:`\sum_i a_i (p_i - o_i)^2`.
 
     Parameters
     ----------
@@ -56,6 +59,8 @@ def solve_confidences(
         Feasible start.
     cost : array of shape (n_pairs,), optional
         *d*; nothing by default.
+    anchor : float or array of shape (n_pairs,), default=1.0
+        How much *o* counts, *a* > 0.
     tol : float, default=1e-9
         On the largest entry of the projected gradient.
     max_steps : int, default=5000
@@ -67,8 +72,8 @@ def solve_confidences(
         ``value`` is the support vector *p*.
     """
     xp = array_namespace(start)
-    anchor = 0.0 if target is None else 1.0
-    linear = xp.zeros_like(start) if target is None else target
+    anchor = 0.0 if target is None else anchor
+    linear = xp.zeros_like(start) if target is None else anchor * target
     if cost is not None:
         linear = linear - cost / 2
 
@@ -81,7 +86,8 @@ def solve_confidences(
 
     p = y = start
     Ap = Ay = product(start)
-    curvature = anchor + weight  # a lower guess, raised by what the steps meet
+    # A lower guess, raised by what the steps meet.
+    curvature = weight + float(xp.min(anchor * xp.ones_like(start)))
     momentum = 1.0
     residual = float("inf")
     steps = 0

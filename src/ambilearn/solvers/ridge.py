@@ -9,6 +9,11 @@ With :math:`M = K + \lambda I` and :math:`s = M^{-1}\mathbf 1` the optimum is
 \langle A, H \rangle`, because :math:`\mathbf 1^\top A = 0`.
 
 This is Eq. (A b solution) of PL-CL, up to its factor :math:`2\lambda` in *A*.
+
+Rows that count differently, with weights *v* in the squared error, are rows scaled by
+:math:`D = \operatorname{diag}(\sqrt v)`: *K* becomes *DKD*, *P* becomes *DP* and :math:`\mathbf 1`
+becomes :math:`D \mathbf 1`. With the solution *B* of that problem :math:`A = DB` and
+:math:`H = P - \lambda D^{-1} B`.
 """
 
 from typing import Any, NamedTuple
@@ -52,29 +57,38 @@ class KernelRidge:
         The weight λ > 0.
     overwrite : bool, default=False
         Let the factor take the kernel matrix's place (saves n² numbers; NumPy only).
+    row_weights : array of shape (n,), optional
+        Weight > 0 of each row in the squared error.
     """
 
-    def __init__(self, kernel: Any, ridge: float, overwrite: bool = False) -> None:
+    def __init__(
+        self, kernel: Any, ridge: float, overwrite: bool = False, row_weights: Any | None = None
+    ) -> None:
         xp = array_namespace(kernel)
         self._ridge = ridge
+        self._root: Any = 1.0  # D
+        if row_weights is not None:
+            self._root = xp.sqrt(row_weights)[:, None]
+            kernel, overwrite = self._root * kernel * self._root[:, 0], True
         self._factor = _cholesky(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
-        self._unit = _cholesky_solve(self._factor, ones)
+        self._unit = _cholesky_solve(self._factor, self._root * ones)
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
-        solved = _cholesky_solve(self._factor, targets)
+        solved = _cholesky_solve(self._factor, self._root * targets)
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
-        intercept = xp.sum(solved, axis=0) / xp.sum(self._unit)
-        coef = solved - self._unit * intercept[None, :]
-        fitted = targets - self._ridge * coef
+        intercept = xp.sum(self._root * solved, axis=0) / xp.sum(self._root * self._unit)
+        scaled = solved - self._unit * intercept[None, :]
+        coef = self._root * scaled
+        fitted = targets - self._ridge * scaled / self._root
         fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * fitted)))
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
     def solve_system(self, columns: Any) -> Any:
-        r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c)."""
-        return _cholesky_solve(self._factor, columns)
+        r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c); :math:`DM^{-1}DC`."""
+        return self._root * _cholesky_solve(self._factor, self._root * columns)
 
 
 class Moments(NamedTuple):
@@ -82,27 +96,32 @@ class Moments(NamedTuple):
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows.
+    n_rows : float
+        Number of rows, or the sum of their weights.
     total : array of shape (m,)
         Sum of the rows.
     gram : array of shape (m, m)
         Products of the columns.
     """
 
-    n_rows: int
+    n_rows: float
     total: Any
     gram: Any
 
     @classmethod
-    def of(cls, features: Any) -> "Moments":
+    def of(cls, features: Any, row_weights: Any | None = None) -> "Moments":
         """Moments of features of shape (n, m); never densified when sparse."""
+        n_rows, weighted = features.shape[0], features
         if sparse.issparse(features):
-            total = np.asarray(features.sum(axis=0)).ravel()
-            return cls(features.shape[0], total, (features.T @ features).toarray())
+            if row_weights is not None:
+                n_rows, weighted = row_weights.sum(), sparse.diags_array(row_weights) @ features
+            total = np.asarray(weighted.sum(axis=0)).ravel()
+            return cls(n_rows, total, (features.T @ weighted).toarray())
         xp = array_namespace(features)
-        gram = xp.matmul(xp.matrix_transpose(features), features)
-        return cls(features.shape[0], xp.sum(features, axis=0), gram)
+        if row_weights is not None:
+            n_rows, weighted = float(xp.sum(row_weights)), row_weights[:, None] * features
+        gram = xp.matmul(xp.matrix_transpose(features), weighted)
+        return cls(n_rows, xp.sum(weighted, axis=0), gram)
 
     def plus(self, other: "Moments") -> "Moments":
         """Moments of both sets of rows."""

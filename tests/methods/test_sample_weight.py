@@ -1,0 +1,202 @@
+"""Rows that count more or less than others."""
+
+import numpy as np
+import pytest
+from literal import LiteralPLCL
+from literal_methods import plknn_votes
+from problems import ambiguous
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
+from ambilearn.registry import METHODS
+from ambilearn.selection import FitCache
+
+FIXED = {"sigma": 2.0}  # the mean distance is that of the rows, however they count
+KERNEL = [
+    PLCL(**FIXED),
+    PLCL(**FIXED, graph=False),
+    PLCL(**FIXED, complementary=False),
+    PLCL(kernel="linear"),
+    PLAGGD(**FIXED, tol=1e-2),
+    LALO(**FIXED),
+    SURE(**FIXED),
+]
+every_kernel_method = pytest.mark.parametrize("estimator", KERNEL, ids=repr)
+every_method = pytest.mark.parametrize("estimator", [*KERNEL, PLKNN()], ids=repr)
+
+
+@pytest.fixture
+def data():
+    X, mask, y = ambiguous(n=50, extra=0.5, seed=1)
+    return X, mask, y, np.random.default_rng(0).uniform(0.2, 3.0, len(X))
+
+
+def test_the_methods_in_which_a_row_has_a_weight():
+    known = {m.load() for m in METHODS.values() if has_fit_parameter(m.load(), "sample_weight")}
+    assert {PLCL, PLAGGD, LALO, SURE, PLKNN} <= known
+    for method in (IPAL, PLDA):
+        assert method not in known
+        assert "no weight" in method.__doc__  # and says so
+        with pytest.raises(TypeError, match="sample_weight"):
+            method().fit([[0.0], [1.0]], [0, 1], sample_weight=[1, 2])
+
+
+@every_method
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_ones_change_no_bit(estimator, data):
+    X, mask, _, v = data
+    plain = clone(estimator).fit(X, mask)
+    ones = clone(estimator).fit(X, mask, sample_weight=np.ones(len(X)))
+    np.testing.assert_array_equal(ones.decision_function(X), plain.decision_function(X))
+    weighted = clone(estimator).fit(X, mask, sample_weight=v)
+    assert np.abs(weighted.decision_function(X) - plain.decision_function(X)).max() > 1e-3
+
+
+@every_kernel_method
+def test_twice_the_weight_is_the_row_twice(estimator, data):
+    X, _, y, _ = data
+    times = np.arange(len(X)) % 3 + 1
+    weighted = clone(estimator).fit(X, y, sample_weight=times)
+    repeated = clone(estimator).fit(X.repeat(times, axis=0), y.repeat(times))
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("estimator", [SURE(**FIXED), PLCL(**FIXED, graph=False)], ids=repr)
+def test_where_rows_meet_in_the_classifier_alone_that_holds_for_sets_too(estimator, data):
+    X, mask, _, _ = data
+    times = np.arange(len(X)) % 3 + 1
+    estimator = clone(estimator).set_params(tol=0, max_iter=20)
+    weighted = clone(estimator).fit(X, mask, sample_weight=times)
+    repeated = clone(estimator).fit(X.repeat(times, axis=0), mask.repeat(times, axis=0))
+    np.testing.assert_allclose(
+        weighted.label_distributions_.repeat(times, axis=0),
+        repeated.label_distributions_,
+        atol=1e-8,
+    )
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-10)
+
+
+@every_kernel_method
+def test_a_row_of_weight_zero_teaches_nothing(estimator, data):
+    X, _, y, _ = data
+    kept = np.arange(len(X)) % 4 != 0
+    weighted = clone(estimator).fit(X, y, sample_weight=kept)
+    np.testing.assert_allclose(
+        weighted.decision_function(X),
+        clone(estimator).fit(X[kept], y[kept]).decision_function(X),
+        atol=1e-6,
+    )
+
+
+@every_kernel_method
+def test_a_row_of_weight_zero_is_disambiguated(estimator, data):
+    X, mask, y = ambiguous(n=80, extra=0.2)
+    weights = np.where(mask.sum(axis=1) > 1, 0.0, 1.0)  # the ambiguous rows teach nothing
+    model = clone(estimator).fit(X, mask, sample_weight=weights)
+    assert np.all(mask[np.arange(len(X)), model.transduction_])
+    assert np.mean(model.transduction_ == y) > 0.9
+    assert np.all(np.isfinite(model.label_distributions_))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"graph": False}, {"complementary": False}, {"mu": 3.0, "beta": 2.0, "alpha": 0.2}],
+)
+def test_plcl_is_the_oracle(parameters, data):
+    X, mask, _, v = data
+    table = mask * np.random.default_rng(1).uniform(0.5, 1.0, mask.shape)
+    model = PLCL(max_iter=8, tol=0, **parameters).fit(X, table, sample_weight=v)
+    oracle = LiteralPLCL(**parameters).fit(X, table, v)
+    assert np.abs(model.label_distributions_ - oracle.P).max() <= 1e-5
+    assert np.abs(model.train_output_ - oracle.H).max() <= 1e-5
+    np.testing.assert_allclose(model.objective_, oracle.objective, rtol=1e-4)
+
+
+@every_kernel_method
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_objective_never_rises(estimator, data):
+    X, mask, _, v = data
+    model = clone(estimator).set_params(max_iter=12, tol=0).fit(X, mask, sample_weight=v)
+    assert np.all(np.diff(model.objective_) <= 1e-9 * np.abs(model.objective_[0]))
+
+
+@pytest.mark.parametrize("method", [PLCL, SURE])
+def test_as_many_landmarks_as_rows_are_the_exact_kernel(method, data):
+    X, mask, _, v = data
+    exact = method(**FIXED).fit(X, mask, v)
+    low_rank = method(**FIXED, n_landmarks=len(X), landmarks="uniform").fit(X, mask, v)
+    np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-4)
+    np.testing.assert_allclose(low_rank.objective_, exact.objective_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", [PLCL, SURE])
+def test_many_labels(method, data):
+    """More than a thousand, most of them nobody's: the path in blocks of labels."""
+    X, mask, _, v = data
+    wide = sparse.csr_array(np.hstack([mask, np.zeros((len(X), 1100))]))
+    blocks = method(**FIXED).fit(X, wide, v)
+    dense = method(**FIXED).fit(X, wide.toarray(), v)
+    np.testing.assert_allclose(
+        blocks.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
+    )
+    np.testing.assert_allclose(blocks.objective_, dense.objective_, rtol=1e-9)
+    np.testing.assert_allclose(blocks.decision_function(X), dense.decision_function(X), atol=1e-8)
+
+
+def test_a_linear_kernel_takes_sparse_rows(data):
+    X, mask, _, v = data
+    scattered = PLCL(kernel="linear").fit(sparse.csr_array(X), mask, v)
+    np.testing.assert_allclose(scattered.coef_, PLCL(kernel="linear").fit(X, mask, v).coef_)
+
+
+def test_plknn_multiplies_votes(data):
+    X, mask, _, v = data
+    model = PLKNN(n_neighbors=4).fit(X, mask, v)
+    new = X[:5] + 0.01
+    expected = [plknn_votes(x, X, mask * v[:, None], 4) for x in new]
+    np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-12)
+
+
+def test_a_shared_cache_knows_the_weights(data):
+    X, mask, _, v = data
+    cache = FitCache()
+    PLCL().fit(X, mask, cache=cache)
+    with pytest.raises(ValueError, match="holds results for other rows"):
+        PLCL().fit(X, mask, v, cache=cache)
+    weighted = FitCache()
+    PLCL(beta=0.1).fit(X, mask, v, cache=weighted)
+    shared = PLCL().fit(X, mask, v, cache=weighted)
+    alone = PLCL().fit(X, mask, v)
+    np.testing.assert_array_equal(shared.decision_function(X), alone.decision_function(X))
+
+
+def test_rows_keep_their_weights_when_taken(data):
+    X, mask, _, v = data
+    sets = as_candidates(mask)
+    assert sets.total_weight == len(X)
+    weighted = type(sets)(sets.classes, sets.indptr, sets.labels, row_weights=v)
+    assert weighted.total_weight == pytest.approx(v.sum())
+    np.testing.assert_array_equal(weighted[5:9].row_weights, v[5:9])
+    np.testing.assert_array_equal(weighted.take(v > 1).row_weights, v[v > 1])
+    np.testing.assert_array_equal(weighted.pair_weights, v[sets.rows])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v[:-1], "shape"),
+        (lambda v: np.where(v > 2, -1.0, v), "[Nn]egative"),
+        (lambda v: np.where(v > 2, np.nan, v), "NaN"),
+        (lambda v: 0 * v, "at least one non-zero"),
+        (lambda v: v[:, None] * [[1, 1]], "1D"),
+    ],
+)
+@pytest.mark.parametrize("method", [PLCL, PLKNN])
+def test_bad_weights(method, change, message, data):
+    X, mask, _, v = data
+    with pytest.raises(ValueError, match=message):
+        method().fit(X, mask, sample_weight=change(v))
