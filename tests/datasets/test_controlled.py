@@ -196,6 +196,8 @@ def test_labels_too_rare_for_folds_are_no_problem():
         {"epsilon": 0.3},
         {"kind": "flip", "q": 0.2},
         {"kind": "instance", "q": 0.5},
+        {"noise": "swap", "eta": 0.4},
+        {"noise": "drop", "eta": 0.4},
     ],
 )
 def test_seeds_repeat_and_differ(options):
@@ -231,6 +233,81 @@ def test_invariants(n_labels, n, p, seed, data):
     assert as_candidates(sets.to_mask()).to_sets() == sets.to_sets()  # pairs in order, distinct
     assert statistics.n_rows == n
     assert 0 <= statistics.ambiguity_degree <= 1
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.4])
+@pytest.mark.parametrize(
+    "options", [{"r": 2}, {"p": 0.5}, {"epsilon": 0.3}, {"kind": "flip", "q": 0.1}]
+)
+def test_swap_keeps_the_sizes_and_all_other_labels(options, eta):
+    y = labels(5000, 6)
+    clean, before = make_candidates(y, random_state=0, **options)
+    noisy, statistics = make_candidates(y, noise="swap", eta=eta, random_state=0, **options)
+    np.testing.assert_array_equal(noisy.sizes, clean.sizes)
+    lost = ~noisy.covers(y)
+    np.testing.assert_array_equal(noisy.to_mask()[~lost], clean.to_mask()[~lost])
+    assert (noisy.to_mask() & clean.to_mask()).sum() == len(clean.labels) - lost.sum()
+    assert statistics.n_without_truth == lost.sum()
+    assert statistics.share_without_truth == lost.mean()
+    assert (before.n_without_truth, before.share_without_truth) == (0, 0)
+    assert_binomial(lost.sum(), 5000, eta)
+
+
+@pytest.mark.parametrize("n_labels", [4, 23])
+@pytest.mark.parametrize("q", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("eta", [0.1, 0.5, 1.0])
+def test_drop_with_flips_has_the_shares_of_draws_that_are_repeated_when_empty(n_labels, q, eta):
+    y = labels(20_000, n_labels)
+    sets, statistics = make_candidates(
+        y, kind="flip", q=q, noise="drop", eta=eta, classes=range(n_labels), random_state=0
+    )
+    assert (sets.sizes > 0).all()
+    alone = (1 - q) ** (n_labels - 1)  # no false label
+    drawn = 1 - eta * alone  # not empty
+    lost = eta * (1 - alone) / drawn if drawn else 0.0
+    assert_binomial(statistics.n_without_truth, 20_000, lost)
+    assert statistics.n_without_truth == (~sets.covers(y)).sum()
+    false = sets.to_mask()
+    false[np.arange(len(y)), y] = False
+    assert_binomial((~false.any(axis=1)).sum(), 20_000, (1 - eta) * alone / drawn if drawn else 1.0)
+    for j in range(n_labels):
+        rows = y != j
+        assert_binomial(false[rows, j].sum(), rows.sum(), q / drawn if drawn else 0.0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"r": 2, "p": 0.7}, {"epsilon": 0.3, "p": 0.7}, {"kind": "instance", "p": 0.7}]
+)
+def test_drop_takes_the_label_of_partial_rows_only(options):
+    y = labels(8000, 5)
+    if options.get("kind") == "instance":
+        options = options | {"proba": np.random.default_rng(0).dirichlet(np.ones(5), len(y))}
+    sets, statistics = make_candidates(y, noise="drop", eta=0.3, random_state=0, **options)
+    assert_binomial(statistics.n_without_truth, 8000, 0.7 * 0.3)
+    assert (sets.sizes > 0).all()
+    if "r" in options:  # 2400 rows are not partial; the others lose one of three
+        sizes = np.bincount(sets.sizes)
+        assert sizes[1] == 2400
+        assert sizes[2] == statistics.n_without_truth
+
+
+def test_without_noise_nothing_but_the_statistics_is_new():
+    y = labels(200, 5)
+    for noise in ("swap", "drop"):
+        clean, noisy = (
+            make_candidates(y, r=2, random_state=0, **options)[0].to_mask()
+            for options in ({}, {"noise": noise, "eta": 0.0})
+        )
+        np.testing.assert_array_equal(noisy, clean)
+
+
+def test_a_row_that_cannot_have_a_false_label_keeps_its_own():
+    proba = np.array([[1.0, 0, 0], [0, 0, 1.0]])  # the first row's only label is the true one
+    sets, statistics = make_candidates(
+        [0, 0], kind="instance", proba=proba, classes=range(3), noise="drop", eta=1.0
+    )
+    assert sets.to_sets() == [{0}, {2}]
+    assert statistics.n_without_truth == 1
 
 
 def test_labels_of_any_type_and_missing_classes():
@@ -308,6 +385,10 @@ def test_more_rows_than_fit_into_a_block(monkeypatch):
             "NaN or a negative number in row 0",
         ),
         ({"kind": "other"}, "kind must be"),
+        ({"noise": "swap"}, "noise='swap' needs eta"),
+        ({"noise": "flip", "eta": 0.1}, "noise must be 'swap' or 'drop', got 'flip'"),
+        ({"noise": "drop", "eta": 1.5}, "eta must be a number between 0 and 1"),
+        ({"eta": 0.1}, "eta goes with noise"),
         ({"classes": ["a", "b"]}, "'c'"),
     ],
 )

@@ -1,7 +1,7 @@
 r"""Candidate sets for ordinary data, made at random in the ways the literature uses.
 
-Three generators, all of which keep the true label: the controlled protocol of the paper (*p*, *r*,
-ε), independent flips, and flips that depend on the instance.
+Three generators: the controlled protocol of the paper (*p*, *r*, ε), independent flips, and flips
+that depend on the instance. All of them keep the true label, unless noise (η) is asked for.
 """
 
 from collections.abc import Collection
@@ -23,6 +23,11 @@ from ambilearn.datasets.false_labels import (
     distinct_label_sampler,
     flip_sampler,
 )
+from ambilearn.datasets.noise import check_noise, swap_truth
+
+# An empty set is drawn again at most so often; then no false label is possible in it, and it gets
+# its true label.
+_MAX_REDRAWS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,10 @@ class CandidateStatistics:
     ambiguity_degree : float
         Largest share, over all pairs of labels, of the rows of one label that have the other as a
         candidate [1]_.
+    n_without_truth : int
+        Rows whose true label is no candidate. Zero without noise.
+    share_without_truth : float
+        Share of such rows; the realised η.
 
     References
     ----------
@@ -62,6 +71,8 @@ class CandidateStatistics:
     coupled_labels: NDArray[Any] | None
     coupled_share: float | None
     ambiguity_degree: float
+    n_without_truth: int
+    share_without_truth: float
 
 
 def make_candidates(
@@ -74,6 +85,8 @@ def make_candidates(
     q: float | None = None,
     X: Any = None,
     proba: ArrayLike | None = None,
+    noise: str | None = None,
+    eta: float | None = None,
     classes: Collection[Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[CandidateSets, CandidateStatistics]:
@@ -96,6 +109,20 @@ def make_candidates(
         :math:`q \, f_j(x) / \max_{k \ne y} f_k(x)`, so that labels which a plain classifier *f*
         takes for possible are likelier. With :math:`q = 1` the most confusing one is always there.
 
+    The true label is in every set, unless there is noise:
+
+    ``noise="swap"`` [4]_
+        With probability η the true label is exchanged for a label that is no candidate, each
+        equally likely; sizes stay. A set of all labels stays as it is.
+
+    ``noise="drop"`` [5]_
+        The true label is kept with probability :math:`1 - η`. A row that is left without any
+        candidate is drawn again, true label and false ones. Rows that are not partial therefore
+        keep their label, and with ``kind="flip"`` and :math:`p = 1` the share of rows without it
+        is expected to be
+
+        .. math:: \frac{η\,(1 - (1 - q)^{l - 1})}{1 - η\,(1 - q)^{l - 1}}
+
     Parameters
     ----------
     y : array-like of shape (n_rows,)
@@ -116,6 +143,10 @@ def make_candidates(
         features; each row gets its probabilities from a model that did not see it (5 folds).
     proba : array-like of shape (n_rows, n_labels), optional
         Probabilities for ``"instance"`` of a classifier of one's own, instead of X.
+    noise : {"swap", "drop"}, optional
+        How rows lose their true label. By default none does.
+    eta : float, optional
+        Probability that a row loses its true label, η; goes with ``noise``.
     classes : array-like of shape (n_labels,), optional
         All labels; by default the sorted labels in ``y``. Give it if ``y`` is only a part of the
         data, in which rare labels may be missing.
@@ -127,7 +158,11 @@ def make_candidates(
     candidates : CandidateSets
         The candidate sets.
     statistics : CandidateStatistics
-        What came out: share of partial rows, sizes, coupling.
+        What came out: share of partial rows, sizes, coupling, rows without their true label.
+
+    See Also
+    --------
+    add_noise : The same noise for candidate sets that exist already, such as real ones.
 
     References
     ----------
@@ -137,6 +172,10 @@ def make_candidates(
            partial-label learning", NeurIPS 2020.
     .. [3] N. Xu, C. Qiao, X. Geng, M.-L. Zhang, "Instance-dependent partial label learning",
            NeurIPS 2021.
+    .. [4] Z. Lian, M. Xu, L. Chen, L. Sun, B. Liu, J. Tao, "IRNet: Iterative refinement network for
+           noisy partial label learning", 2022.
+    .. [5] H. Wang, R. Xiao, Y. Li, L. Feng, G. Niu, G. Chen, J. Zhao, "PiCO+: Contrastive label
+           disambiguation for robust partial label learning", IEEE TPAMI 46(5), 2024.
 
     Examples
     --------
@@ -148,11 +187,15 @@ def make_candidates(
     >>> sets, statistics = make_candidates(data.y, kind="flip", q=0.1, random_state=0)
     >>> round(statistics.mean_size, 1)
     1.9
+    >>> sets, statistics = make_candidates(data.y, r=2, noise="swap", eta=0.1, random_state=0)
+    >>> statistics.n_without_truth, round(statistics.share_without_truth, 3)
+    (183, 0.102)
     """
     truth = _check_true_labels(y, classes)
     codes, n_labels = truth.labels, truth.n_labels
     rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
     p = _check_probability("p", p)
+    eta = _check_eta(noise, eta)
     coupled = None
     if kind == "controlled":
         _refuse_unused(kind, q=q, X=X, proba=proba)
@@ -179,7 +222,9 @@ def make_candidates(
     n_partial = floor(round(p * len(codes), 9) + 0.5)  # halves up; p·n without rounding noise
     partial = np.zeros(len(codes), dtype=bool)
     partial[rng.permutation(len(codes))[:n_partial]] = True
-    sets = _draw_candidates(truth, partial, draw)
+    sets = _draw_candidates(truth, partial, draw, eta if noise == "drop" else 0.0, rng)
+    if noise == "swap":
+        sets = swap_truth(sets, codes, eta, rng)
     return sets, _compute_statistics(sets, codes, coupled)
 
 
@@ -187,14 +232,24 @@ def _draw_candidates(
     truth: CandidateSets,
     partial: NDArray[np.bool_],
     draw: Sampler,
+    drop: float,
+    rng: np.random.Generator,
 ) -> CandidateSets:
     """Draw block by block, so that memory stays small, and keep the pairs that exist."""
     n_rows, n_labels = truth.n_rows, truth.n_labels
     labels, sizes = [], []
-    for rows in row_blocks(n_rows, n_labels):
+
+    def draw_block(rows: slice) -> NDArray[np.bool_]:
         mask = draw(rows)
         mask &= partial[rows, None]
-        mask[np.arange(len(mask)), truth.labels[rows]] = True
+        kept = rng.random(len(mask)) >= drop if drop else True
+        mask[np.arange(len(mask)), truth.labels[rows]] = kept
+        return mask
+
+    for rows in row_blocks(n_rows, n_labels):
+        mask = draw_block(rows)
+        if drop:
+            _fill_empty_rows(mask, rows, partial[rows], truth.labels[rows], draw_block)
         pairs = np.flatnonzero(mask)
         # From the sorted pairs, which is faster than remainders and sums over the mask.
         firsts = np.arange(len(mask) + 1) * n_labels
@@ -203,6 +258,23 @@ def _draw_candidates(
         labels.append(pairs)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     return CandidateSets(truth.classes, indptr, np.concatenate(labels))
+
+
+def _fill_empty_rows(
+    mask: NDArray[np.bool_],
+    rows: slice,
+    partial: NDArray[np.bool_],
+    codes: NDArray[np.intp],
+    draw: Sampler,
+) -> None:
+    """Draw rows without any candidate again, in place; give those their label that must have it."""
+    empty = ~mask.any(axis=1)
+    for _ in range(_MAX_REDRAWS):
+        if not (empty & partial).any():
+            break
+        mask[empty] = draw(rows)[empty]
+        empty = ~mask.any(axis=1)
+    mask[empty, codes[empty]] = True
 
 
 def _compute_statistics(
@@ -220,6 +292,7 @@ def _compute_statistics(
         pairs, counts = np.unique(keys, return_counts=True)
     first, second = np.divmod(pairs, sets.n_labels)
     share = np.where(first != second, counts / np.bincount(codes)[first], 0.0)
+    n_without_truth = sets.n_rows - int((sets.labels == true_code).sum())
     coupled_share = None
     if coupled is not None and n_partial:
         coupled_share = float((sets.labels == coupled[true_code]).sum() / n_partial)
@@ -232,6 +305,8 @@ def _compute_statistics(
         coupled_labels=None if coupled is None else sets.classes[coupled],
         coupled_share=coupled_share,
         ambiguity_degree=float(share.max()),
+        n_without_truth=n_without_truth,
+        share_without_truth=n_without_truth / sets.n_rows,
     )
 
 
@@ -263,6 +338,20 @@ def _refuse_unused(kind: str, **unused: Any) -> None:
             raise ValueError(
                 f"{name} has no meaning for kind={kind!r}: leave it out, or choose another kind."
             )
+
+
+def _check_eta(noise: str | None, eta: float | None) -> float:
+    if noise is None:
+        if eta is not None:
+            raise ValueError("eta goes with noise: pass noise='swap' or noise='drop' as well.")
+        return 0.0
+    if eta is None:
+        raise ValueError(
+            f"noise={noise!r} needs eta, the probability that a row loses its true label: pass for "
+            "instance eta=0.1."
+        )
+    check_noise(noise, eta)
+    return float(eta)
 
 
 def _check_probability(name: str, value: Any) -> float:

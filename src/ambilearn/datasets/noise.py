@@ -1,0 +1,157 @@
+"""Candidate sets without their true label, made at random in the two ways the literature uses."""
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ambilearn._utils.blocks import row_blocks
+from ambilearn.candidates import CandidateSets, as_candidates
+
+NOISE_KINDS = ("swap", "drop")
+
+
+def add_noise(
+    candidates: Any,
+    y: ArrayLike,
+    *,
+    kind: str = "swap",
+    eta: float,
+    random_state: int | np.random.RandomState | None = None,
+) -> CandidateSets:
+    r"""Take the true label out of some candidate sets.
+
+    Every row loses its true label :math:`y_i` on its own with probability η.
+
+    ``kind="swap"`` [1]_
+        Another label, drawn uniformly from those that are no candidates, takes its place:
+        :math:`S_i \setminus \{y_i\} \cup \{j\}`, :math:`j \notin S_i`. The size of the set stays.
+        A set of all labels has no other label, and stays as it is.
+
+    ``kind="drop"`` [2]_
+        Nothing takes its place: :math:`S_i \setminus \{y_i\}`. A set of the true label alone would
+        be empty, and stays as it is.
+
+    A set that did not contain its true label stays as it is, too. What is drawn for a row does not
+    depend on η: with the same seed, the rows that lose their label at a small η lose it at every
+    larger one, and to the same label.
+
+    Parameters
+    ----------
+    candidates : candidate sets of n_rows rows, in any accepted form
+        Such as the real ones of a data set; :func:`make_candidates` has the same noise for those
+        that it makes.
+    y : array-like of shape (n_rows,)
+        True labels, all among the classes of the candidates.
+    kind : {"swap", "drop"}, default="swap"
+        What becomes of a set that loses its true label.
+    eta : float
+        Probability that a row loses its true label, η.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Equal seeds give equal noise.
+
+    Returns
+    -------
+    CandidateSets
+        ``covers(y)`` tells which rows still have their true label.
+
+    See Also
+    --------
+    make_candidates : Candidate sets from true labels, with or without such noise.
+
+    References
+    ----------
+    .. [1] Z. Lian, M. Xu, L. Chen, L. Sun, B. Liu, J. Tao, "IRNet: Iterative refinement network for
+           noisy partial label learning", 2022; M. Xu, Z. Lian, L. Feng, B. Liu, J. Tao, "ALIM:
+           Adjusting label importance mechanism for noisy partial label learning", NeurIPS 2023.
+    .. [2] H. Wang, R. Xiao, Y. Li, L. Feng, G. Niu, G. Chen, J. Zhao, "PiCO+: Contrastive label
+           disambiguation for robust partial label learning", IEEE TPAMI 46(5), 2024.
+
+    Examples
+    --------
+    >>> from ambilearn.datasets import add_noise
+    >>> y = ["ant", "bee", "ant", "cat"]
+    >>> sets = [{"ant", "bee"}, {"bee", "cat"}, {"ant", "cat"}, {"cat"}]
+    >>> noisy = add_noise(sets, y, eta=0.5, random_state=2)
+    >>> [sorted(row) for row in noisy.to_sets()]
+    [['ant', 'bee'], ['bee', 'cat'], ['bee', 'cat'], ['bee']]
+    >>> noisy.covers(y)
+    array([ True,  True, False, False])
+    """
+    sets = as_candidates(candidates)
+    truth = as_candidates(y, classes=sets.classes, n_rows=sets.n_rows)
+    if (truth.sizes != 1).any():
+        i = int(np.flatnonzero(truth.sizes != 1)[0])
+        raise ValueError(
+            f"y must hold one true label for each row, but row {i} has {truth.sizes[i]}: pass the "
+            "true labels as y, the candidate sets as candidates."
+        )
+    check_noise(kind, eta)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
+    take_out = swap_truth if kind == "swap" else _drop_truth
+    return take_out(sets, truth.labels, eta, rng)
+
+
+def check_noise(kind: Any, eta: Any) -> None:
+    """Refuse a kind of noise or a probability that does not exist.
+
+    Parameters
+    ----------
+    kind : {"swap", "drop"}
+        The kind of noise.
+    eta : float
+        Probability that a row loses its true label.
+    """
+    if kind not in NOISE_KINDS:
+        raise ValueError(f"The noise must be 'swap' or 'drop', got {kind!r}.")
+    if not isinstance(eta, Real) or not 0 <= float(eta) <= 1:
+        raise ValueError(
+            "eta must be a number between 0 and 1, the probability that a row loses its true "
+            f"label; got {eta!r}."
+        )
+
+
+def swap_truth(
+    sets: CandidateSets, truth: NDArray[np.intp], eta: float, rng: np.random.Generator
+) -> CandidateSets:
+    """Exchange the true label of some rows for a label that is no candidate.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        Candidate sets.
+    truth : ndarray of shape (n_rows,)
+        Column of each row's true label.
+    eta : float
+        Probability for each row.
+    rng : numpy.random.Generator
+        Source of chance; what it gives to a row does not depend on eta.
+
+    Returns
+    -------
+    CandidateSets
+    """
+    loses, place = rng.random(sets.n_rows) < eta, rng.random(sets.n_rows)
+    loses &= sets.sizes < sets.n_labels
+    pairs = np.flatnonzero((sets.labels == truth[sets.rows]) & loses[sets.rows])
+    rows = sets.rows[pairs]
+    n_free = sets.n_labels - sets.sizes[rows]
+    rank = (place[rows] * n_free).astype(np.intp)
+    labels = sets.labels.copy()
+    for block in row_blocks(len(rows), sets.n_labels):
+        free = ~sets.take(rows[block]).to_mask()
+        labels[pairs[block]] = np.argmax(free.cumsum(axis=1) > rank[block, None], axis=1)
+    order = np.lexsort((labels, sets.rows))
+    return replace(sets, labels=labels[order])
+
+
+def _drop_truth(
+    sets: CandidateSets, truth: NDArray[np.intp], eta: float, rng: np.random.Generator
+) -> CandidateSets:
+    loses = (rng.random(sets.n_rows) < eta) & (sets.sizes > 1)
+    kept = ~((sets.labels == truth[sets.rows]) & loses[sets.rows])
+    sizes = np.bincount(sets.rows[kept], minlength=sets.n_rows)
+    return replace(sets, indptr=np.concatenate([[0], np.cumsum(sizes)]), labels=sets.labels[kept])
