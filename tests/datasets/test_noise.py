@@ -126,6 +126,17 @@ def test_labels_of_any_type_keep_type_and_order(kind):
         assert noisy.to_sets() == [{"b"}, {"c"}, {"a"}]
 
 
+def test_weights_go_with_their_labels():
+    sets = as_candidates([{"c": 3, "a": 1}, {"a": 2, "b": 5}, {"b": 1}], classes=list("abcd"))
+    swapped = add_noise(sets, ["c", "a", "b"], eta=1.0, random_state=0)
+    for row, (label, weight) in enumerate([("a", 1.0), ("b", 5.0)]):  # the false labels keep theirs
+        other = {j: w for j, w in swapped[row].items() if j != label}
+        assert swapped[row][label] == weight
+        assert list(other.values()) == [[3.0, 2.0][row]]
+    dropped = add_noise(sets, ["c", "a", "b"], kind="drop", eta=1.0, random_state=0)
+    assert list(dropped) == [{"a": 1.0}, {"b": 5.0}, {"b": 1.0}]
+
+
 def test_the_sets_that_were_given_stay_as_they_were():
     sets, y = as_candidates([{0, 1}, {1, 2}]), [0, 2]
     for kind in KINDS:

@@ -28,7 +28,8 @@ def add_noise(
 
     ``kind="swap"`` [1]_
         Another label, drawn uniformly from those that are no candidates, takes its place:
-        :math:`S_i \setminus \{y_i\} \cup \{j\}`, :math:`j \notin S_i`. The size of the set stays.
+        :math:`S_i \setminus \{y_i\} \cup \{j\}`, :math:`j \notin S_i`. The size of the set stays,
+        and so does the weight, where candidates have weights: the other label takes it over.
         A set of all labels has no other label, and stays as it is.
 
     ``kind="drop"`` [2]_
@@ -145,7 +146,8 @@ def swap_truth(
         free = ~sets.take(rows[block]).to_mask()
         labels[pairs[block]] = np.argmax(free.cumsum(axis=1) > rank[block, None], axis=1)
     order = np.lexsort((labels, sets.rows))
-    return replace(sets, labels=labels[order])
+    weights = None if sets.weights is None else sets.weights[order]
+    return replace(sets, labels=labels[order], weights=weights)
 
 
 def _drop_truth(
@@ -154,4 +156,6 @@ def _drop_truth(
     loses = (rng.random(sets.n_rows) < eta) & (sets.sizes > 1)
     kept = ~((sets.labels == truth[sets.rows]) & loses[sets.rows])
     sizes = np.bincount(sets.rows[kept], minlength=sets.n_rows)
-    return replace(sets, indptr=np.concatenate([[0], np.cumsum(sizes)]), labels=sets.labels[kept])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    weights = None if sets.weights is None else sets.weights[kept]
+    return replace(sets, indptr=indptr, labels=sets.labels[kept], weights=weights)
