@@ -2,7 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.bridges.score_table import check_probabilities, score_table, sets_of_mask
+from ambilearn.bridges.score_table import (
+    are_probabilities,
+    check_probabilities,
+    score_table,
+    sets_of_mask,
+)
 
 TABLE = [[0.2, 0.8], [0.5, 0.5]]
 
@@ -38,12 +43,14 @@ def test_the_messages_use_the_users_name_of_the_table():
 def test_rounded_probabilities_are_probabilities(dtype):
     rows = np.random.default_rng(0).dirichlet(np.ones(5), size=50).astype(dtype)
     check_probabilities(rows.astype(float), "rows")
+    assert are_probabilities(rows.astype(float))
 
 
 @pytest.mark.parametrize("row", [[1.2, -0.2], [0.4, 0.4], [3.0, 1.0], [np.inf, 0.0]])
 def test_other_rows_are_named(row):
     with pytest.raises(ValueError, match=r"Row 1 of rows is no probability .*predict_proba"):
         check_probabilities(np.array([[0.5, 0.5], row]), "rows")
+    assert not are_probabilities(np.array([[0.5, 0.5], row]))
 
 
 @pytest.mark.parametrize("dtype", [bool, int, float])

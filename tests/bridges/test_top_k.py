@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -24,6 +25,8 @@ X, Y = load_iris(return_X_y=True)
 
 def first_k_by_sorting(scores, k):
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    if (scores >= 0).all() and (scores.sum(axis=1) == 1).all():  # probabilities
+        return [{j for j in row if s[j] > 0} for row, s in zip(order.tolist(), scores, strict=True)]
     return [set(row) for row in order.tolist()]
 
 
@@ -36,6 +39,34 @@ def first_k_by_sorting(scores, k):
 def test_the_k_largest_and_of_equal_ones_the_first(scores, data):
     k = data.draw(st.integers(1, scores.shape[1]))
     assert candidates_from_top_k(scores, k).to_sets() == first_k_by_sorting(scores, k)
+
+
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 8), st.integers(1, 6)),
+        elements=st.sampled_from([0.0, 0.0, 1.0, 3.0]),
+    ),
+    st.data(),
+)
+def test_a_label_of_probability_zero_is_no_candidate(counts, data):
+    counts[counts.sum(axis=1) == 0, 0] = 1.0
+    k = data.draw(st.integers(1, counts.shape[1]))
+    sets = candidates_from_top_k(counts / counts.sum(axis=1, keepdims=True), k)
+    np.testing.assert_array_equal(sets.sizes, np.minimum(k, (counts > 0).sum(axis=1)))
+    assert (sets.gather(counts) > 0).all()
+    if (counts.sum(axis=1) > 1).all():  # the same order of scores that are no probabilities
+        assert (candidates_from_top_k(counts, k).sizes == k).all()
+
+
+def test_neighbors_rule_most_labels_out_and_sets_are_not_filled_with_them():
+    digits, y = load_digits(return_X_y=True)
+    weak = KNeighborsClassifier(3).fit(digits[:100], y[:100])
+    probabilities = weak.predict_proba(digits[100:])
+    sets = candidates_from_top_k(weak, 3, X=digits[100:])
+    np.testing.assert_array_equal(sets.to_mask(), probabilities > 0)  # three votes, three labels
+    assert 1 < sets.sizes.mean() < 2
+    assert sets.covers(weak.predict(digits[100:])).all()
 
 
 def test_infinite_scores_are_ordered_too():

@@ -82,8 +82,7 @@ def check_probabilities(table: NDArray[np.float64], name: str) -> None:
     name : str
         What the user calls the table.
     """
-    # Single precision and files with three digits are close enough.
-    wrong = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 0.01)
+    wrong = ~_distributions(table)
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         raise ValueError(
@@ -91,6 +90,27 @@ def check_probabilities(table: NDArray[np.float64], name: str) -> None:
             f"{table[i].min():.3g}, sum {table[i].sum():.3g}): pass the output of predict_proba, "
             "not decision scores or logits."
         )
+
+
+def are_probabilities(table: NDArray[np.float64]) -> bool:
+    """Whether every row is a probability distribution.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_labels)
+        Numbers without NaN.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(_distributions(table).all())
+
+
+def _distributions(table: NDArray[np.float64]) -> NDArray[np.bool_]:
+    # Single precision and files with three digits are close enough.
+    found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= 0.01)
+    return found
 
 
 def sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.bridges.score_table import score_table, sets_of_mask
+from ambilearn.bridges.score_table import are_probabilities, score_table, sets_of_mask
 from ambilearn.candidates import CandidateSets
 
 
@@ -21,16 +21,18 @@ def candidates_from_top_k(
 
     .. math:: S_i = \{ j : s_{ij} \ge s_{i(k)} \}
 
-    where, of labels with equal scores, those that come first in ``classes`` are taken, so that
-    every set has exactly *k* members.
+    where, of labels with equal scores, those that come first in ``classes`` are taken. A set has
+    *k* members, or fewer where the scores are probabilities and fewer are positive: a label that
+    the classifier rules out is no candidate. (Nearest neighbours and trees give many such zeros.)
 
     Parameters
     ----------
     scores : array-like or data frame of shape (n_rows, n_labels), or fitted classifier
         Probabilities or decision scores, larger is likelier. Of a classifier, what its
         ``predict_proba`` returns for X, or its ``decision_function`` if it has no probabilities.
+        A table is one of probabilities if no entry is negative and every row sums to one.
     k : int
-        Size of every set, from 1 to the number of labels.
+        Largest size of a set, from 1 to the number of labels.
     X : array-like, data frame or sparse matrix of shape (n_rows, n_features), optional
         The rows to be classified; for a classifier only.
     classes : array-like of shape (n_labels,), optional
@@ -53,6 +55,11 @@ def candidates_from_top_k(
     >>> [sorted(row) for row in sets.to_sets()]
     [['dog', 'fox'], ['cat', 'dog']]
 
+    Of what the classifier rules out, nothing is taken to fill a set:
+
+    >>> candidates_from_top_k([[0.6, 0.4, 0.0], [1.0, 0.0, 0.0]], 3).to_sets()
+    [{0, 1}, {0}]
+
     With a classifier, here one that a few labelled rows trained:
 
     >>> from sklearn.datasets import load_iris
@@ -71,7 +78,10 @@ def candidates_from_top_k(
         raise ValueError(
             f"k must be a whole number from 1 to the number of labels, {n_labels}; got {k!r}."
         )
-    return sets_of_mask(_largest(table, int(k)), classes)
+    mask = _largest(table, int(k))
+    if are_probabilities(table):
+        mask &= table > 0
+    return sets_of_mask(mask, classes)
 
 
 def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
