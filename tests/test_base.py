@@ -80,6 +80,25 @@ def test_score_refuses_what_does_not_fit(fitted):
         fitted.score(X, ["a", "b"])
 
 
+def test_score_refuses_labels_that_are_never_predicted():
+    numbers = CandidateCounts().fit(X, [{1, 2}, {2}, {2, 3}, {3, 1}])
+    assert numbers.score(X, [2, 1, 2, 3]) == 0.5
+    assert numbers.score(X, [2.0, 1.0, 2.0, 3.0]) == 0.5
+    assert numbers.score(X, [7, 8, 9, 7]) == 0.0  # unseen, but of the same kind
+    for y in (["2", "1", "2", "3"], [{"2", "1"}, {"2"}, {"3"}, {"1"}]):
+        with pytest.raises(ValueError, match=r"y has text as labels, .* model are numbers"):
+            numbers.score(X, y)
+    mask = pd.DataFrame(np.eye(4, dtype=int)[:, :3] | [[1, 0, 0]], columns=["1", "2", "3"])
+    with pytest.raises(ValueError, match="y has text as labels"):
+        numbers.score(X, mask)
+
+
+def test_score_of_a_model_that_is_not_fitted():
+    for y in (["a", "b", "a", "b"], np.ones((4, 3), dtype=int)):
+        with pytest.raises(NotFittedError):
+            CandidateCounts().score(X, y)
+
+
 def test_errors_before_and_in_fit(fitted):
     with pytest.raises(NotFittedError):
         CandidateCounts().predict(X)

@@ -112,6 +112,27 @@ def test_transductive_accuracy_refuses(confidences, outputs, message):
         transductive_accuracy(["a", "c", "b", "a"], SETS, confidences, outputs)
 
 
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda: accuracy([1, 2], ["1", "2"]),
+        lambda: covering_rate([{1, 2}, {2}], ["1", "2"]),
+        lambda: covering_rate(np.array([[1, 1], [0, 1]]), ["cat", "dog"]),
+        lambda: approximated_accuracy([{1, 2}, {2}], np.full((2, 2), 0.5), classes=["1", "2"]),
+        lambda: transductive_accuracy(["1", "2"], [{1, 2}, {2}], np.eye(2), np.eye(2)),
+    ],
+)
+def test_labels_that_can_never_be_equal_are_no_score_of_zero(score):
+    with pytest.raises(ValueError, match="no two of them can be equal"):
+        score()
+
+
+def test_labels_of_the_same_kind_may_all_be_wrong():
+    assert accuracy([1, 2], [3, 4]) == 0.0
+    assert covering_rate([{"a"}, {"b"}], ["x", "y"]) == 0.0
+    assert accuracy(np.array(["a", "b"], dtype=object), np.array(["a", "x"])) == 0.5
+
+
 def test_covering_rate():
     assert covering_rate(SETS, ["a", "b", "c", "a"]) == 0.75
     assert covering_rate(MASK, [0, 1, 2, 0]) == 0.75

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
@@ -200,7 +201,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : labels of shape (n,), sequence of label collections, or mask of shape (n, l)
             True labels give the accuracy. Candidate sets give the covering rate, the share of
             predictions that lie in the row's set: an upper bound of the accuracy which needs no
-            true label.
+            true label. A label that the model has not seen counts as wrong; labels that it can
+            never predict, such as text where it knows numbers, are refused.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 
@@ -208,9 +210,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         score : float
         """
+        predicted = self.predict(X)
         unnamed_mask = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2
         truth = as_candidates(y, classes=self.classes_ if unnamed_mask else None)
-        predicted = self.predict(X)
+        check_comparable_labels(truth.classes, self.classes_, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn.candidates import as_candidates
 
 __all__ = [
@@ -48,6 +49,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     0.75
     """
     y_true, y_pred = _same_length(y_true, y_pred)
+    check_comparable_labels(y_true, y_pred, "y_true", "the predicted labels")
     return float(np.mean(y_true == y_pred))
 
 
@@ -209,6 +211,7 @@ def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
             f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels: pass one "
             "prediction for each set."
         )
+    check_comparable_labels(sets.classes, y_pred, "y_candidates", "the predicted labels")
     return float(np.mean(sets.covers(y_pred)))
 
 
@@ -260,6 +263,7 @@ def approximated_accuracy(
     """
     sets = as_candidates(y_candidates)
     columns = sets.classes if classes is None else _vector(classes)
+    check_comparable_labels(sets.classes, columns, "y_candidates", "the classes")
     if sparse.issparse(proba):
         proba = proba.toarray()
     proba = _scores(proba, sets.n_rows, len(columns), "proba")

@@ -1,0 +1,61 @@
+"""Labels of different kinds: '3' is never 3, and a score that compares them says nothing."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_KIND_OF_DTYPE = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
+
+
+def check_comparable_labels(
+    labels: NDArray[Any], others: NDArray[Any], name: str, other_name: str
+) -> None:
+    """Refuse labels that can never be equal, because these are text and those are numbers.
+
+    Labels of the same kind that do not occur among the others are fine: they are wrong, not
+    mistaken for something else.
+
+    Parameters
+    ----------
+    labels, others : ndarray of shape (n,) and (m,)
+        What will be compared.
+    name, other_name : str
+        What the user calls them, such as ``"y"`` and ``"the labels that the model predicts"``.
+
+    Raises
+    ------
+    ValueError
+        If no label of one is of a kind that the other has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ambilearn._utils.label_kinds import check_comparable_labels
+    >>> check_comparable_labels(np.array([7, 8]), np.array([1, 2]), "y", "the classes")
+    >>> check_comparable_labels(np.array(["1", "2"]), np.array([1, 2]), "y", "the classes")
+    Traceback (most recent call last):
+    ...
+    ValueError: y has text as labels, such as '1', but the classes are numbers, such as 1: ...
+    """
+    kinds, other_kinds = _kinds(labels), _kinds(others)
+    if kinds and other_kinds and not kinds & other_kinds:
+        raise ValueError(
+            f"{name} has {' and '.join(sorted(kinds))} as labels, such as {labels.tolist()[0]!r}, "
+            f"but {other_name} are {' and '.join(sorted(other_kinds))}, such as "
+            f"{others.tolist()[0]!r}: no two of them can be equal. Bring both into one form, for "
+            "instance by y.astype(str)."
+        )
+
+
+def _kinds(labels: NDArray[Any]) -> set[str]:
+    if labels.dtype.kind in _KIND_OF_DTYPE:
+        return {_KIND_OF_DTYPE[labels.dtype.kind]} if len(labels) else set()
+    return {_kind(label) for label in labels.tolist()}
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, (Real, np.bool_)):  # also bool: True is 1
+        return "numbers"
+    return "text" if isinstance(label, str) else "objects"
