@@ -282,7 +282,7 @@ def test_second_fit_forgets_the_first(fitted, groups, blocks):
     fitted.set_params(complementary=False, kernel="linear").fit(blocks(X, 80), blocks(Y, 80))
     assert not hasattr(fitted, "complementary_distributions_")
     assert not hasattr(fitted, "dual_coef_")
-    assert fitted.coef_.shape == (5, 4)
+    assert fitted.coef_.shape == (4, 5)
 
 
 def test_refused_data_leave_an_earlier_fit_alone(fitted, groups, blocks):

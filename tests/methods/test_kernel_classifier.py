@@ -69,7 +69,7 @@ def test_linear_version_is_the_same_with_more_features_than_rows(data):
     X, y, Z = data
     pad = lambda A: np.hstack([A, np.zeros((len(A), 30))])  # noqa: E731
     narrow, wide = Regression("linear").fit(X, y), Regression("linear").fit(pad(X), y)
-    np.testing.assert_allclose(wide.coef_[:3], narrow.coef_, atol=1e-9)
+    np.testing.assert_allclose(wide.coef_[:, :3], narrow.coef_, atol=1e-9)
     np.testing.assert_allclose(wide.predict_proba(pad(Z)), narrow.predict_proba(Z), atol=1e-9)
     assert not hasattr(wide, "dual_coef_")
 

@@ -66,7 +66,7 @@ def test_objective_is_the_papers():
     P = model.label_distributions_
     L = np.eye(40) - similarity_graph(X, 5)[0]
     expected = (
-        np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)
+        np.sum((X @ model.coef_.T + model.intercept_ - P) ** 2)
         + 0.2 * np.sum(model.coef_**2)
         + 0.9 * np.trace(P.T @ L @ P)
     )

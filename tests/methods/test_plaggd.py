@@ -92,7 +92,7 @@ def test_objective_is_the_papers():
     ).fit(X, Y)
     P, W, unit = model.label_distributions_, model.graph_, unit_rows(X)
     expected = (
-        np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)
+        np.sum((X @ model.coef_.T + model.intercept_ - P) ** 2)
         + 0.2 * np.sum(model.coef_**2)
         + 0.9 * np.sum((P - W @ P) ** 2)
         + 1.3 * np.sum((unit - W @ unit) ** 2)

@@ -173,7 +173,7 @@ def test_objective_is_equation_seven():
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     w_hat = np.linalg.lstsq(np.c_[X, np.ones(40)], H_hat, rcond=None)[0][:-1]  # H_hat = Xŵ + b̂
     expected = (
-        np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)
+        np.sum((X @ model.coef_.T + model.intercept_ - P) ** 2)
         + 0.7 * np.sum((1 - P - Q) ** 2)
         + 0.3 * np.sum((H_hat - Q) ** 2)
         + 0.9 * np.sum((P - W @ P) ** 2)
@@ -181,7 +181,7 @@ def test_objective_is_equation_seven():
         + 0.2 * (np.sum(model.coef_**2) + np.sum(w_hat**2))
     )
     assert model.objective_[-1] == pytest.approx(expected, rel=1e-9)
-    np.testing.assert_allclose(H, X @ model.coef_ + model.intercept_, atol=1e-10)
+    np.testing.assert_allclose(H, X @ model.coef_.T + model.intercept_, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -86,7 +86,7 @@ def test_objective_is_the_papers():
     model = SURE(lam=0.7, reg=0.2, kernel="linear", max_iter=3, tol=0).fit(X, Y)
     P = model.label_distributions_
     expected = (
-        np.sum((X @ model.coef_ + model.intercept_ - P) ** 2)
+        np.sum((X @ model.coef_.T + model.intercept_ - P) ** 2)
         + 0.2 * np.sum(model.coef_**2)
         - 0.7 * P.max(axis=1).sum()
     )

@@ -284,7 +284,7 @@ class DistributedPLCL(PLCL):
     def _keep_coefficients(self, fit: PrimalFit, low_rank: LandmarkFeatures | None) -> None:
         self.intercept_ = fit.intercept
         if low_rank is None:
-            self.coef_ = fit.coef
+            self.coef_ = fit.coef.T
         else:
             self.dual_coef_, self.X_fit_ = low_rank.whitening @ fit.coef, low_rank.landmarks
 

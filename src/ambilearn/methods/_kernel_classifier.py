@@ -143,7 +143,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         """Store the classifier that predicts."""
         self.intercept_ = fit.intercept
         if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
-            self.coef_ = fit.coef if self._primal(X) else X.T @ fit.coef
+            # As everywhere in scikit-learn, one row a label: its feature selection reads it.
+            self.coef_ = (fit.coef if self._primal(X) else X.T @ fit.coef).T
         elif landmarks is not None:
             self.dual_coef_ = landmarks.whitening @ fit.coef
             self.X_fit_ = landmarks.landmarks.copy()  # those here may be shared with other fits
@@ -162,7 +163,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores: NDArray[np.float64]
         if hasattr(self, "coef_"):
-            scores = X @ self.coef_ + self.intercept_
+            scores = X @ self.coef_.T + self.intercept_
         elif self._pairwise:
             scores = X @ self.dual_coef_ + self.intercept_
         else:

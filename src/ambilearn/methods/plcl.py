@@ -113,7 +113,7 @@ class PLCL(KernelPartialLabelClassifier):
         Outer iterations done.
     sigma_ : float or None
         Bandwidth of the Gaussian kernel; None for other kernels.
-    coef_ : ndarray of shape (d, l)
+    coef_ : ndarray of shape (l, d)
         Weights of the ordinary classifier. Only with the linear kernel.
     dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
         Its coefficients on the training rows or landmarks. With every other kernel. Of a sparse
