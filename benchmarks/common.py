@@ -75,11 +75,70 @@ def time_parts(function, names):
     return parts
 
 
+def data_folder():
+    """Folder of the data files: beside the repository, or where AMBILEARN_DATA points."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("AMBILEARN_DATA", beside))
+
+
+def data_split(name, seed=0):
+    """Training X, candidate sets and truth, test X and truth, z-scored.
+
+    A random half of a real-world data set, or the music clips, which come in two files.
+    """
+    if name == "music":
+        return music()
+    data = load_dataset(name, data_home=data_folder(), download=False)
+    X = np.nan_to_num(zscore(data.X))  # constant features become 0
+    train, test = np.split(np.random.default_rng(seed).permutation(len(X)), [len(X) // 2])
+    return X[train], data.candidates[train], data.y[train], X[test], data.y[test]
+
+
+def music(min_votes=1):
+    """The clips that a crowd told the genre of: X, sets, truth, X_test, truth of the test rows.
+
+    With min_votes=None all votes count, as weights.
+    """
+    train, test, sets = _crowd("music", min_votes)
+    features = [column for column in train if column.startswith("feature")]
+    mean, scale = train[features].mean(), train[features].std(ddof=0)
+    X, X_test = (((part[features] - mean) / scale).to_numpy() for part in (train, test))
+    return X, sets, train["truth"].to_numpy(), X_test, test["truth"].to_numpy()
+
+
+def sentiment(min_votes=1):
+    """The sentences that a crowd called positive or negative, as TF-IDF; otherwise as the clips."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    train, test, sets = _crowd("sentiment", min_votes)
+    words = TfidfVectorizer(sublinear_tf=True)
+    X, X_test = words.fit_transform(train["text"]), words.transform(test["text"])
+    return X, sets, train["truth"].to_numpy(), X_test, test["truth"].to_numpy()
+
+
+def _crowd(name, min_votes):
+    """Training and test table of a crowd set, and the labels with enough answers as candidates."""
+    import pandas as pd
+
+    from ambilearn import as_candidates
+    from ambilearn.bridges import votes_to_candidates
+
+    folder = data_folder() / "crowd"
+    train, test = (pd.read_csv(folder / f"{name}-{part}.csv") for part in ("train", "test"))
+    answers = pd.read_csv(folder / f"{name}-answers.csv")
+    if min_votes is None:
+        counts = pd.crosstab(answers["item"], answers["label"]).loc[train["item"]]
+        return train, test, as_candidates(counts)
+    # Who answered does not matter here: the n-th answer to an item is in column n.
+    answers["place"] = answers.groupby("item").cumcount()
+    votes = answers.pivot(index="item", columns="place", values="label").loc[train["item"]]
+    return train, test, votes_to_candidates(votes, min_votes=min_votes, fallback="union")
+
+
 def real_split(name):
     """X, mask, test X and labels of a z-scored 50/50 split; None when the file is not here."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     try:
-        data = load_dataset(name, data_home=beside, download=False)
+        data = load_dataset(name, data_home=data_folder(), download=False)
     except DataNotFoundError:
         return None
     X = np.nan_to_num(zscore(data.X))  # constant features become 0
