@@ -12,7 +12,7 @@ OLDEST_VENV ?= .venv-oldest
 OLDEST_READY = $(OLDEST_VENV)/.ready
 
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
-	grid low_rank_accuracy fragility crowd_confidences million_rows distributed_plcl beyond_memory
+	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
 SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \

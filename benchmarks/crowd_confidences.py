@@ -2,9 +2,9 @@
 
 PL-CL with its default parameters on music clips (124 features, z-scored; ten genres) and on
 sentences (TF-IDF; two opinions). Candidates are the labels with at least so many votes, or all with
-a vote where no label has so many; null are all labels with a vote, weighted by their votes. One line
-for each number of votes, and one for each bin of the confidences; and one for PL-CL on the truth
-itself, the most that can be hoped for.
+a vote where no label has so many; null are all labels with a vote, weighted by their votes. A line
+for each number of votes, for each bin of the confidences, and for PL-CL on the truth itself, the
+most that can be hoped for.
 """
 
 import numpy as np
