@@ -112,9 +112,18 @@ def _parse_labels(
     """Candidate sets and true labels of matrices that have one row per sample."""
     sets = {}
     for key, matrix in matrices.items():
+        mask = sparse.csr_array(matrix)
+        # Other numbers would be read as weights, which these files do not have.
+        other = np.flatnonzero((mask.data != 0) & (mask.data != 1))
+        if len(other):
+            row = int(np.searchsorted(mask.indptr, other[0], side="right")) - 1
+            raise InvalidFileError(
+                f"{path}: {key}: is not 0/1: row {row} has the value {mask.data[other[0]]}. A file "
+                "of this form marks each label with 1: correct it, or fetch it again."
+            )
         try:
             # However the file stores it, who loads a data set has given no sparse mask.
-            sets[key] = replace(as_candidates(sparse.csr_array(matrix)), sparse_mask=False)
+            sets[key] = replace(as_candidates(mask), sparse_mask=False)
         except ValueError as error:
             raise InvalidFileError(f"{path}: {key}: {error}") from error
     candidates, truth = sets.get("partial_target"), sets.get("target")
