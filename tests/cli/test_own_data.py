@@ -169,6 +169,12 @@ def test_annotators_who_never_agree(run):
     assert pd.read_csv(io.StringIO(out))["label"].to_list() == ["a", "a", "b", "b"]
 
 
+def test_min_votes_on_one_column_is_refused(run, people_csv):
+    status, _, err = run("clean", people_csv, *CLEAN, "--min-votes", "2", "--fallback", "union")
+    assert status == 1
+    assert "'names' is one column" in err
+
+
 def test_all_formats_in_and_out(run, people, people_csv):
     run("clean", people_csv, *CLEAN, "--out", "a.parquet")
     run("clean", people_csv, *CLEAN, "--out", "a.jsonl")

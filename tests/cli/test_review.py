@@ -144,9 +144,10 @@ def test_corrections_of_another_table_are_refused(table, tmp_path):
 def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
     text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
     path = tmp_path / "people.txt"
-    path.write_text(text)
-    options = ["--candidates", "names", "--sep", "/", "--min-votes", "2", "--fallback", "union"]
-    options += ["--na-is-label"]
+    heading, *rows = text.splitlines()
+    path.write_text("\n".join([f"{heading}\tsecond", *(f"{row}\tanna" for row in rows)]) + "\n")
+    options = ["--candidates", "names", "--candidates", "second", "--sep", "/"]
+    options += ["--min-votes", "2", "--fallback", "union", "--na-is-label"]
     options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
     options += ["--format", "csv", "--delimiter", "\\t"]
     output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")

@@ -111,6 +111,16 @@ def test_parquet(tmp_path):
     assert isinstance(back.index, pd.RangeIndex)
 
 
+def test_parquet_with_notes_that_pandas_cannot_read_itself(tmp_path):
+    """Arrow's own lists: pandas writes such a file, and then does not understand its data type."""
+    frame = pd.DataFrame(
+        {"l": pd.Series([["a"], ["b", "c"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))}
+    )
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    back = read_frame(tmp_path / "t.parquet")
+    assert [list(cell) for cell in back["l"]] == [["a"], ["b", "c"]]
+
+
 def test_parquet_that_announces_too_much(tmp_path):
     """Ten million equal numbers fit in a few kilobytes of file, but not in the memory allowed."""
     path = tmp_path / "t.parquet"

@@ -156,6 +156,13 @@ def test_annotators_who_never_agree():
         csv(text, "a1 a2", fallback="none")
 
 
+@pytest.mark.parametrize("fallback", ["error", "union"])
+def test_min_votes_on_one_column_is_refused_not_ignored(fallback):
+    message = r"min_votes=2 counts votes over several columns.* 'c' is one column.*--min-votes"
+    with pytest.raises(ValueError, match=message):
+        csv("x,c\n1,cat|dog\n2,dog\n", min_votes=2, fallback=fallback)
+
+
 def test_a_warning_where_another_sign_separates_labels():
     with pytest.warns(UserWarning, match=r"read_candidate_table\(\.\.\., sep=';'\)"):
         csv("x,c\n1,a;b\n2,b\n3,a\n")

@@ -67,6 +67,17 @@ def test_parquet_comes_back_with_its_types(tmp_path):
     assert second["label"].to_pylist() == ["p", "q"]
 
 
+def test_pandas_reads_the_lists_that_were_written(tmp_path):
+    """It refused: "data type 'list<element: string>[pyarrow]' not understood"."""
+    frame = pd.DataFrame({"l": [["a"], ["b", "c"]], "v": [[0.5, 1.0], [2.0, 3.0]], "i": [1, 2]})
+    frame.to_parquet(tmp_path / "in.parquet", index=False)
+    write_table(read_frame(tmp_path / "in.parquet"), tmp_path / "out.parquet")
+    back = pd.read_parquet(tmp_path / "out.parquet")
+    assert back["l"].map(list).to_list() == [["a"], ["b", "c"]]
+    assert back["v"].map(list).to_list() == [[0.5, 1.0], [2.0, 3.0]]
+    assert back["i"].dtype == np.int64
+
+
 def test_csv_to_typed_formats_makes_numbers_of_numbers(tmp_path):
     text = "code,n,x,name,label\n007,1,0.5,,1\n08,,1e3,é,2\n"
     frame = read_frame(io.StringIO(text), format="csv")

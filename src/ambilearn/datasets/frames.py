@@ -183,11 +183,19 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
                 f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows: "
                 "raise it if you trust the file."
             )
-        return opened.read().to_pandas(types_mapper=pd.ArrowDtype).reset_index(drop=True)
+        table = opened.read(columns=_columns_but_index(opened.schema_arrow))
+        # Without the notes of pandas, which it cannot read itself where a cell is a list.
+        return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise
         raise InvalidFileError(f"{name} is not a proper Parquet file: {error}") from error
+
+
+def _columns_but_index(schema: Any) -> list[str]:
+    """Columns of a Parquet file; the row index of pandas, which it may hold as well, is none."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name not in index]
 
 
 def _unpacked_size(metadata: Any) -> int:

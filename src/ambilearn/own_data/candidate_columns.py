@@ -73,6 +73,13 @@ def parse_candidates(
     """
     if not sep:
         raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
+    if min_votes > 1 and len(columns) == 1:
+        # It would refuse every row, or do nothing: a label is in a cell once.
+        raise ValueError(
+            f"min_votes={min_votes} counts votes over several columns, one for each annotator, and "
+            f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
+            "(--candidates again for each), or leave min_votes (--min-votes) out."
+        )
     where = f"{name}, candidates in {', '.join(map(repr, columns))}"
     rows = list(zip(*(frame[column].to_list() for column in columns), strict=True))
     words = frozenset() if na_is_label else MISSING_WORDS

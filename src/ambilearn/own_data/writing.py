@@ -90,7 +90,10 @@ def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
     with requires_extra("parquet", purpose="Writing Parquet files"):
         from pyarrow import ArrowException, Table, parquet
     try:
-        parquet.write_table(Table.from_pandas(frame, preserve_index=False), file)
+        table = Table.from_pandas(frame, preserve_index=False)
+        # Arrow has the types. What pandas would note beside them it cannot read itself: "data type
+        # 'list<element: string>[pyarrow]' not understood".
+        parquet.write_table(table.replace_schema_metadata(), file)
     except ArrowException as error:
         reason = " ".join(str(part) for part in error.args)
         raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
