@@ -54,6 +54,23 @@ def test_the_paper_s_grid_is_drawn_from_without_listing_it():
         assert min(counts) > 25
 
 
+def test_what_is_learned_from_need_not_be_what_is_scored_on(wine):
+    X, sets = wine
+    certain = as_candidates([{min(labels)} for labels in sets.to_sets()], classes=sets.classes)
+    seen = []
+
+    def scoring(model, rows, held_out):
+        mask = np.asarray(model.label_distributions_) > 0
+        seen.append((int(mask.sum(axis=1).max()), int(held_out.sizes.max())))
+        return 0.0
+
+    search = CandidateSearchCV(PLKNN(), {"n_neighbors": [3]}, scoring=scoring, cv=2, refit=False)
+    search.fit(X, certain, held_out=sets)
+    assert seen == [(1, 2), (1, 2)]
+    with pytest.raises(ValueError, match="rows"):
+        search.fit(X, certain, held_out=sets.take(np.arange(5)))
+
+
 def test_draws_are_seeded_and_independent_of_the_order_of_names():
     assert draw_points(GRID, 4, 7) == draw_points(dict(reversed(GRID.items())), 4, 7)
     assert draw_points(GRID, 4, 7) != draw_points(GRID, 4, 8)

@@ -219,7 +219,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.refit = refit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
         """Try the points, and fit the best one to all rows.
 
         Parameters
@@ -228,6 +228,10 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             Rows; the square kernel matrix for ``kernel="precomputed"``.
         y : candidate sets of n rows, in any accepted form
             What is known of the labels.
+        held_out : candidate sets of n rows, optional
+            What to score on, where that is something else than to learn from: scores of searches
+            that learn from different sets of the same rows can be compared if they are held
+            against the same ones.
 
         Returns
         -------
@@ -242,7 +246,8 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("There are no points to choose from: param_grid is empty.")
         if self.include_current:
             points = include_current(self.estimator, points)[: self.n_points]
-        scores = self._score_folds(points, X, sets)
+        scored = sets if held_out is None else as_candidates(held_out, n_rows=_num_samples(X))
+        scores = self._score_folds(points, X, sets, scored)
         self.cv_results_ = _results(points, scores)
         self.n_splits_ = scores.shape[1]
         self.n_fits_ = int(np.isfinite(scores).sum())
@@ -255,7 +260,11 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _score_folds(
-        self, points: list[dict[str, Any]], X: Any, sets: CandidateSets
+        self,
+        points: list[dict[str, Any]],
+        X: Any,
+        sets: CandidateSets,
+        scored: CandidateSets,
     ) -> NDArray[np.float64]:
         """Score of every point on every fold, shape (n_points, n_folds); NaN once it is dropped."""
         cv = self.cv
@@ -276,7 +285,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
             X_train, _ = _safe_split(self.estimator, X, None, train)
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
-            held_out = sets.take(test)
+            held_out = scored.take(test)
             fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets.take(train))
             for i, model in zip(alive, fits, strict=True):
                 scores[i, fold] = self.scoring(model, X_test, held_out)

@@ -97,7 +97,7 @@ def test_fit_and_predict_with_every_method(run, people_csv, people, method):
 def test_select_set_seed_and_landmarks(run, people_csv):
     arguments = ["fit", people_csv, *CLEAN, "--out", "m.model"]
     _, _, err = run(*arguments, "--method", "plknn", "--select")
-    assert re.search(r"chosen without true labels: n_neighbors=\d+ \(approximated acc", err)
+    assert re.search(r"chosen without true labels: n_neighbors=\d+ \(covering rate 0", err)
     assert f"n_neighbors={load_model('m.model').method.n_neighbors} " in err
     run(*arguments, "--set", "n_neighbors=4", "--set", "graph=false", "--seed", "5")
     method = load_model("m.model").method

@@ -91,7 +91,7 @@ def test_the_model(said, table):
     chosen, score = model.about["chosen"], model.about["selection score"]
     assert said(describe_model, model, {}) == (
         f"chosen without true labels: n_neighbors={chosen['n_neighbors']} "
-        f"(approximated accuracy {score:.3f})\n"
+        f"(covering rate {score:.3f}: held-out predictions that are a candidate)\n"
     )
     model = fit_table(table, "sure", {"n_landmarks": 9})
     assert "60 rows are many for a kernel: 9 landmarks" in said(describe_model, model, {})

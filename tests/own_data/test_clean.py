@@ -120,3 +120,21 @@ def test_a_table_with_one_label(method):
     cleaned = clean_table(read_candidate_table(file, candidates="names", format="csv"), method)
     assert cleaned.frame["label"].to_list() == ["a"] * 4
     assert cleaned.model.predict(cleaned.table.frame)["margin"].to_list() == [1.0] * 4
+
+
+def test_confidences_belong_to_the_votes_that_were_chosen():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    right = np.array(list("pqr"))[truth]
+    frame = pd.DataFrame({"x": truth * 2 + rng.normal(size=60) / 4, "a": right, "b": right})
+    frame["c"] = rng.choice(list("pqr"), 60)
+    table = read_candidate_table(frame, candidates=["a", "b", "c"])
+    assert table.candidates.sizes.max() == 2
+    options = {"method": "plknn", "params": {"n_neighbors": 3}}
+    cleaned = clean_table(table.with_min_votes(2), **options)
+    assert cleaned.table.candidates.sizes.max() == 1
+    assert cleaned.choices.labels.tolist() == right.tolist()
+    searched = clean_table(table, **options, select=True)
+    chosen = searched.model.about["chosen"]["min_votes"]
+    assert len(searched.pair_confidences) == len(table.with_min_votes(chosen).candidates.labels)
+    assert searched.table.texts == table.texts

@@ -112,6 +112,66 @@ def test_selection_leaves_given_parameters_alone(table):
         fit_table(table, "plknn", {"n_neighbors": 3}, select=True)
 
 
+@pytest.fixture
+def votes(tmp_path):
+    """Three of four annotators are usually right, the last one draws lots."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 90)
+    frame = pd.DataFrame({"x": truth * 2 + rng.normal(size=90) / 4, "y": rng.normal(size=90) / 4})
+    for i in range(3):
+        wrong = rng.random(90) < 0.15
+        frame[f"a{i}"] = np.array(list("pqr"))[np.where(wrong, (truth + i) % 3, truth)]
+    frame["a3"] = rng.choice(list("pqr"), 90)
+    frame.to_csv(tmp_path / "votes.csv", index=False)
+    return tmp_path / "votes.csv"
+
+
+ANNOTATORS = ["a0", "a1", "a2", "a3"]
+
+
+def test_selection_also_chooses_how_many_votes_make_a_candidate(votes):
+    table = read_candidate_table(votes, candidates=ANNOTATORS)
+    told = []
+    fitted = fit_table(table, "plknn", select=True, progress=told.append)
+    assert fitted.about["chosen"]["min_votes"] == 2
+    assert told[-2] == "choosing parameters: 30 of 30 fits"
+    stricter = read_candidate_table(votes, candidates=ANNOTATORS, min_votes=2, fallback="union")
+    again = fit_table(stricter, "plknn", {"n_neighbors": fitted.method.n_neighbors})
+    np.testing.assert_array_equal(
+        fitted.choices(table.frame).confidences, again.choices(table.frame).confidences
+    )
+
+
+def test_selection_holds_both_against_the_same_votes(votes, monkeypatch):
+    table = read_candidate_table(votes, candidates=ANNOTATORS)
+    seen = []
+
+    def scorer(fitted, rows, held_out):
+        seen.append(held_out.sizes.sum())
+        return 1.0
+
+    monkeypatch.setattr("ambilearn.own_data.model.covering_rate_scorer", scorer)
+    fitted = fit_table(table, "plknn", select=True)
+    assert fitted.about["chosen"]["min_votes"] == 1  # among equals, what would be done without
+    assert seen[:15] == seen[15:]
+    # Nothing else is to be chosen, and still something.
+    chosen = fit_table(table, "plknn", {"n_neighbors": 3}, select=True).about["chosen"]
+    assert chosen == {"min_votes": 1}
+
+
+@pytest.mark.parametrize("given", [1, 2])
+def test_selection_leaves_given_votes_alone(votes, given):
+    options = {"min_votes": given, "fallback": "union"}
+    table = read_candidate_table(votes, candidates=ANNOTATORS, **options)
+    assert table.two_votes is None
+    assert "min_votes" not in fit_table(table, "plknn", select=True).about["chosen"]
+
+
+@pytest.mark.parametrize("method", ["plcl", "plaggd", "lalo", "sure"])
+def test_selection_tries_the_ridge_of_every_kernel_method(method):
+    assert len(METHODS[method].tuning_grid["reg"]) > 4
+
+
 def test_without_selection_nothing_is_chosen(table):
     about = fit_table(table, "plknn").about
     assert about["chosen"] == {}

@@ -69,10 +69,9 @@ candidate_options = _add(
     candidate_option(
         "--min-votes",
         type=click.IntRange(1),
-        default=1,
-        show_default=True,
         metavar="N",
-        help="With several annotators: votes that make a label a candidate.",
+        help="With several annotators: votes that make a label a candidate. One by default; "
+        "--select tries two, as well.",
     ),
     candidate_option(
         "--fallback",

@@ -61,8 +61,8 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
     if model.about["selection score"] is not None:
         chosen = ", ".join(f"{key}={value}" for key, value in model.about["chosen"].items())
         console.say(
-            f"chosen without true labels: {chosen} (approximated accuracy "
-            f"{model.about['selection score']:.3f})"
+            f"chosen without true labels: {chosen} (covering rate "
+            f"{model.about['selection score']:.3f}: held-out predictions that are a candidate)"
         )
     if parameters.get("n_landmarks") and "n_landmarks" not in given:
         console.say(

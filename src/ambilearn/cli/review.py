@@ -96,6 +96,7 @@ def review(
         model = fit_table(
             read, method, params, select=select, random_state=seed, progress=console.stage
         )
+        read = read.with_min_votes(model.about["chosen"].get("min_votes", 1))  # as it was learned
         describe_model(console, model, params)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)

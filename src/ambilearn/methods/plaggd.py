@@ -12,7 +12,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS, WEIGHTS
+from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
 
 
 class PLAGGD(AlternatingClassifier):
@@ -131,7 +131,12 @@ class PLAGGD(AlternatingClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
-    _tuning_grid = {"gamma": WEIGHTS, "mu": WEIGHTS, "n_neighbors": NEIGHBOR_COUNTS}
+    _tuning_grid = {
+        "gamma": WEIGHTS,
+        "mu": WEIGHTS,
+        "reg": RIDGES,
+        "n_neighbors": NEIGHBOR_COUNTS,
+    }
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS, WEIGHTS
+from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
 from ambilearn.solvers import CandidateSimplex
 
 
@@ -180,6 +180,7 @@ class PLCL(KernelPartialLabelClassifier):
     }
     _tuning_grid = {
         **dict.fromkeys(("alpha", "beta", "gamma", "mu"), WEIGHTS),
+        "reg": RIDGES,
         "n_neighbors": NEIGHBOR_COUNTS,
     }
     _paper_grid = dict.fromkeys(

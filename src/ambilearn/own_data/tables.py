@@ -1,9 +1,10 @@
 """A table of one's own: from a file to candidate sets and features, with every cell kept."""
 
 import os
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
@@ -49,6 +50,10 @@ class CandidateTable:
     truth : list or None
         The true label of each row from the column named ``label``, None where it is not known.
         Only for reports, no method sees it.
+    two_votes : CandidateSets or None
+        Candidate sets of the labels with at least two votes (of all, where none has as many), if
+        there are votes in several columns, nobody said how many are needed, and it makes a
+        difference: what a search may choose instead of ``candidates``.
     """
 
     name: str
@@ -60,6 +65,7 @@ class CandidateTable:
     corrections: Corrections
     features: Features
     truth: list[Any] | None = None
+    two_votes: CandidateSets | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -69,6 +75,12 @@ class CandidateTable:
         :func:`ambilearn.own_data.preprocessing.make_preprocessing` makes a matrix of any other.
         """
         return parse_features(self.name, self.frame, self.features.columns)
+
+    def with_min_votes(self, min_votes: int) -> "CandidateTable":
+        """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
+        if min_votes == 1 or self.two_votes is None:
+            return self
+        return replace(self, candidates=self.two_votes, two_votes=None)
 
     def __repr__(self) -> str:
         return (
@@ -87,7 +99,7 @@ def read_candidate_table(
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
-    min_votes: int = 1,
+    min_votes: int | None = None,
     fallback: str = "error",
     na_is_label: bool = False,
     corrections: str | os.PathLike[str] | IO[Any] | None = None,
@@ -118,8 +130,9 @@ def read_candidate_table(
         Columns that are not features: an id, a comment.
     categorical : str or sequence of str, default=()
         Features that are categories even if all their cells are numbers: a code.
-    min_votes : int, default=1
-        With several annotators: votes that a label needs.
+    min_votes : int, optional
+        With several annotators: votes that a label needs. One by default; a search for parameters
+        then tries two, as well.
     fallback : {"error", "union"}, default="error"
         What to do with a row in which no label has enough votes: refuse it, or take all its votes.
     na_is_label : bool, default=False
@@ -171,18 +184,20 @@ def read_candidate_table(
         )
     roles = {*known, *exclude}
     wanted = [column for column in named or frame.columns if column not in roles]
-    sets, texts = parse_candidates(
-        name,
-        frame,
-        candidate_columns,
-        sep=sep,
-        min_votes=min_votes,
-        fallback=fallback,
-        na_is_label=na_is_label,
+    parse = partial(
+        parse_candidates, name, frame, candidate_columns, sep=sep, na_is_label=na_is_label
     )
+    sets, texts = parse(min_votes=1 if min_votes is None else min_votes, fallback=fallback)
     found = Corrections()
     if corrections is not None:
         found = read_corrections(corrections, texts, sets.classes)
+    two_votes = None
+    if min_votes is None and len(candidate_columns) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of words for missing: once is enough
+            fewer = parse(min_votes=2, fallback="union").sets
+        if len(fewer.labels) < len(sets.labels):
+            two_votes = apply_corrections(fewer, found)
     return CandidateTable(
         name=name,
         frame=frame,
@@ -193,6 +208,7 @@ def read_candidate_table(
         corrections=found,
         features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical),
         truth=None if label is None else _parse_truth(name, frame, label, sets),
+        two_votes=two_votes,
     )
 
 
