@@ -1,6 +1,6 @@
 import pytest
 
-from ambilearn._utils.text import format_duration, pluralize, shorten_list
+from ambilearn._utils.text import format_duration, pluralize, shorten_list, shorten_repr
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,9 @@ def test_the_rest_is_counted():
 )
 def test_durations(seconds, text):
     assert format_duration(seconds) == text
+
+
+def test_values_are_cut_where_they_become_long():
+    assert shorten_repr("x" * 58) == repr("x" * 58)
+    assert shorten_repr("x" * 59) == "'" + "x" * 58 + "…"
+    assert len(shorten_repr([0.123456] * 512)) == 60

@@ -79,10 +79,26 @@ def test_accuracy_counts_rows_of_known_label_only(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
         "50.0% of the 2 rows of known label right\n"
+        "50.0% of them have a known label that is no candidate (1 row): there every choice is "
+        "wrong\n"
     )
     assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
     unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
     assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
+
+
+def test_a_truth_that_is_never_a_candidate_is_perhaps_no_truth(said):
+    table = csv("x,names,t\n1,a|b,A\n2,b,B\n3,a,A\n", label="t")
+    text = said(describe_accuracy, table, np.array(["a", "b", "a"]))
+    assert text.startswith("0.0% of the 3 rows of known label right\n100.0% of them have")
+    assert "Column 't' has not one of the candidates of its row" in text
+
+
+def test_the_truth_is_a_candidate_everywhere_and_nothing_is_said(said):
+    table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", label="t")
+    assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
+        "100.0% of the 3 rows of known label right\n"
+    )
 
 
 def test_the_model(said, table):

@@ -141,6 +141,20 @@ def test_corrections_of_another_table_are_refused(table, tmp_path):
     assert "made for another table" in " ".join(output.split())
 
 
+def test_the_truth_is_reported_and_not_shown(table, tmp_path):
+    lines = table.read_text(encoding="utf-8").splitlines()
+    truths = ["truth", *(["bob", "anna"][i % 2] for i in range(20))]
+    truths[1] = "secret"
+    with_truth = "\n".join(f"{line},{truth}" for line, truth in zip(lines, truths, strict=True))
+    table.write_text(with_truth + "\n", encoding="utf-8")
+    out = tmp_path / "r.html"
+    output = run(table, "--candidates", "names", "--label", "truth", "--no-images", "--out", out)
+    assert "of the 20 rows of known label right" in output
+    assert "5.0% of them have a known label that is no candidate (1 row)" in output
+    assert "secret" not in out.read_text(encoding="utf-8")
+    assert "truth" not in data_in(out)["columns"]
+
+
 def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
     text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
     path = tmp_path / "people.txt"

@@ -194,3 +194,9 @@ def test_categories_of_parquet_are_text(tmp_path):
     pd.DataFrame({"c": pd.Categorical(["a|b", "b", "a"])}).to_parquet(path)
     sets, _ = parse_candidates("t", read_frame(path), ["c"])
     assert sets.to_sets() == [{"a", "b"}, {"b"}, {"a"}]
+
+
+def test_messages_show_the_beginning_of_a_long_cell_only():
+    with pytest.raises(InvalidFileError, match=r"Row 1 has \{'vector': \[0, 1, 2.*…") as caught:
+        column(["a"], {"vector": list(range(512))})
+    assert len(str(caught.value)) < 250

@@ -28,6 +28,25 @@ def test_more_columns_and_another_order_do_no_harm():
     assert found.labels == {1: "bob"}
 
 
+def test_candidates_in_another_order_are_the_same_candidates():
+    assert read("row,candidates,label\n2,anna|cleo,cleo\n0,bob | anna,bob\n").labels == {
+        2: "cleo",
+        0: "bob",
+    }
+    texts = ["a|b;c", "a"]
+    file = io.StringIO("row,candidates,label\n0,c;a|b,c\n")
+    assert read_corrections(file, texts, CLASSES, sep=";").labels == {0: "c"}
+    file = io.StringIO("row,candidates,label\n0,b;c|a,c\n")  # another order at the other sign
+    with pytest.raises(InvalidFileError, match="another table"):
+        read_corrections(file, texts, CLASSES, sep=";")
+
+
+def test_a_corrected_row_leaves_the_weights_of_the_others():
+    sets = as_candidates([{"anna": 3, "bob": 1}, {"bob": 2, "cleo": 1}])
+    corrected = apply_corrections(sets, Corrections({1: "cleo"}))
+    assert list(corrected) == [{"anna": 3.0, "bob": 1.0}, {"cleo": 1.0}]
+
+
 def test_no_correction_at_all():
     assert read("row,candidates,label\n") == Corrections({}, [])
 
@@ -56,7 +75,8 @@ def test_labels_that_are_numbers():
         (",bob,bob", r"'' is not the number of a row"),
         ("1,bob,bob", r"row 1 was corrected before"),
         ("0,bob,bob", r"row 0 of the table has the candidates 'anna\|bob', not 'bob'"),
-        ("2,cleo|anna,cleo", r"row 2 of the table has the candidates 'cleo \| anna', not"),
+        ("2,cleo|bob,cleo", r"row 2 of the table has the candidates 'cleo \| anna', not"),
+        ("2,cleo|anna|bob,cleo", r"row 2 of the table has the candidates 'cleo \| anna', not"),
         ("0,anna|bob,", r"the label of row 0 is empty"),
         ("0,anna|bob,  ", r"the label of row 0 is empty"),
     ],

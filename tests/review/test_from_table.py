@@ -37,15 +37,29 @@ def confidences(table):
 def test_rows_have_cells_candidates_and_the_text_of_the_table():
     table = people()
     review = review_from_table(table, confidences(table), method="PLCL")
-    assert review.columns == ["id", "photo", "comment", "height"]  # the number last
+    assert review.columns == ["photo", "comment", "height", "id"]  # what is no feature last
     first, second, third = review.rows
-    assert first.cells == ["007", "a.png", 'tall, "so"', "1.70"]
-    assert second.cells == ["008", "b.png", "", ""]
+    assert first.cells == ["a.png", 'tall, "so"', "1.70", "007"]
+    assert second.cells == ["b.png", "", "", "008"]
     assert first.raw == "anna| bob"
     assert (first.labels, third.labels) == (["anna", "bob"], ["anna", "cleo"])
     assert np.allclose(first.confidences + second.confidences, [1.0, 0.775, 0.55])
     assert first.image is first.decision is None
     assert (review.separator, review.method) == ("|", "PLCL")
+
+
+def test_features_come_first_and_what_tells_nothing_is_not_shown():
+    rows = [f"{i},same,,{i / 7},{'uvw'[i % 3]},{'ab'[i % 2]},a|b" for i in range(30)]
+    text = "\n".join(["count,fixed,blank,size,town,truth,names", *rows])
+    options = {"candidates": "names", "format": "csv"}
+    table = read_candidate_table(StringIO(text), label="truth", **options)
+    assert set(table.features.left_out) == {"count", "fixed", "blank"}
+    review = review_from_table(table, confidences(table))
+    assert review.columns == ["town", "size", "count"]
+    assert review.rows[4].cells == ["v", "0.5714285714285714", "4"]
+    # Without --label it is a column like any other, as the page cannot know better.
+    table = read_candidate_table(StringIO(text), exclude=["truth"], **options)
+    assert review_from_table(table, confidences(table)).columns[-1] == "truth"
 
 
 def test_corrected_rows_keep_all_their_candidates():

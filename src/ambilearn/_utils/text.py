@@ -29,6 +29,19 @@ def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
     return ", ".join(map(str, items[:limit])) + rest
 
 
+def shorten_repr(value: Any, limit: int = 60) -> str:
+    """A value as Python writes it, for a message: not all the 512 numbers of an embedding.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import shorten_repr
+    >>> shorten_repr("anna"), shorten_repr(list(range(512)), limit=12)
+    ("'anna'", '[0, 1, 2, 3…')
+    """
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 def format_duration(seconds: float | None) -> str:
     """A time in words; ``?`` where it is not known.
 

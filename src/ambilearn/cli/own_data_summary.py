@@ -74,17 +74,26 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
 
 
 def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
-    """Share of the rows of known label that got it."""
-    if table.truth is None:
+    """Share of the rows of known label that got it, and of those that could not get it."""
+    known = [i for i, truth in enumerate(table.truth or []) if truth is not None]
+    if not known:
         return
-    right = [
-        truth == label
-        for truth, label in zip(table.truth, labels.tolist(), strict=True)
-        if truth is not None
-    ]
-    if right:
+    truth = np.array([table.truth[i] for i in known], dtype=object)  # type: ignore[index]
+    right = truth == np.array(labels.tolist(), dtype=object)[known]
+    console.say(f"{right.mean():.1%} of the {pluralize(len(known), 'row')} of known label right")
+    outside = ~table.candidates.take(known).covers(truth)
+    if not outside.any():
+        return
+    console.say(
+        f"{outside.mean():.1%} of them have a known label that is no candidate ("
+        f"{pluralize(int(outside.sum()), 'row')}): there every choice is wrong",
+        style="yellow",
+    )
+    if outside.all():
         console.say(
-            f"{np.mean(right):.1%} of the {pluralize(len(right), 'row')} of known label right"
+            f"Column {table.label_column!r} has not one of the candidates of its row: does it hold "
+            "the labels, written as the candidates are?",
+            style="yellow",
         )
 
 

@@ -75,7 +75,11 @@ def review(
         raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
     with user_console() as console:
         console.show("reading the table")  # from here on: the imports take a while
-        from ambilearn.cli.own_data_summary import describe_model, describe_table
+        from ambilearn.cli.own_data_summary import (
+            describe_accuracy,
+            describe_model,
+            describe_table,
+        )
         from ambilearn.datasets.frames import check_columns
         from ambilearn.own_data.model import fit_table
         from ambilearn.registry import METHODS
@@ -98,6 +102,7 @@ def review(
         )
         read = read.with_min_votes(model.about["chosen"].get("min_votes", 1))  # as it was learned
         describe_model(console, model, params)
+        describe_accuracy(console, read, model.method.transduction_)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
 
 
@@ -95,7 +96,8 @@ def candidates_from_cells(
         before = len(pair_rows)
         if isinstance(row, str):
             raise ValueError(
-                f"Row {i} of the votes is one text, {row!r}: give a list of votes for each row."
+                f"Row {i} of the votes is one text, {shorten_repr(row)}: give a list of votes for "
+                "each row."
             )
         for cell in row:
             for label in parse_labels(cell, sep, i):
@@ -122,7 +124,7 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
             return set()
         if "" in labels:
             raise ValueError(
-                f"Row {row} has an empty label in {cell!r}: take out the extra {sep!r}."
+                f"Row {row} has an empty label in {shorten_repr(cell)}: take out the extra {sep!r}."
             )
         return labels
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
@@ -132,7 +134,7 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
             label = _check_label(item, row)
             if label is None:
                 raise ValueError(
-                    f"Row {row} has a missing label among {list(items)!r}: take it out."
+                    f"Row {row} has a missing label among {shorten_repr(list(items))}: take it out."
                 )
             labels.add(label)
         return labels
@@ -150,7 +152,7 @@ def _check_label(value: Any, row: int) -> Any:
         return None
     if not isinstance(value, (bool, int, float)):
         raise ValueError(
-            f"Row {row} has {value!r} as a label: labels must be text or numbers, not "
+            f"Row {row} has {shorten_repr(value)} as a label: labels must be text or numbers, not "
             f"{type(value).__name__}."
         )
     return value

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.missing import MISSING_WORDS, is_missing
+from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
@@ -33,6 +34,9 @@ _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
 _LARGEST_NUMBER = 1e75
 # Columns of text with more different values than this are looked at twice.
 _MANY_VALUES = 20
+_IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
+# Reasons to leave a column out for which nobody needs to see it either.
+TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
 
 
 class Column(NamedTuple):
@@ -149,8 +153,8 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
         if parsed is None:
             i = _find_unparsable(kind, cells)
             raise InvalidFileError(
-                f"{name}, column {column!r}, row {i}: {cells[i]!r} is not a {kind}. Correct the "
-                "cell, or leave it empty."
+                f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is not a {kind}. "
+                "Correct the cell, or leave it empty."
             )
         values = np.array(parsed, dtype=object if kind == "category" else np.float64)
         if kind != "category":
@@ -166,12 +170,13 @@ def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> No
     i = int(large[0])
     if np.isinf(values[i]):
         raise InvalidFileError(
-            f"{where}, row {i}: {cells[i]!r} is not a finite number. Leave the cell empty if the "
-            "value is not known."
+            f"{where}, row {i}: {shorten_repr(cells[i])} is not a finite number. Leave the "
+            "cell empty if the value is not known."
         )
     raise InvalidFileError(
-        f"{where}, row {i}: {cells[i]!r} is too large, its square leaves the range of floating "
-        "point. Correct the cell, leave it empty, or write the column in a larger unit."
+        f"{where}, row {i}: {shorten_repr(cells[i])} is too large, its square leaves the "
+        "range of floating point. Correct the cell, leave it empty, or write the column in a "
+        "larger unit."
     )
 
 
@@ -180,9 +185,10 @@ def _warn_of_comma_numbers(name: str, column: str, cells: list[Any]) -> None:
     others = [cell for cell in cells if not _is_comma_number(cell)]
     if commas and _parse_column("number", others) is not None:
         warn_user(
-            f"{name}, column {column!r}: numbers with commas, such as {cells[commas[0]]!r} in row "
-            f"{commas[0]}, are read as text, not as numbers. Write them with a decimal point and "
-            "nothing between thousands; if they are codes, say so by categorical (--categorical)."
+            f"{name}, column {column!r}: numbers with commas, such as "
+            f"{shorten_repr(cells[commas[0]])} in row {commas[0]}, are read as text, not as "
+            "numbers. Write them with a decimal point and nothing between thousands; if they are "
+            "codes, say so by categorical (--categorical)."
         )
 
 
@@ -200,8 +206,8 @@ def _find_kind(
             return kind, values
     i = _find_unparsable("category", cells)
     raise InvalidFileError(
-        f"{name}, column {column!r}, row {i}: {cells[i]!r} is a {type(cells[i]).__name__}. "
-        "Features are numbers, text and dates: exclude the column."
+        f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is a "
+        f"{type(cells[i]).__name__}. Features are numbers, text and dates: exclude the column."
     )
 
 
@@ -232,9 +238,9 @@ def _reason_to_leave_out(parsed: list[Any], kind: str, keep_all: bool) -> str | 
     values = [value for value in parsed if value == value]
     different = len(set(values))
     if not different:
-        return "is empty"
+        return _IS_EMPTY
     if different == 1 and (kind != "category" or len(values) == len(parsed)):
-        return "has the same value everywhere"
+        return _IS_CONSTANT
     if keep_all or different <= _MANY_VALUES:
         return None
     if kind == "category" and different > len(values) / 2:

@@ -1,8 +1,8 @@
 """Labels that a person chose, in a file that belongs to a table.
 
 The file is a CSV table with the columns ``row`` (counted from 0, without the header),
-``candidates`` (the candidates of that row as the table writes them, to see that both files belong
-together) and ``label`` (the choice, which need not be among the candidates).
+``candidates`` (the candidates of that row as the table writes them, in any order, to see that both
+files belong together) and ``label`` (the choice, which need not be among the candidates).
 """
 
 import os
@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
@@ -36,7 +37,11 @@ class Corrections:
 
 
 def read_corrections(
-    source: str | os.PathLike[str] | IO[Any], texts: list[str], classes: NDArray[Any]
+    source: str | os.PathLike[str] | IO[Any],
+    texts: list[str],
+    classes: NDArray[Any],
+    *,
+    sep: str = "|",
 ) -> Corrections:
     """Read a file of corrections, and check that it belongs to the table.
 
@@ -48,6 +53,8 @@ def read_corrections(
         The candidates of each row of the table, as the table writes them.
     classes : ndarray of shape (n_labels,)
         Labels of the table. Where they are numbers, the chosen labels are read as numbers.
+    sep : str, default="|"
+        What separates the candidates in ``texts``. Their order does not matter.
 
     Returns
     -------
@@ -71,11 +78,11 @@ def read_corrections(
         row = _parse_row(where, row_text, len(texts))
         if row in labels:
             raise InvalidFileError(f"{where}: row {row} was corrected before. Keep one of them.")
-        if candidates != texts[row]:
+        if _split(candidates, sep) != _split(texts[row], sep):
             raise InvalidFileError(
-                f"{where}: row {row} of the table has the candidates {texts[row]!r}, not "
-                f"{candidates!r}. The corrections were made for another table, or for another "
-                "order of its rows."
+                f"{where}: row {row} of the table has the candidates {shorten_repr(texts[row])}, "
+                f"not {shorten_repr(candidates)}. The corrections were made for another table, "
+                "or for another order of its rows."
             )
         text = label_text.strip()
         if not text:
@@ -97,16 +104,20 @@ def apply_corrections(sets: CandidateSets, corrections: Corrections) -> Candidat
     """
     if not corrections.labels:
         return sets
-    corrected: list[Any] = list(sets)
+    corrected: list[Any] = list(sets)  # with their weights, if they have any
     for row, label in corrections.labels.items():
         corrected[row] = {label}
     return replace(as_candidates(corrected), sparse_mask=sets.sparse_mask)
 
 
+def _split(text: str, sep: str) -> set[str]:
+    return {part.strip() for part in text.split(sep)}
+
+
 def _parse_row(where: str, text: str, n_rows: int) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise InvalidFileError(
-            f"{where}: {text!r} is not the number of a row. Rows are counted from 0."
+            f"{where}: {shorten_repr(text)} is not the number of a row. Rows are counted from 0."
         )
     row = int(text)
     if row >= n_rows:
@@ -123,5 +134,6 @@ def _parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
         return np.dtype(classes.dtype).type(text).item()
     except ValueError:
         raise InvalidFileError(
-            f"{where}: the label {text!r} is not a number, as the labels of the table are."
+            f"{where}: the label {shorten_repr(text)} is not a number, as the labels of "
+            "the table are."
         ) from None

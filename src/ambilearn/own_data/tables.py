@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
@@ -50,6 +50,8 @@ class CandidateTable:
     truth : list or None
         The true label of each row from the column named ``label``, None where it is not known.
         Only for reports, no method sees it.
+    label_column : str or None
+        The column that ``truth`` is from.
     two_votes : CandidateSets or None
         Candidate sets of the labels with at least two votes (of all, where none has as many), if
         there are votes in several columns, nobody said how many are needed, and it makes a
@@ -65,6 +67,7 @@ class CandidateTable:
     corrections: Corrections
     features: Features
     truth: list[Any] | None = None
+    label_column: str | None = None
     two_votes: CandidateSets | None = None
 
     @cached_property
@@ -190,7 +193,7 @@ def read_candidate_table(
     sets, texts = parse(min_votes=1 if min_votes is None else min_votes, fallback=fallback)
     found = Corrections()
     if corrections is not None:
-        found = read_corrections(corrections, texts, sets.classes)
+        found = read_corrections(corrections, texts, sets.classes, sep=sep)
     two_votes = None
     if min_votes is None and len(candidate_columns) > 1:
         with warnings.catch_warnings():
@@ -208,6 +211,7 @@ def read_candidate_table(
         corrections=found,
         features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical),
         truth=None if label is None else _parse_truth(name, frame, label, sets),
+        label_column=label,
         two_votes=two_votes,
     )
 
@@ -258,7 +262,8 @@ def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateS
             raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
         if len(labels) > 1:
             raise InvalidFileError(
-                f"{name}, column {column!r}, row {i}: expected one label, found {cell!r}. "
+                f"{name}, column {column!r}, row {i}: expected one label, found "
+                f"{shorten_repr(cell)}. "
                 "Leave the cell empty where the true label is not known."
             )
         truth = labels.pop() if labels else None

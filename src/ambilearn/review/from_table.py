@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
+from ambilearn.own_data.columns import TELLS_NOTHING
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
@@ -113,10 +114,22 @@ def format_cell(cell: Any) -> str:
 
 
 def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
-    """Columns to show: ids and comments first, then numbers, which may be many; the image last."""
-    numbers = {column.name for column in table.features.columns if column.kind == "number"}
-    columns = [c for c in table.frame.columns if c not in table.candidate_columns]
-    return sorted(columns, key=lambda column: (column == image, column in numbers))
+    """Columns to show: features first, among them numbers last, which may be many; then the rest.
+
+    Not the truth, which the reviewer is to find; nothing that is the same in every row, or too long
+    to be read by a person.
+    """
+    kinds = dict(table.features.columns)
+    hidden = {*table.candidate_columns, table.label_column}
+    hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
+    hidden |= {name for name, kind in kinds.items() if kind == "vector"}
+
+    def place(column: Any) -> tuple[bool, int]:
+        is_feature, is_number = column in kinds, kinds.get(column) == "number"
+        return column == image, 0 if is_feature and not is_number else 1 if is_feature else 2
+
+    columns = [c for c in table.frame.columns if c not in hidden or c == image]
+    return sorted(columns, key=place)
 
 
 def _is_short(table: CandidateTable, image: str) -> bool:
