@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
 
 _SEPARATORS = ("|", ";", ",")
+# Signs that many a single label contains: taken for separators only where nothing else explains it.
+_WEAK_SEPARATORS = ("/", "&", "+", " or ", " and ", " ")
 
 
 def warn_of_joined_labels(classes: list[Any]) -> None:
@@ -15,16 +18,26 @@ def warn_of_joined_labels(classes: list[Any]) -> None:
     classes : list
         The distinct labels, as they would be taken.
     """
+    if found := find_joined_labels(classes):
+        text, sep = found
+        warn_user(
+            f"y has text such as {shorten_repr(text)}, which is taken as one label. If it is a set "
+            f"of candidates, split it: y = [text.split({sep!r}) for text in y], or read the "
+            f"file by ambilearn.own_data.read_candidate_table(..., sep={sep!r})."
+        )
+
+
+def find_joined_labels(classes: list[Any]) -> tuple[str, str] | None:
+    """One of the classes that is several labels in one text, and the sign between them."""
     names = {name for name in classes if isinstance(name, str)}
-    for sep in _SEPARATORS:
-        joined = {name: _parts(name, sep) for name in names if sep in name}
-        if joined and all(map(all, joined.values())) and _are_sets(joined, names):
-            warn_user(
-                f"y has text such as {min(joined)!r}, which is taken as one label. If it is a set "
-                f"of candidates, split it: y = [text.split({sep!r}) for text in y], or read the "
-                f"file by ambilearn.own_data.read_candidate_table(..., sep={sep!r})."
-            )
-            return
+    for sep in (*_SEPARATORS, *_WEAK_SEPARATORS):
+        joined = {name: _parts(name, sep) for name in names if sep in name.strip()}
+        if not joined or not all(map(all, joined.values())):
+            continue
+        own = [name for name, parts in joined.items() if names.issuperset(parts)]
+        if len(own) > 1 or (sep in _SEPARATORS and _are_sets(joined, names)):
+            return min(own or joined), sep
+    return None
 
 
 def _are_sets(joined: dict[str, list[str]], names: set[str]) -> bool:

@@ -3,15 +3,13 @@
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
+from ambilearn.own_data.candidate_checks import warn_of_doubtful_candidates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +67,8 @@ def parse_candidates(
     -----
     UserWarning
         If there are several columns and words are read as missing, an annotator without a vote; or
-        if every cell has one label and some look like several.
+        if the candidates are proper but doubtful:
+        :func:`ambilearn.own_data.candidate_checks.warn_of_doubtful_candidates`.
     """
     if not sep:
         raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
@@ -95,8 +94,7 @@ def parse_candidates(
         sets = candidates_from_cells(rows, sep=sep, min_votes=min_votes, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}: {error}") from error
-    if np.all(sets.sizes == 1):
-        warn_of_joined_labels(sets.classes.tolist())  # perhaps another sign separates them
+    warn_of_doubtful_candidates(where, sets, votes=len(columns) > 1)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows])
 
 
