@@ -16,44 +16,10 @@ _NEARLY_EVERY = 0.95
 _ENOUGH_ROWS = 20
 # What people write for no answer, in lower case and with blanks for other signs between words.
 # Some may be a label in earnest: it is a warning, nothing is dropped.
-_NO_ANSWER = frozenset(
-    [
-        "-",
-        "--",
-        ".",
-        "none",
-        "nil",
-        "na",
-        "n.a.",
-        "n/a",
-        "nan",
-        "null",
-        "missing",
-        "skip",
-        "skipped",
-        "unanswered",
-        "unlabeled",
-        "unlabelled",
-        "unknown",
-        "unsure",
-        "undecided",
-        "idk",
-        "dk",
-        "abstain",
-        "noanswer",
-        "no answer",
-        "no label",
-        "no vote",
-        "not answered",
-        "not labeled",
-        "not labelled",
-        "not sure",
-        "don't know",
-        "dont know",
-        "do not know",
-        "can't tell",
-        "cannot tell",
-    ]
+_NO_ANSWER = re.compile(
+    r"-+|\.|none|nil|n\.?a\.?|n/a|nan|null|missing|skip(ped)?|abstain|i?dk|"
+    r"no ?(answer|label|vote)|not (answered|labell?ed|sure)|un(answered|labell?ed|known|sure)|"
+    r"undecided|(don'?t|do not) know|can('t|not) tell"
 )
 _NINES = re.compile(r"99+")
 
@@ -119,7 +85,8 @@ def _means_no_answer(label: Any, classes: list[Any]) -> bool:
     others = [_as_number(other) for other in classes if other != label]
     number = _as_number(label)
     if number is None:
-        return re.sub(r"(?<=\w)[\s_-]+(?=\w)", " ", text.casefold()) in _NO_ANSWER
+        words = re.sub(r"(?<=\w)[\s_-]+(?=\w)", " ", text.casefold())
+        return _NO_ANSWER.fullmatch(words) is not None
     if not others:
         return False
     numbers = [other for other in others if other is not None]
