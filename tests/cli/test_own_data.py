@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
+from sentences import make_sentences, make_vectors
 
 from ambilearn.cli.main import main
-from ambilearn.own_data import load_model
+from ambilearn.own_data import load_model, write_table
 from ambilearn.registry import METHODS
 
 CLEAN = ["--candidates", "names", "--exclude", "truth"]
@@ -207,6 +208,44 @@ def test_list_candidates_of_parquet_come_back_as_lists(run, people):
     assert back["names"].to_pylist() == frame["names"].to_list()
     assert run("clean", "in.parquet", *CLEAN, "--out", "out.csv")[0] == 0
     assert pd.read_csv("out.csv")["names"].to_list() == people["names"].to_list()
+
+
+def test_sentences_become_features_and_the_output_says_so(run):
+    frame = make_sentences()
+    frame.to_csv("t.csv", index=False)
+    options = ["--candidates", "mood", "--label", "truth"]
+    status, _, err = run("fit", "t.csv", *options, "--out", "m.model")
+    assert status == 0
+    assert "1 feature: text: review\n" in err
+    assert "left out: 'id' is text with 120 different values in 120 rows" in err
+    assert re.search(r"fitting PLCL to 120 rows and \d\d+ features", err)
+    assert [(c.name, c.kind) for c in load_model("m.model").columns] == [("review", "text")]
+    out = run("predict", "m.model", "t.csv")[1]
+    assert (pd.read_csv(io.StringIO(out))["label"] == frame["truth"]).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+def test_embeddings_become_features_and_the_output_says_so(run, name):
+    frame = make_vectors(length=12)
+    write_table(frame.assign(embedding=frame["embedding"].map(list)), name)
+    options = ["--candidates", "sets", "--label", "truth"]
+    status, _, err = run("clean", name, *options, "--out", "out.parquet")
+    assert status == 0
+    assert "1 feature: vector: embedding (12 numbers)\n" in err
+    assert "fitting PLCL to 40 rows and 12 features" in err
+    back = pd.read_parquet("out.parquet")
+    assert back["embedding"].map(len).to_list() == [12] * 40
+    assert (back["label"] == back["truth"]).mean() > 0.9
+
+
+def test_an_embedding_of_another_length_is_refused_in_one_line(run):
+    frame = make_vectors(length=512)
+    cells = [vector.tolist() for vector in frame["embedding"]]
+    write_table(frame.assign(embedding=[*cells[:-1], cells[-1][:7]]), "t.jsonl")
+    status, _, err = run("clean", "t.jsonl", "--candidates", "sets", "--label", "truth")
+    assert status == 1
+    assert "column 'embedding', row 39: a list of 7 numbers, where 512 are expected" in err
+    assert len(err) < 400
 
 
 def test_awkward_but_proper_csv(run):

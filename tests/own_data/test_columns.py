@@ -45,6 +45,57 @@ def test_the_cells_tell_the_kind(cells, kind):
     assert kind_of(*cells) == kind
 
 
+def kind_or_reason(cells, **options):
+    frame = pd.DataFrame(
+        {"x": pd.Series(list(cells), dtype=object), "y": np.arange(len(cells)) / 7}
+    )
+    found = find_features("t.csv", frame, ["x", "y"], **options)
+    return found.left_out.get("x") or found.columns[0].kind
+
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+SENTENCES = [f"{a} or {b}, number {i}" for i, a in enumerate(WORDS) for b in WORDS]
+
+
+def test_sentences_are_text():
+    assert kind_or_reason(SENTENCES) == "text"
+    assert kind_or_reason([*SENTENCES, "", None, "short", 5]) == "text"
+    assert kind_or_reason(SENTENCES, keep_all=True) == "text"
+    assert kind_or_reason(SENTENCES, categorical=["x"]) == "category"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"x{i:03d}" for i in range(60)],
+        [f"img/a{i}.png" for i in range(60)],
+        [f"/home/some of us/the film {WORDS[i % 10]}/a {i}.png" for i in range(60)],
+        [f"https://example.org/{i}/some" for i in range(60)],
+        [f"{WORDS[i % 10]} smith{i}" for i in range(60)],  # names
+        [f"patient record {i}" for i in range(60)],  # the same words everywhere
+        [f"a{i} b{i} c{i} d{i}" for i in range(60)],  # words of their own
+    ],
+)
+def test_ids_names_and_paths_are_left_out_as_ever(cells):
+    assert kind_or_reason(cells) == "is text with 60 different values in 60 rows"
+
+
+def test_texts_that_recur_are_categories():
+    assert kind_or_reason(SENTENCES[:10] * 5) == "category"
+    assert kind_or_reason(SENTENCES[:30] * 3) == "category"
+
+
+def test_missing_texts_are_empty():
+    assert values_of("text", "Good film", " so ", "", None, np.nan, 5) == [
+        "Good film",
+        "so",
+        "",
+        "",
+        "",
+        "5",
+    ]
+
+
 def test_numbers_truth_values_and_dates_become_floats():
     np.testing.assert_array_equal(
         values_of("number", "1", " 2.5 ", "", "NA", None, pd.NA), [1, 2.5] + [np.nan] * 4

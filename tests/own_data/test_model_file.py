@@ -231,6 +231,16 @@ def test_a_description_of_another_model(saved):
     refused(saved, r"the pipeline is not the one that about\.json describes")
 
 
+def test_a_description_with_an_endless_vector(saved):
+    def edit(content):
+        about = json.loads(content)
+        about["columns"][0] |= {"kind": "vector", "length": 10**12}
+        return json.dumps(about).encode()
+
+    forge(saved, "about.json", edit)
+    refused(saved, r"the pipeline is not the one that about\.json describes")
+
+
 @pytest.mark.parametrize("content", [b"{}", b"[]", b"nonsense", b"[" * 100_000, b"\xff"])
 def test_a_description_that_is_none(saved, content):
     forge(saved, "about.json", content)

@@ -21,6 +21,28 @@ def matrix(transformer, table):
     return X.toarray() if hasattr(X, "toarray") else X
 
 
+def test_texts_have_length_two_beside_other_columns():
+    columns = [Column("age", "number"), Column("note", "text"), Column("more", "text")]
+    notes = ["good and new", "good and old", ""]
+    table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "note": notes, "more": ["x y"] * 3})
+    transformer = make_preprocessing(columns).fit(table.assign(more=notes[::-1]))
+    names = transformer.get_feature_names_out().tolist()
+    assert names[0] == "numbers__age"
+    assert names[1:4] == ["text 0__and", "text 0__good", "text 0__good and"]
+    assert len(names) == 7
+    X = matrix(transformer, table)
+    np.testing.assert_allclose(np.linalg.norm(X[:, 1:4], axis=1), [2, 2, 0])
+
+
+def test_numbers_of_vectors_are_numbers():
+    columns = [Column("v", "vector", 2), Column("age", "number")]
+    table = pd.DataFrame({"v[0]": [1.0, np.nan, 3.0], "v[1]": [4.0, 4, 7], "age": [1.0, 2, 4]})
+    X = matrix(make_preprocessing(columns).fit(table), table)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1)
+    assert X[1, 0] == 0  # the median of 1 and 3
+
+
 @pytest.fixture
 def fitted():
     return make_preprocessing(COLUMNS).fit(TRAIN)

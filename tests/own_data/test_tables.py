@@ -19,7 +19,7 @@ def csv(text, **options):
 
 def test_roles_of_columns(people_csv, people):
     table = read_candidate_table(people_csv, candidates="names", label="truth", exclude=["member"])
-    assert [tuple(column) for column in table.features.columns] == [
+    assert [(column.name, column.kind) for column in table.features.columns] == [
         ("height", "number"),
         ("weight", "number"),
         ("town", "category"),

@@ -109,6 +109,11 @@ def test_nested_values_in_csv():
     ]
 
 
+def test_lists_of_labels_are_joined_and_embeddings_are_json_in_csv():
+    frame = pd.DataFrame({"l": [[1, 2], [3]], "v": [np.array([0.5, 1.0]), [2.0, 0.25]]})
+    assert written(frame, "csv").decode() == 'l,v\n1|2,"[0.5, 1.0]"\n3,"[2.0, 0.25]"\n'
+
+
 def test_missing_numbers_in_json():
     frame = pd.DataFrame({"x": [np.nan, 1.5], "t": [pd.NaT, pd.Timestamp("2020-01-01")]})
     lines = [json.loads(line) for line in written(frame, "jsonl").splitlines()]

@@ -5,6 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
+from sentences import make_sentences
 
 from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import read_candidate_table
@@ -49,7 +50,8 @@ def test_rows_have_cells_candidates_and_the_text_of_the_table():
 
 
 def test_features_come_first_and_what_tells_nothing_is_not_shown():
-    rows = [f"{i},same,,{i / 7},{'uvw'[i % 3]},{'ab'[i % 2]},a|b" for i in range(30)]
+    names = ["a|b", "b|c", "c"]
+    rows = [f"{i},same,,{i / 7},{'uvw'[i % 3]},{'ab'[i % 2]},{names[i % 3]}" for i in range(30)]
     text = "\n".join(["count,fixed,blank,size,town,truth,names", *rows])
     options = {"candidates": "names", "format": "csv"}
     table = read_candidate_table(StringIO(text), label="truth", **options)
@@ -60,6 +62,13 @@ def test_features_come_first_and_what_tells_nothing_is_not_shown():
     # Without --label it is a column like any other, as the page cannot know better.
     table = read_candidate_table(StringIO(text), exclude=["truth"], **options)
     assert review_from_table(table, confidences(table)).columns[-1] == "truth"
+
+
+def test_texts_come_first_and_vectors_are_not_shown():
+    frame = make_sentences().assign(embedding=[[i, i / 2] for i in range(120)])
+    table = read_candidate_table(frame, candidates="mood", label="truth")
+    assert {column.kind for column in table.features.columns} == {"text", "vector"}
+    assert review_from_table(table, confidences(table)).columns == ["review", "id"]
 
 
 def test_corrected_rows_keep_all_their_candidates():

@@ -106,8 +106,8 @@ def fit(
     """Learn from a table, and save a model that labels new rows.
 
     TABLE is a CSV, Parquet or JSON lines file with candidate labels; - is standard input. The
-    model takes numbers, categories, truth values and dates as features, and missing cells;
-    loading it executes nothing.
+    model takes numbers, categories, truth values, dates, sentences and lists of numbers as
+    features, and missing cells; loading it executes nothing.
     """
     with user_console() as console:
         console.show("reading the table")  # from here on: the imports take a while

@@ -25,7 +25,8 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     )
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
-        by_kind.setdefault(column.kind, []).append(column.name)
+        size = f" ({column.length:,} numbers)" if column.kind == "vector" else ""
+        by_kind.setdefault(column.kind, []).append(f"{column.name}{size}")
     kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
     console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
     for name, reason in table.features.left_out.items():

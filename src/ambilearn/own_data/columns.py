@@ -1,12 +1,14 @@
 """Columns of a table as features: what kind each is, and its cells as numbers or categories.
 
-Four kinds, told by the cells: *number*, *truth value*, *date* and *category* (any other text).
-Numbers, truth values (0 and 1) and dates (days since 1970) become floating point, with NaN where a
-cell is missing; categories stay text. What scikit-learn then makes of them is
+Six kinds, told by the cells: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
+(sentences, mostly different) and *category* (any other text). Numbers, truth values (0 and 1),
+dates (days since 1970) and the numbers of a vector become floating point, with NaN where a cell is
+missing; categories and texts stay text. What scikit-learn then makes of them is
 :mod:`ambilearn.own_data.preprocessing`.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -21,6 +23,7 @@ from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
+from ambilearn.own_data.vectors import find_vector_length, parse_vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,16 +37,34 @@ _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
 _LARGEST_NUMBER = 1e75
 # Columns of text with more different values than this are looked at twice.
 _MANY_VALUES = 20
+# Such a column is free text if its cells have so many words on average, of which such a share
+# occurs in other cells, but not in nearly all of them.
+_WORDS_OF_TEXT = 3
+_TELLING_WORDS = 0.25
+_EVERYWHERE = 0.9
+_PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an address
+WORD = r"\b\w{2,40}\b"  # longer ones are no words, and would make what is stored of them large
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
 # Reasons to leave a column out for which nobody needs to see it either.
 TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
 
 
 class Column(NamedTuple):
-    """A feature column: its name and its kind."""
+    """A feature column: its name, its kind, and how many numbers a cell of it is.
+
+    The last is one unless the kind is ``"vector"``.
+    """
 
     name: str
     kind: str
+    length: int = 1
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns that it becomes: its own, or one for each number of a vector."""
+        if self.kind != "vector":
+            return [self.name]
+        return [f"{self.name}[{j}]" for j in range(self.length)]
 
 
 class Features(NamedTuple):
@@ -72,7 +93,7 @@ def find_features(
     """Find the kind of each column, and leave out those that cannot help.
 
     Left out are columns that are empty, that have the same value everywhere, that count the rows,
-    and columns of text in which most values differ (an id, a path, a comment).
+    and columns of text in which most values differ, unless they are sentences (an id, a path).
 
     Parameters
     ----------
@@ -94,7 +115,8 @@ def find_features(
     Raises
     ------
     InvalidFileError
-        If a column holds something else than numbers, text and dates, or none is left.
+        If a column holds something else than numbers, text, dates and lists of numbers, or none is
+        left.
 
     Warns
     -----
@@ -104,9 +126,18 @@ def find_features(
     columns, left_out = [], {}
     for column in names:
         cells = frame[column].to_list()
+        where = f"{name}, column {column!r}"
+        if column not in categorical and (length := find_vector_length(where, cells)):
+            if np.all(np.ptp(parse_vectors(where, cells, length), axis=0) == 0):
+                left_out[column] = _IS_CONSTANT
+            else:
+                columns.append(Column(column, "vector", length))
+            continue
         kind, values = _find_kind(name, column, cells, column in categorical)
         if kind == "category" and column not in categorical:
             _warn_of_comma_numbers(name, column, cells)
+        if kind == "category" and column not in categorical and _is_free_text(values):
+            kind = "text"
         reason = _reason_to_leave_out(values, kind, keep_all or column in categorical)
         if reason:
             left_out[column] = reason
@@ -122,7 +153,7 @@ def find_features(
 
 
 def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
-    """The feature columns of a table as floating-point numbers and categories.
+    """The feature columns of a table as floating-point numbers, categories and texts.
 
     Parameters
     ----------
@@ -136,7 +167,8 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
     Returns
     -------
     DataFrame
-        One column each, float64 with NaN, or object with text and NaN.
+        One column each, float64 with NaN, or object with text and NaN; of a vector a column for
+        each number, such as ``embedding[0]``. A missing text is empty.
 
     Raises
     ------
@@ -147,8 +179,14 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
 
     check_columns(name, frame, [column.name for column in columns])
     content = {}
-    for column, kind in columns:
+    for column, kind, length in columns:
         cells = frame[column].to_list()
+        if kind == "vector":
+            matrix = parse_vectors(f"{name}, column {column!r}", cells, length)
+            for j, values in enumerate(matrix.T):
+                _check_size(f"{name}, column {column!r}", values.tolist(), values)
+                content[f"{column}[{j}]"] = values
+            continue
         parsed = _parse_column(kind, cells)
         if parsed is None:
             i = _find_unparsable(kind, cells)
@@ -156,11 +194,12 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
                 f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is not a {kind}. "
                 "Correct the cell, or leave it empty."
             )
-        values = np.array(parsed, dtype=object if kind == "category" else np.float64)
-        if kind != "category":
+        is_text = kind in ("category", "text")
+        values = np.array(parsed, dtype=object if is_text else np.float64)
+        if not is_text:
             _check_size(f"{name}, column {column!r}", cells, values)
         content[column] = values
-    return pd.DataFrame(content, columns=pd.Index([c.name for c in columns], dtype=object))
+    return pd.DataFrame(content, columns=pd.Index(content, dtype=object))
 
 
 def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> None:
@@ -207,14 +246,16 @@ def _find_kind(
     i = _find_unparsable("category", cells)
     raise InvalidFileError(
         f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is a "
-        f"{type(cells[i]).__name__}. Features are numbers, text and dates: exclude the column."
+        f"{type(cells[i]).__name__}. Features are numbers, text, dates and lists of numbers: "
+        "exclude the column."
     )
 
 
 def _parse_column(kind: str, cells: list[Any]) -> list[Any] | None:
     """The cells as one kind, NaN where they are missing; None if some cell is of another."""
     # Most columns are nothing but numbers, for which float alone is much faster.
-    parsers = (float, _parse_number) if _is_plain(kind, cells) else (_PARSERS[kind],)
+    parser = _parse_text if kind == "text" else _PARSERS[kind]
+    parsers = (float, parser) if _is_plain(kind, cells) else (parser,)
     for parse in parsers:
         with suppress(ValueError, TypeError):
             return list(map(parse, cells))
@@ -243,11 +284,34 @@ def _reason_to_leave_out(parsed: list[Any], kind: str, keep_all: bool) -> str | 
         return _IS_CONSTANT
     if keep_all or different <= _MANY_VALUES:
         return None
-    if kind == "category" and different > len(values) / 2:
+    if kind == "category" and _are_mostly_different(values):
         return f"is text with {different} different values in {len(values)} rows"
     if kind == "number" and len(values) == len(parsed) and np.all(np.diff(values) == 1):
         return "counts the rows"
     return None
+
+
+def _are_mostly_different(values: list[Any]) -> bool:
+    different = len(set(values))
+    return different > _MANY_VALUES and different > len(values) / 2
+
+
+def _is_free_text(parsed: list[Any]) -> bool:
+    """Whether cells are sentences: mostly different, of several words that occur in others, too.
+
+    An id, a name and a path are none: they have few words, or words of their own, or the same
+    words everywhere.
+    """
+    values = [value for value in parsed if value == value]
+    if not _are_mostly_different(values):
+        return False
+    if sum(_PATH.fullmatch(value) is not None for value in values) > len(values) / 2:
+        return False
+    if sum(len(value.split()) for value in values) < _WORDS_OF_TEXT * len(values):
+        return False
+    counts = Counter(word for value in values for word in set(re.findall(WORD, value.lower())))
+    telling = sum(count for count in counts.values() if 1 < count < _EVERYWHERE * len(values))
+    return telling >= _TELLING_WORDS * counts.total() > 0
 
 
 def _parse_number(cell: Any) -> float:
@@ -302,6 +366,11 @@ def _parse_category(cell: Any) -> Any:
     if not isinstance(cell, (bool, int, float)):
         raise TypeError
     return str(cell)
+
+
+def _parse_text(cell: Any) -> str:
+    text = _parse_category(cell)
+    return text if isinstance(text, str) else ""
 
 
 # In the order in which they are tried; a category takes whatever is text.

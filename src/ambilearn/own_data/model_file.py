@@ -47,7 +47,7 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "format version": FORMAT_VERSION,
         **model.about,
-        "columns": [column._asdict() for column in model.columns],
+        "columns": [_describe_column(column) for column in model.columns],
         "labels": model.classes.tolist(),
     }
     members = {
@@ -170,13 +170,23 @@ def _opened(file: Any, max_bytes: int) -> ZipFile:
     return archive
 
 
+def _describe_column(column: Column) -> dict[str, Any]:
+    described = column._asdict()
+    if column.kind != "vector":
+        del described["length"]
+    return described
+
+
 def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
     """The model, if pipeline and description belong together."""
-    columns = tuple(Column(column["name"], column["kind"]) for column in about["columns"])
+    columns = tuple(Column(**column) for column in about["columns"])
     if not (
         isinstance(pipeline, Pipeline)
         and list(pipeline.named_steps) == ["preprocessing", "method"]
-        and pipeline.feature_names_in_.tolist() == [column.name for column in columns]
+        # The size first: nobody can make this list endless by a length in plain text.
+        and len(pipeline.feature_names_in_) == sum(column.length for column in columns)
+        and pipeline.feature_names_in_.tolist()
+        == [name for column in columns for name in column.feature_names]
         and pipeline.classes_.tolist() == about["labels"]
     ):
         raise InvalidModelError("the pipeline is not the one that about.json describes.")

@@ -28,6 +28,7 @@ _OBJECTS = (
     *(f"{method.module}.{method.name}" for method in METHODS.values()),
     "ambilearn.methods.plda.PLDATransformer",
     "ambilearn.graph.neighbors.NeighborSearch",
+    "ambilearn.own_data.text_encoder.TextEncoder",
     "sklearn.compose._column_transformer.ColumnTransformer",
     "sklearn.impute._base.SimpleImputer",
     "sklearn.pipeline.Pipeline",

@@ -72,7 +72,7 @@ class CandidateTable:
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
-        """The features: float64 with NaN where a cell is missing, categories as text.
+        """The features: float64 with NaN where a cell is missing, categories and texts as text.
 
         Estimators take it as it is where all features are numbers and none is missing;
         :func:`ambilearn.own_data.preprocessing.make_preprocessing` makes a matrix of any other.
@@ -111,8 +111,8 @@ def read_candidate_table(
 ) -> CandidateTable:
     r"""Read a table with candidate labels: CSV, TSV, Parquet or JSON lines.
 
-    Features may be numbers, categories, truth values and dates, with cells missing. Every cell of
-    the table is kept as it is, also of columns that are no features.
+    Features may be numbers, categories, truth values, dates, sentences and lists of numbers, with
+    cells missing. Every cell of the table is kept as it is, also of columns that are no features.
 
     Parameters
     ----------

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
@@ -103,8 +105,12 @@ def _flatten_cells(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
     """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
 
     def flatten(cell: Any) -> Any:
+        if isinstance(cell, np.ndarray):
+            cell = cell.tolist()
         if isinstance(cell, list):
-            return sep.join(map(str, cell))
+            # A list of labels is written as it is read; one of numbers, an embedding, as JSON.
+            is_vector = bool(cell) and all(isinstance(item, float) for item in cell)
+            return json.dumps(cell) if is_vector else sep.join(map(str, cell))
         return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
 
     nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]

@@ -119,7 +119,7 @@ def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
     Not the truth, which the reviewer is to find; nothing that is the same in every row, or too long
     to be read by a person.
     """
-    kinds = dict(table.features.columns)
+    kinds = {column.name: column.kind for column in table.features.columns}
     hidden = {*table.candidate_columns, table.label_column}
     hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
     hidden |= {name for name, kind in kinds.items() if kind == "vector"}

@@ -1,0 +1,113 @@
+"""Cells that are lists of numbers: embeddings, spectra, histograms."""
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn.datasets.errors import InvalidFileError
+
+
+def find_vector_length(where: str, cells: list[Any]) -> int | None:
+    """How many numbers each cell of a column has; None if its cells are something else.
+
+    Parameters
+    ----------
+    where : str
+        Table and column, for messages.
+    cells : list
+        The cells: lists, tuples or arrays of numbers, or such lists as JSON text; empty ones and
+        missing ones are missing.
+
+    Returns
+    -------
+    int or None
+
+    Raises
+    ------
+    InvalidFileError
+        If the first is such a list, and another is not, or has another length. Names the row.
+    """
+    first = next((i for i, cell in enumerate(cells) if not _is_empty(cell)), None)
+    if first is None or (vector := _parse_vector(cells[first])) is None:
+        return None
+    if isinstance(cells[first], str) and any(
+        _parse_vector(cell) is None for cell in cells if not _is_empty(cell)
+    ):
+        return None  # text that happens to begin like a list
+    parse_vectors(where, cells, len(vector))
+    return len(vector)
+
+
+def parse_vectors(where: str, cells: list[Any], length: int) -> NDArray[np.float64]:
+    """The cells as rows of a matrix, NaN where they are missing.
+
+    Parameters
+    ----------
+    where : str
+        Table and column, for messages.
+    cells : list
+        As for :func:`find_vector_length`.
+    length : int
+        How many numbers each cell must have.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, length)
+
+    Raises
+    ------
+    InvalidFileError
+        For a cell that is no list of numbers, or has another length. Names the row.
+    """
+    matrix = np.full((len(cells), length), np.nan)
+    for i, cell in enumerate(cells):
+        if _is_empty(cell):
+            continue
+        vector = _parse_vector(cell)
+        if vector is None:
+            raise InvalidFileError(
+                f"{where}, row {i}: {shorten_repr(cell)} is not a list of numbers, as the others "
+                "are. Correct the cell, leave it empty, or exclude the column."
+            )
+        if len(vector) != length:
+            raise InvalidFileError(
+                f"{where}, row {i}: a list of {pluralize(len(vector), 'number')}, where "
+                f"{length} are expected. All lists of a column must be of one length: correct "
+                "the cell, leave it empty, or exclude the column."
+            )
+        matrix[i] = vector
+    return matrix
+
+
+def _is_empty(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    return len(cell) == 0 if _is_list(cell) else is_missing(cell)
+
+
+def _is_list(cell: Any) -> bool:
+    return isinstance(cell, (list, tuple)) or (isinstance(cell, np.ndarray) and cell.ndim > 0)
+
+
+def _parse_vector(cell: Any) -> NDArray[np.float64] | None:
+    """The numbers of a cell, NaN for those that are missing; None if it is no list of numbers."""
+    if isinstance(cell, str):
+        if not cell.lstrip().startswith("["):
+            return None
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            return None
+    if not _is_list(cell):
+        return None
+    numbers = np.asarray(cell, dtype=object)
+    if numbers.ndim != 1 or any(isinstance(number, (bool, np.bool_, str)) for number in numbers):
+        return None
+    try:
+        return np.array([np.nan if is_missing(each) else each for each in numbers], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
