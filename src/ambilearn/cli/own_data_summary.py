@@ -76,13 +76,14 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
 
 def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
     """Share of the rows of known label that got it, and of those that could not get it."""
-    known = [i for i, truth in enumerate(table.truth or []) if truth is not None]
+    known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     if not known:
         return
-    truth = np.array([table.truth[i] for i in known], dtype=object)  # type: ignore[index]
-    right = truth == np.array(labels.tolist(), dtype=object)[known]
-    console.say(f"{right.mean():.1%} of the {pluralize(len(known), 'row')} of known label right")
-    outside = ~table.candidates.take(known).covers(truth)
+    chosen = labels[list(known)].tolist()
+    right = np.mean([a == b for a, b in zip(known.values(), chosen, strict=True)])
+    console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} of known label right")
+    sets = table.candidates.take(list(known)).to_sets()
+    outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
     if not outside.any():
         return
     console.say(

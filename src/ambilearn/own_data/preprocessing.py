@@ -1,6 +1,7 @@
 """From columns of a table to what the methods need: one visible scikit-learn transformer."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -58,8 +59,11 @@ def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
         SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY),
         OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2, max_categories=200),
     )
-    parts = [("numbers", for_numbers, numbers), ("categories", for_categories, categories)]
-    parts = [part for part in parts if part[2]]
+    parts: list[tuple[str, Any, Any]] = []
+    if numbers:
+        parts.append(("numbers", for_numbers, numbers))
+    if categories:
+        parts.append(("categories", for_categories, categories))
     # By name, not by a list of one name: what reads texts takes a single column.
     parts += [(f"text {i}", TextEncoder(), name) for i, name in enumerate(texts)]
     weights = {f"text {i}": TEXT_LENGTH for i in range(len(texts))}

@@ -101,7 +101,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         input_features : ignored
         """
         check_is_fitted(self)
-        return self.terms_.astype(object)
+        terms: NDArray[Any] = self.terms_.astype(object)
+        return terms
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
