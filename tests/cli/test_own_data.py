@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -168,6 +169,25 @@ def test_annotators_who_never_agree(run):
     status, out, _ = run("clean", "votes.csv", *options)
     assert status == 0
     assert pd.read_csv(io.StringIO(out))["label"].to_list() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize("command", ["clean", "fit", "review"])
+def test_select_chooses_how_many_votes_make_a_candidate(run, command):
+    """Two are always right, the third draws lots: one vote is not enough."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    right = np.array(list("pqr"))[truth]
+    frame = pd.DataFrame({"x": truth + rng.normal(size=60) / 9, "a": right, "b": right})
+    frame["c"], frame["truth"] = rng.choice(list("pqr"), 60), right
+    frame.loc[7, ["a", "b", "c", "truth"]] = ["p", "p", "r", "q"]  # a truth without a vote
+    frame.to_csv("votes.csv", index=False)
+    options = [part for name in "abc" for part in ("--candidates", name)]
+    options += ["--label", "truth", "--method", "plknn", "--select", "--set", "n_neighbors=25"]
+    out = {"clean": "o.csv", "fit": "o.model", "review": "o.html"}[command]
+    status, _, err = run(command, "votes.csv", *options, "--out", out)
+    assert status == 0
+    assert "chosen without true labels: min_votes=" in err
+    assert "1.7% of them have a known label that is no candidate (1 row)" in err
 
 
 def test_min_votes_on_one_column_is_refused(run, people_csv):

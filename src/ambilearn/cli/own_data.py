@@ -74,7 +74,7 @@ def clean(
             progress=console.stage,
         )
         describe_model(console, cleaned.model, params)
-        describe_accuracy(console, read, cleaned.choices.labels)
+        describe_accuracy(console, cleaned.table, cleaned.choices.labels)
         write(cleaned.frame, [*read.candidate_columns, f"{prefix}label"])
         describe_cleaned(console, cleaned)
 
@@ -129,7 +129,7 @@ def fit(
             read, method, params, select=select, random_state=seed, progress=console.stage
         )
         describe_model(console, model, params)
-        describe_accuracy(console, read, model.method.transduction_)
+        describe_accuracy(console, read.with_min_votes(model.min_votes), model.method.transduction_)
         console.show("saving the model")
         save_model(model, out)
         console.say(f"saved {out} ({_size(out)}); it labels new rows:")

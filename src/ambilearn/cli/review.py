@@ -100,7 +100,7 @@ def review(
         model = fit_table(
             read, method, params, select=select, random_state=seed, progress=console.stage
         )
-        read = read.with_min_votes(model.about["chosen"].get("min_votes", 1))  # as it was learned
+        read = read.with_min_votes(model.min_votes)  # as it was learned
         describe_model(console, model, params)
         describe_accuracy(console, read, model.method.transduction_)
         console.show("writing the page")

@@ -97,7 +97,7 @@ def clean_table(
     model = fit_table(
         table, method, params, select=select, random_state=random_state, progress=progress
     )
-    table = table.with_min_votes(model.about["chosen"].get("min_votes", 1))  # as it was learned
+    table = table.with_min_votes(model.min_votes)  # as it was learned
     confidences = table.candidates.gather(model.method.label_distributions_)
     choices = choose_candidates(table.candidates, confidences)
     order = choices.order

@@ -63,6 +63,11 @@ class TableModel:
         classes: NDArray[Any] = self.method.classes_
         return classes
 
+    @property
+    def min_votes(self) -> int:
+        """Votes that make a candidate, if a search chose that; one otherwise."""
+        return int(self.about["chosen"].get("min_votes", 1))
+
     def choices(self, frame: "pd.DataFrame", name: str = "table") -> Choices:
         """Label, confidence and margin of each row of a table.
 
