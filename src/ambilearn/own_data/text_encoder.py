@@ -24,8 +24,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     learned is two arrays, which a model file stores in a second and in plain sight.
 
     The matrix is sparse, and kernel methods take it as it is: their cost does not grow with the
-    number of terms. Fewer dimensions, by a singular value decomposition, cost accuracy: 0.65 with
-    300 of them and 0.71 with all terms on the sentences of a sentiment set.
+    number of terms. Fewer dimensions, by a singular value decomposition, cost accuracy: PL-CL gets
+    .648 with 150 of them, .680 with 300 and .708 with all terms on the sentences of a crowd.
 
     Parameters
     ----------
