@@ -8,7 +8,7 @@ import pytest
 from problems import ambiguous
 from scipy import sparse
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, find_doubtful
 from ambilearn.kernel.many_labels import FactoredCoefficients
 from ambilearn.metrics import transductive_accuracy
 
@@ -147,3 +147,18 @@ def test_accuracy_on_training_rows_takes_sparse_confidences_but_needs_all_output
     assert found.confidences == np.mean(model.transduction_ == y)
     with pytest.raises(ValueError, match=r"outputs is sparse.*decision_function"):
         transductive_accuracy(y, mask, model.label_distributions_, model.train_output_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model", [MODELS[0], MODELS[1], EXACT[0], PLKNN(), IPAL(max_iter=2)], ids=str
+)
+def test_doubt_needs_no_dense_matrix_of_rows_and_labels(model):
+    X, mask, y = many_labels()
+    found = []
+    peak = peak_memory(lambda: found.append(find_doubtful(model, X, mask)))
+    if model in EXACT:
+        peak -= 3 * KERNEL
+    assert peak < 2 * N * N_LABELS  # two bytes for each entry, not eight
+    assert found[0].score.shape == (N,)
+    assert not mask[np.arange(N), found[0].suggestion].any()

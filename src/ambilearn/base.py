@@ -43,6 +43,12 @@ def check_magnitude(X: Any) -> None:
         )
 
 
+def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
+    """Refuse a cache that holds results for other rows than these."""
+    held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+    cache.bind(*held, *candidates.arrays)
+
+
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
@@ -88,8 +94,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         candidates = replace(candidates, row_weights=check_row_weights(sample_weight, X))
-        held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
-        cache.bind(*held, *candidates.arrays)
+        bind_cache(cache, X, candidates)
         self._forget()
         self.classes_ = candidates.classes
         self._fit(X, candidates, cache)

@@ -84,3 +84,15 @@ def test_coefficients_survive_pickling():
     ridge, sets, values, K, _ = problem(4)
     coef = ManyLabelRegressor(ridge, sets).fit(values).coef
     np.testing.assert_array_equal(K @ pickle.loads(pickle.dumps(coef)), K @ coef)
+
+
+@pytest.mark.parametrize("unused", [0, 1, 4])
+def test_held_out_outputs_are_those_of_dense_targets(block, unused):
+    ridge, sets, values, _, _ = problem(3, unused=unused)
+    [(_, _, expected)] = DualRegressor(ridge, sets).held_out(values)
+    seen = []
+    for rows, labels, outputs in ManyLabelRegressor(ridge, sets).held_out(values):
+        np.testing.assert_array_equal(rows, np.arange(sets.n_rows))
+        np.testing.assert_allclose(outputs, expected[:, labels], atol=1e-10)
+        seen += labels.tolist()
+    assert len(seen) == len(set(seen)) == sets.n_labels - max(unused - 1, 0)  # one for all unused

@@ -94,3 +94,39 @@ def test_a_sparse_mask_gives_sparse_outputs_on_the_candidates_only():
         output = regressor.train_output(fit)
         assert output.nnz == mask.sum()
         np.testing.assert_array_equal(output.data, fit.outputs)
+
+
+def held_out(regressor, values, sets):
+    """All held-out outputs as one matrix; every entry must come exactly once."""
+    outputs = np.full((sets.n_rows, sets.n_labels), np.nan)
+    for rows, labels, block in regressor.held_out(values):
+        assert np.isnan(outputs[np.ix_(rows, labels)]).all()
+        outputs[np.ix_(rows, labels)] = block
+    return outputs
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_held_out_outputs_are_those_of_fits_without_each_row(seed):
+    features, sets, values, _ = problem(seed, n=12)
+    targets = sets.scatter(values)
+    expected = [
+        Ridge(alpha=0.2)
+        .fit(np.delete(features, i, axis=0), np.delete(targets, i, axis=0))
+        .predict(features[[i]])[0]
+        for i in range(len(features))
+    ]
+    for regressor in regressors(features, sets):
+        np.testing.assert_allclose(held_out(regressor, values, sets), expected, atol=1e-8)
+
+
+def test_held_out_outputs_come_in_blocks_of_rows_and_take_sparse_features(monkeypatch):
+    features, sets, values, _ = problem(3)
+    primal, dual = regressors(features, sets)
+    expected = held_out(dual, values, sets)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 70)  # of four labels and five features
+    assert len(list(primal.held_out(values))) > 3
+    np.testing.assert_allclose(held_out(primal, values, sets), expected, atol=1e-9)
+    few = sparse.csr_array(features)
+    primal = PrimalRegressor(few, PrimalRidge(Moments.of(few), 0.2), sets)
+    np.testing.assert_allclose(held_out(primal, values, sets), expected, atol=1e-9)

@@ -184,3 +184,68 @@ def test_the_inverse_of_a_weighted_system():
     v = np.linspace(0.1, 2.0, len(P))
     expected = np.linalg.solve(K + 0.3 * np.diag(1 / v), P)
     np.testing.assert_allclose(KernelRidge(K, 0.3, row_weights=v).solve_system(P), expected)
+
+
+def really_left_out(K, P, reg):
+    """Outputs for each row of a fit to all other rows, one fit a row."""
+    n = len(K)
+    outputs = np.empty_like(P)
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        A, b, _ = kernel_classifier(K[np.ix_(rest, rest)], P[rest], 1 / (2 * reg))
+        outputs[i] = K[i, rest] @ A / (2 * reg) + b
+    return outputs
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
+@pytest.mark.parametrize("n", [2, 25, 150])
+def test_leverages_give_what_leaving_out_each_row_gives(n, reg):
+    _, K, P = problem(4, n=n)
+    ridge = KernelRidge(K, reg)
+    left = P - (P - ridge.solve(P).value.fitted) / ridge.leverage_complements()[:, None]
+    np.testing.assert_allclose(left, really_left_out(K, P, reg), atol=1e-7)
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
+def test_leverages_in_the_primal_are_those_in_the_dual(reg):
+    X, _, _ = problem(5, n=90)
+    primal = PrimalRidge(Moments.of(X), reg)
+    dual = KernelRidge(X @ X.T, reg)
+    expected = dual.leverage_complements()
+    np.testing.assert_allclose(primal.leverage_complements(X), expected, rtol=1e-7)
+    np.testing.assert_allclose(primal.leverage_complements(X[7:9]), expected[7:9], rtol=1e-7)
+
+
+def test_leverages_are_the_diagonal_of_what_maps_targets_to_outputs():
+    _, K, _ = problem(6)
+    ridge = KernelRidge(K, 0.1)
+    outputs = ridge.solve(np.eye(len(K))).value.fitted
+    np.testing.assert_allclose(1 - ridge.leverage_complements(), np.diag(outputs), atol=1e-12)
+
+
+def test_leverages_of_any_array_library_are_those_of_numpy():
+    X, K, _ = problem(7)
+    got = KernelRidge(strict.asarray(K), 0.1).leverage_complements()
+    np.testing.assert_allclose(
+        np.asarray(got), KernelRidge(K, 0.1).leverage_complements(), rtol=1e-9
+    )
+    primal = PrimalRidge(Moments.of(strict.asarray(X)), 0.1)
+    got = primal.leverage_complements(strict.asarray(X))
+    expected = PrimalRidge(Moments.of(X), 0.1).leverage_complements(X)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-9)
+
+
+def test_leverages_of_weighted_rows():
+    X, K, P = problem(8, n=20)
+    v = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
+    expected = np.empty_like(P)
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        oracle = Ridge(alpha=0.3).fit(X[rest], P[rest], sample_weight=v[rest])
+        expected[i] = oracle.predict(X[[i]])[0]
+    dual = KernelRidge(X @ X.T, 0.3, row_weights=v)
+    complements = dual.leverage_complements()
+    left = P - (P - dual.solve(P).value.fitted) / complements[:, None]
+    np.testing.assert_allclose(left, expected, atol=1e-8)
+    primal = PrimalRidge(Moments.of(X, v), 0.3)
+    np.testing.assert_allclose(primal.leverage_complements(X, v), complements, rtol=1e-8)

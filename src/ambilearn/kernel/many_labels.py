@@ -10,6 +10,7 @@ The price is the factor of *M*, n² numbers, which the classifier has to keep.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,13 @@ from scipy import sparse
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.regression import SupportFit, excess_over, output_sums
+from ambilearn.kernel.regression import (
+    OutputBlock,
+    SupportFit,
+    excess_over,
+    leave_out,
+    output_sums,
+)
 from ambilearn.solvers import KernelRidge
 
 
@@ -136,6 +143,26 @@ class ManyLabelRegressor:
     def train_output(self, fit: SupportFit) -> Any:
         """Outputs on the training rows as a user gets them: on the candidates only."""
         return self._candidates.as_output(fit.outputs)
+
+    def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
+        """Outputs for each row of the fit to all other rows, of some labels at a time.
+
+        Of the labels that are nobody's candidates, whose outputs are all alike, the first stands
+        for all.
+        """
+        rows = np.arange(self._candidates.n_rows)
+        for block in self._blocks:
+            targets = np.zeros((len(rows), block.n_columns))
+            targets[block.places] = values[block.pairs]
+            with threads_for(4.0 * len(rows) * targets.size):
+                fitted = self._ridge.solve(targets).value.fitted
+            outputs = leave_out(targets, fitted, self._leverage_complements)
+            yield OutputBlock(rows, block.labels[: block.n_columns], outputs)
+
+    @cached_property
+    def _leverage_complements(self) -> NDArray[np.float64]:
+        complements: NDArray[np.float64] = self._ridge.leverage_complements()
+        return complements
 
 
 def _blocks_of_labels(candidates: CandidateSets) -> Iterator[LabelBlock]:

@@ -12,8 +12,10 @@ over rows are weighted. In the primal nothing of shape
 (n, l) ever exists; in the dual see :mod:`ambilearn.kernel.many_labels`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,24 @@ from ambilearn.solvers import KernelRidge, PrimalRidge
 
 # With more labels than this per candidate, products of single pairs beat one matrix product.
 _MAX_LABELS_PER_PAIR = 40
+
+
+class OutputBlock(NamedTuple):
+    """Outputs of some rows for some labels.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (r,)
+        The rows, ascending.
+    labels : ndarray of shape (c,)
+        The labels, ascending.
+    outputs : ndarray of shape (r, c)
+        Their outputs.
+    """
+
+    rows: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    outputs: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,19 @@ class DualRegressor:
             return self._candidates.as_output(fit.outputs)
         return fit.fitted
 
+    def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
+        """Outputs for each row of the fit to all other rows; zero is the target off the support."""
+        targets = self._candidates.scatter(values)
+        with threads_for(4.0 * len(targets) * targets.size):
+            fitted = self._ridge.solve(targets).value.fitted
+        outputs = leave_out(targets, fitted, self._leverage_complements)
+        yield OutputBlock(*(np.arange(size) for size in outputs.shape), outputs)
+
+    @cached_property
+    def _leverage_complements(self) -> NDArray[np.float64]:
+        complements: NDArray[np.float64] = self._ridge.leverage_complements()
+        return complements
+
 
 class PrimalRegressor:
     """Ridge regression of support vectors on explicit features.
@@ -143,6 +176,42 @@ class PrimalRegressor:
         if self._candidates.sparse_mask:
             return self._candidates.as_output(fit.outputs)
         return self._features @ fit.coef + fit.intercept
+
+    def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
+        """Outputs for each row of the fit to all other rows; zero is the target off the support."""
+        fit = self.fit(values)
+        targets = self._candidates.to_csr(values)
+        labels = np.arange(self._candidates.n_labels)
+        n_rows, n_features = self._features.shape
+        row_weights = self._candidates.row_weights
+        for block in row_blocks(n_rows, 8 * len(labels) + 2 * n_features):
+            features = self._features[block]
+            features = features.toarray() if sparse.issparse(features) else features
+            weights = 1.0 if row_weights is None else row_weights[block]
+            complements = self._ridge.leverage_complements(features, weights)
+            fitted = features @ fit.coef + fit.intercept
+            outputs = leave_out(targets[block].toarray(), fitted, complements)
+            yield OutputBlock(np.arange(block.start, block.stop), labels, outputs)
+
+
+def leave_out(
+    targets: NDArray[np.float64], fitted: NDArray[np.float64], complements: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Outputs for each row of the fit to all other rows, :math:`p - (p - h) / (1 - h_{ii})`.
+
+    Parameters
+    ----------
+    targets, fitted : ndarrays of shape (n, c)
+        Targets, and outputs of the fit to all rows.
+    complements : ndarray of shape (n,)
+        What the rows' own targets leave to the others, as
+        :meth:`ambilearn.solvers.KernelRidge.leverage_complements` has it.
+
+    Returns
+    -------
+    outputs : ndarray of shape (n, c)
+    """
+    return targets - (targets - fitted) / complements[:, None]
 
 
 def output_sums(

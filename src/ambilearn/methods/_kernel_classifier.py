@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
@@ -36,6 +36,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     as often as it likes, and hands its last fit to :meth:`_keep`.
     """
 
+    reg: float
     kernel: str | KernelFunction
     sigma: str | float
     n_landmarks: int | None = None
@@ -95,6 +96,14 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             )
             regressors.append(regressor(factored, candidates))
         return regressors, None
+
+    def _make_regressor(self, X: Any, candidates: CandidateSets, cache: FitCache) -> Regressor:
+        """The regressor of a fit to these rows, which no fit has used yet."""
+        self._validate_params()
+        X = self._validate_rows(X, ensure_min_samples=2)
+        bind_cache(cache, X, candidates)
+        (regressor,), _ = self._factor(X, candidates, cache, self.reg)
+        return regressor
 
     def _factor_features(
         self,

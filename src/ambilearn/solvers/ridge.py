@@ -24,6 +24,8 @@ from scipy import linalg, sparse
 
 from ambilearn.solvers.result import Solution, Status
 
+_COLUMNS_AT_ONCE = 64  # of an inverse factor that are squared
+
 
 class RidgeFit(NamedTuple):
     r"""A ridge regressor fitted in the dual.
@@ -89,6 +91,28 @@ class KernelRidge:
     def solve_system(self, columns: Any) -> Any:
         r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c); :math:`DM^{-1}DC`."""
         return self._root * _cholesky_solve(self._factor, self._root * columns)
+
+    def leverage_complements(self) -> Any:
+        r"""What each row's own target leaves to the others, :math:`1 - h_i`, shape (n,).
+
+        The outputs are :math:`H = SP` with a matrix *S* whose diagonal are the leverages
+        :math:`h_i`. Without row *i* they would be, at row *i*,
+
+        .. math:: p_i - \frac{p_i - (SP)_i}{1 - h_i}, \qquad
+                  1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
+
+        so that leaving out each row in turn takes no further fit [1]_.
+
+        References
+        ----------
+        .. [1] Cook. Detection of influential observation in linear regression. Technometrics
+           19(1), 15-18, 1977.
+        """
+        xp = array_namespace(self._factor)
+        unit = self._unit[:, 0]
+        return self._ridge * (
+            _inverse_diagonal(self._factor) - unit**2 / xp.sum(self._root * self._unit)
+        )
 
 
 class Moments(NamedTuple):
@@ -199,6 +223,44 @@ class PrimalRidge:
             total_output=float(xp.sum(total)),
         )
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
+
+    def leverage_complements(self, features: Any, row_weights: Any = 1.0) -> Any:
+        r"""As :meth:`KernelRidge.leverage_complements`, for some rows of the features.
+
+        .. math:: 1 - h_i = 1 - v_i \Big(\frac1n
+                  + (\phi_i - \bar\phi)^\top (\Phi_c^\top \Phi_c + \lambda I)^{-1}
+                    (\phi_i - \bar\phi) \Big)
+
+        Parameters
+        ----------
+        features : array of shape (r, m)
+            Rows of the features that the moments are of.
+        row_weights : float or array of shape (r,), default=1.0
+            Their weights *v* in the squared error.
+
+        Returns
+        -------
+        complements : array of shape (r,)
+        """
+        xp = array_namespace(features)
+        centered = xp.matrix_transpose(features - self._mean[None, :])
+        solved = _cholesky_solve(self._factor, centered)
+        return 1 - row_weights * (1 / self._n_rows + xp.sum(centered * solved, axis=0))
+
+
+def _inverse_diagonal(factor: Any) -> Any:
+    """Diagonal of the inverse of a matrix, from its lower Cholesky factor."""
+    xp = array_namespace(factor)
+    if not is_numpy_array(factor):
+        inverse = xp.linalg.solve(factor, xp.eye(factor.shape[0], dtype=factor.dtype))
+        return xp.sum(inverse * inverse, axis=0)
+    inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
+    diagonal = np.empty(len(inverse))
+    for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
+        # What stands above the diagonal is not part of the factor.
+        columns = np.tril(inverse[first:, first : first + _COLUMNS_AT_ONCE])
+        diagonal[first : first + _COLUMNS_AT_ONCE] = np.sum(columns * columns, axis=0)
+    return diagonal
 
 
 def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:

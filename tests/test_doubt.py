@@ -1,0 +1,247 @@
+import numpy as np
+import pytest
+from problems import ambiguous
+from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from ambilearn import (
+    IPAL,
+    LALO,
+    PLAGGD,
+    PLCL,
+    PLDA,
+    PLKNN,
+    SURE,
+    PLDATransformer,
+    as_candidates,
+    find_doubtful,
+)
+from ambilearn.candidates import ANYTHING
+from ambilearn.selection import CandidateSearchCV, FitCache
+from ambilearn.solvers import CandidateSimplex
+
+METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA()]
+
+
+def swapped(n=160, share=0.15, seed=0, **options):
+    """Rows of which some have another label in the place of the true one: X, mask, y, which."""
+    X, mask, y = ambiguous(n=n, seed=seed, **{"d": 8, "n_labels": 6, "extra": 0.15} | options)
+    rng = np.random.default_rng(seed)
+    absent = (rng.random(n) < share) & (mask.sum(axis=1) < mask.shape[1])
+    for i in np.flatnonzero(absent):
+        new = rng.choice(np.flatnonzero(mask[i] == 0))
+        mask[i, y[i]], mask[i, new] = 0, 1
+    return X, mask, y, absent
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_rows_without_their_truth_are_found_and_their_truth_is_suggested(method):
+    X, mask, y, absent = swapped()
+    doubt = find_doubtful(method, X, mask)
+    assert roc_auc_score(absent, doubt.score) > 0.9
+    assert np.mean(doubt.suggestion[absent] == y[absent]) > 0.7
+    assert not mask[np.arange(len(y)), doubt.suggestion].any()
+    assert absent[doubt.order[:10]].mean() > 0.7
+
+
+def test_the_outputs_on_the_rows_that_were_learned_from_cannot_tell():
+    """What held-out outputs are for."""
+    X, mask, _, absent = swapped(n=120, d=60, extra=0.2)
+    model = PLCL(reg=0.001, max_iter=10, tol=0)
+    outputs = model.fit(X, mask).train_output_
+    off, on = (np.where(keep, outputs, -np.inf).max(axis=1) for keep in (mask == 0, mask == 1))
+    found = roc_auc_score(absent, find_doubtful(model, X, mask).score)
+    assert found > 0.9 > 0.7 > roc_auc_score(absent, off - on)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighted):
+    X, mask, _, _ = swapped(n=30)
+    table = mask * np.random.default_rng(0).integers(1, 4, mask.shape) if weighted else mask
+    sets = as_candidates(table.astype(float) if weighted else mask)
+
+    def leave_out(targets):
+        rows = np.arange(len(X))
+        fits = [Ridge(alpha=0.5).fit(X[rows != i], targets[rows != i]) for i in rows]
+        return np.array([fit.predict(X[[i]])[0] for i, fit in enumerate(fits)])
+
+    first = sets.gather(leave_out(sets.scatter(sets.prior())))
+    shift = sets.prior() - sets.uniform()
+    second = CandidateSimplex(sets.indptr).project(first + shift)
+    outputs = leave_out(sets.scatter(second))
+    off = np.where(mask == 0, outputs, -np.inf)
+    score = off.max(axis=1) - np.where(mask == 1, outputs, -np.inf).max(axis=1)
+    doubt = find_doubtful(SURE(reg=0.5, kernel="linear"), X, sets)
+    np.testing.assert_allclose(doubt.score, score, atol=1e-8)
+    np.testing.assert_array_equal(doubt.suggestion, off.argmax(axis=1))
+    ranked = np.sort(outputs, axis=1)
+    cubes = np.minimum(ranked[:, -1] - ranked[:, -2], 1) ** 3
+    assert doubt.share == pytest.approx(cubes[score > 0].sum() / cubes.sum(), abs=1e-8)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.2])
+def test_the_share_is_estimated_where_rows_are_missing_their_truth_alike(share):
+    X, mask, _, absent = swapped(n=600, share=share)
+    assert find_doubtful(PLCL(), X, mask).share == pytest.approx(absent.mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("method", [PLKNN(), IPAL()], ids=str)
+def test_votes_estimate_no_share(method):
+    X, mask, _, _ = swapped(n=60)
+    assert find_doubtful(method, X, mask).share is None
+
+
+def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
+    X, mask, _, _ = swapped(n=80)
+    linear = find_doubtful(SURE(kernel="linear"), X, mask)
+    for kernel, rows, sets in (
+        ("precomputed", X @ X.T, mask),
+        ("linear", sparse.csr_array(X), mask),
+        ("linear", X, sparse.csr_array(mask)),
+    ):
+        other = find_doubtful(SURE(kernel=kernel), rows, sets)
+        np.testing.assert_allclose(other.score, linear.score, atol=1e-8)
+        np.testing.assert_array_equal(other.suggestion, linear.suggestion)
+        assert other.share == pytest.approx(linear.share, abs=1e-8)
+    dense = find_doubtful(SURE(), X, mask)
+    monkeypatch.setattr("ambilearn.methods._kernel_classifier._MAX_DENSE_LABELS", 2)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
+    many = find_doubtful(SURE(), X, sparse.csr_array(mask))
+    np.testing.assert_allclose(many.score, dense.score, atol=1e-8)
+    np.testing.assert_array_equal(many.suggestion, dense.suggestion)
+    assert many.share == pytest.approx(dense.share, abs=1e-8)
+
+
+def test_a_landmark_for_each_row_is_the_exact_kernel():
+    X, mask, _, _ = swapped(n=60)
+    exact = find_doubtful(SURE(sigma=3.0), X, mask)
+    low = find_doubtful(SURE(sigma=3.0, n_landmarks=60, landmarks="uniform"), X, mask)
+    np.testing.assert_allclose(low.score, exact.score, atol=1e-4)
+
+
+def test_votes_of_neighbors_are_held_out_without_a_fold():
+    X, mask, _, _ = swapped(n=60)
+    votes = PLKNN().fit(X, mask).train_output_
+    off, on = (np.where(keep, votes, -np.inf).max(axis=1) for keep in (mask == 0, mask == 1))
+    for sets in (mask, sparse.csr_array(mask)):
+        np.testing.assert_allclose(find_doubtful(PLKNN(), X, sets).score, off - on)
+
+
+def test_folds_never_see_the_row_they_judge():
+    """A row whose set is changed has other candidates, but the same outputs."""
+    X, mask, _, _ = swapped(n=40)
+    before = find_doubtful(IPAL(), X, mask)
+    other = mask.copy()
+    other[7] = 0
+    best = before.suggestion[7]
+    other[7, best] = 1
+    after = find_doubtful(IPAL(), X, other)
+    if before.score[7] > 0:  # the suggestion was the best label, so it is the best candidate now
+        assert after.score[7] < 0
+    else:
+        assert after.score[7] >= 0
+
+
+@pytest.mark.slow
+def test_every_way_leaves_the_estimator_as_it_was():
+    X, mask, _, _ = swapped(n=40)
+    for method in METHODS:
+        fitted = type(method)().fit(X, mask)
+        before = dict(vars(fitted))
+        find_doubtful(fitted, X, mask)
+        assert vars(fitted).keys() == before.keys()
+        assert all(vars(fitted)[name] is value for name, value in before.items())
+
+
+def test_a_pipeline_is_judged_by_its_last_step():
+    X, mask, _, _ = swapped(n=60)
+    scaled = StandardScaler().fit_transform(X)
+    expected = find_doubtful(PLCL(), scaled, mask).score
+    np.testing.assert_allclose(
+        find_doubtful(make_pipeline(StandardScaler(), PLCL()), X, mask).score, expected
+    )
+    for last in (make_pipeline(PLCL()), make_pipeline("passthrough", PLCL())):
+        np.testing.assert_allclose(find_doubtful(last, scaled, mask).score, expected)
+
+
+def test_steps_that_look_at_the_labels_are_held_out_too():
+    X, mask, _, absent = swapped()
+    doubt = find_doubtful(make_pipeline(PLDATransformer(), PLCL()), X, mask)
+    assert doubt.share is None  # by folds
+    assert roc_auc_score(absent, doubt.score) > 0.9
+
+
+def test_any_classifier_of_candidate_sets_is_judged_by_folds():
+    X, mask, _, absent = swapped()
+    search = CandidateSearchCV(PLKNN(), {"n_neighbors": [5, 10]}, cv=3)
+    told = []
+    doubt = find_doubtful(search, X, mask, n_folds=4, progress=told.append)
+    assert roc_auc_score(absent, doubt.score) > 0.9
+    assert told == [f"looking for sets without their truth: {i} of 4 fits" for i in (1, 2, 3, 4)]
+
+
+def test_two_labels_and_data_frames():
+    pandas = pytest.importorskip("pandas")
+    X, mask, y = ambiguous(n=60, n_labels=2, extra=0.0)
+    mask[5] = mask[5, ::-1]
+    frame = pandas.DataFrame(X + 4 * y[:, None], columns=list("abcd"))
+    names = as_candidates(pandas.DataFrame(mask, columns=["no", "yes"]))
+    for method in (PLCL(), IPAL(), make_pipeline(FunctionTransformer(), IPAL())):
+        doubt = find_doubtful(method, frame, names)
+        assert doubt.order[0] == 5
+        assert doubt.suggestion[5] == ["no", "yes"][y[5]]
+
+
+def test_rows_with_every_label_cannot_be_without_their_truth():
+    X, mask, _, _ = swapped(n=40)
+    sets = [set(np.flatnonzero(row).tolist()) for row in mask]
+    sets[3] = ANYTHING
+    doubt = find_doubtful(PLCL(), X, sets)
+    assert doubt.score[3] == -1
+    assert doubt.suggestion[3] is None
+    assert np.isfinite(doubt.score).all()
+    everything = find_doubtful(PLCL(), X, np.ones_like(mask))
+    assert everything.share == 0
+    assert set(everything.suggestion) == {None}
+
+
+def test_a_cache_shares_the_factor_and_refuses_other_rows():
+    X, mask, _, _ = swapped(n=40)
+    cache = FitCache()
+    SURE().fit(X, mask, cache=cache)
+    shared = find_doubtful(SURE(), X, mask, cache=cache)
+    np.testing.assert_allclose(shared.score, find_doubtful(SURE(), X, mask).score, atol=1e-10)
+    assert cache.n_computed["factorization"] == cache.n_computed["kernel"] == 1
+    with pytest.raises(ValueError, match="other rows"):
+        find_doubtful(SURE(), X[:, :2], mask, cache=cache)
+
+
+def test_too_few_rows_for_folds_are_refused_but_not_by_the_closed_form():
+    X, sets = [[0.0], [1.0]], [{"a"}, {"a", "b"}]
+    with pytest.raises(ValueError, match="2 rows, too few to leave some out"):
+        find_doubtful(IPAL(), X, sets)
+    assert find_doubtful(PLCL(), X, sets).score.shape == (2,)
+
+
+def test_what_a_method_refuses_is_refused():
+    X, mask, _, _ = swapped(n=20)
+    with pytest.raises(ValueError, match="reg"):
+        find_doubtful(PLCL(reg=-1), X, mask)
+    with pytest.raises(ValueError, match="X has 20 rows"):
+        find_doubtful(PLCL(), X, mask[:-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "expected"), [("lost", 0.82), ("msrcv2", 0.74)])
+def test_on_real_data_one_row_in_ten_without_its_truth(real_split, name, expected):
+    X, mask, y, _, _ = real_split(name)
+    rng = np.random.default_rng(0)
+    absent = rng.random(len(y)) < 0.1
+    mask = mask.copy()
+    for i in np.flatnonzero(absent):
+        new = rng.choice(np.flatnonzero(mask[i] == 0))
+        mask[i, y[i]], mask[i, new] = 0, 1
+    assert roc_auc_score(absent, find_doubtful(PLCL(), X, mask).score) > expected
