@@ -154,7 +154,7 @@ def test_accuracy_on_training_rows_takes_sparse_confidences_but_needs_all_output
     "model", [MODELS[0], MODELS[1], EXACT[0], PLKNN(), IPAL(max_iter=2)], ids=str
 )
 def test_doubt_needs_no_dense_matrix_of_rows_and_labels(model):
-    X, mask, y = many_labels()
+    X, mask, _ = many_labels()
     found = []
     peak = peak_memory(lambda: found.append(find_doubtful(model, X, mask)))
     if model in EXACT:

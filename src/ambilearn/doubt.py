@@ -159,7 +159,10 @@ def _summarize(blocks: Iterable[OutputBlock], candidates: CandidateSets) -> _Hel
     """All that the score needs, from outputs of some rows and labels at a time."""
     n = candidates.n_rows
     found = _HeldOut(
-        np.empty(len(candidates.labels)), *np.full((2, n), -np.inf), np.full(n, -1, dtype=np.intp)
+        inside=np.empty(len(candidates.labels)),
+        outside=np.full(n, -np.inf),
+        runner_up=np.full(n, -np.inf),
+        label=np.full(n, -1, dtype=np.intp),
     )
     for rows, labels, outputs in blocks:
         pairs, places = _pairs_in_block(candidates, rows, labels)

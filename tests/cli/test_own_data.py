@@ -38,7 +38,8 @@ def test_clean(run, people_csv, people):
     status, out, _ = run("clean", people_csv, *CLEAN, "--out", "cleaned.csv")
     assert (status, out) == (0, "")
     cleaned = pd.read_csv("cleaned.csv", dtype=str, keep_default_na=False)
-    assert list(cleaned) == [*people, "label", "confidence", "margin", "review_rank"]
+    new = ["label", "confidence", "margin", "doubt", "suggestion", "review_rank"]
+    assert list(cleaned) == [*people, *new]
     assert cleaned[list(people)].to_numpy().tolist() == people.to_numpy().tolist()
     assert (cleaned["label"] == people["truth"]).mean() > 0.9
     assert sorted(cleaned["review_rank"].astype(int)) == list(range(1, 61))
@@ -51,6 +52,18 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert "left out: 'id' is text with 60 different values in 60 rows" in err
     assert re.search(r"(9\d\.\d|100\.0)% of the 60 rows of known label right", err)
     assert re.search(r"\d+ rows with several candidates, among them \d+ close calls?", err)
+    shown = err.partition("Look at these rows first")[2]
+    assert shown.splitlines()[1].split()[:4] == ["row", "margin", "doubt", "suggestion"]
+    assert len(shown.splitlines()[2:]) == 10
+    assert re.search(r"\d+ rows? for which a label that is no candidate is ahead", err)
+    assert re.search(r"estimated share of rows whose truth is none of .*: \d+\.\d%", err)
+
+
+def test_without_doubt_rows_come_by_their_margin(run, people_csv):
+    status, out, err = run("clean", people_csv, *CLEAN, "--no-doubt")
+    assert status == 0
+    assert "doubt" not in out
+    assert "none of their candidates" not in err
     shown = err.partition("Look at these rows first")[2]
     margins = [float(line.split()[1]) for line in shown.splitlines()[2:12]]
     assert margins == sorted(margins)
@@ -478,7 +491,7 @@ def test_a_terminal_shows_what_is_being_done(terminal, people_csv):
     status, screen = terminal("clean", people_csv, *CLEAN, "--out", "c.csv")
     assert status == 0
     expected = ["reading the table", "fitting PLCL to 60 rows", "writing the table"]
-    expected += ["wrote c.csv: 60 rows, 12 columns", "Look at these rows first"]
+    expected += ["wrote c.csv: 60 rows, 14 columns", "Look at these rows first"]
     places = [screen.index(text) for text in expected]
     assert places == sorted(places)
 

@@ -137,10 +137,37 @@ def test_one_close_call_is_singular(said):
 
 
 def test_nothing_to_look_at(said):
-    cleaned = clean_table(csv("x,names\n1,a\n2,b\n3,a\n4,b\n"), "plknn", {"n_neighbors": 2})
+    table = csv("x,names\n1,a\n2,a\n8,b\n9,b\n")
+    nothing = "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, doubt=False)
+    assert said(describe_cleaned, cleaned) == nothing
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
     assert said(describe_cleaned, cleaned) == (
-        "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
+        f"{nothing}0 rows for which a label that is no candidate is ahead of all candidates (doubt "
+        "above 0)\n"
     )
+
+
+def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
+    row = people["names"].eq(people["truth"]).idxmax()
+    people.loc[row, "names"] = "anna" if people["truth"][row] != "anna" else "bob"
+    table = read_candidate_table(people, candidates="names", exclude=["truth"])
+    cleaned = clean_table(table)
+    text = said(describe_cleaned, cleaned)
+    assert f"truth is none of their candidates: {cleaned.doubt.share:.1%}, or more" in text
+    assert "\n1 row for which a label that is no candidate is ahead of all candidates" in text
+    shown = [line.split() for line in text.partition("counted from 0):\n")[2].splitlines()[1:]]
+    [line] = [line for line in shown if line[0] == str(row)]
+    assert line[1:4] == ["1.000", f"{cleaned.doubt.score[row]:+.3f}", people["truth"][row]]
+
+
+def test_rows_that_a_person_settled_are_not_shown(said, people):
+    lines = [f"{i},{text},zoe" for i, text in enumerate(people["names"])]
+    corrections = io.StringIO("\n".join(["row,candidates,label", *lines]))
+    table = read_candidate_table(
+        people, candidates="names", exclude=["truth"], corrections=corrections
+    )
+    assert "Look at these rows" not in said(describe_cleaned, clean_table(table))
 
 
 def test_long_labels_and_many_candidates_are_cut(said):

@@ -13,6 +13,7 @@ from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.own_data_options import (
     candidate_options,
     check_output,
+    doubt_option,
     format_options,
     method_options,
     method_parameters,
@@ -32,6 +33,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @click.argument("table")
 @candidate_options
 @method_options
+@doubt_option
 @output_options
 def clean(
     table: str,
@@ -40,15 +42,17 @@ def clean(
     settings: tuple[str, ...],
     n_landmarks: int | None,
     seed: int,
+    no_doubt: bool,
     out: Path,
     prefix: str,
     **reading: Any,
 ) -> None:
     """Choose one of the candidate labels of each row of a table.
 
-    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with four more columns: label,
-    its confidence, its margin over the second-best candidate, and review_rank, which is 1 for the
-    row to look at first. Every other cell stays as it is.
+    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with six more columns: label,
+    its confidence, its margin over the second-best candidate, doubt that any candidate is right
+    (above 0 another label is ahead of all), that other label as suggestion, and review_rank, which
+    is 1 for the row to look at first. Every other cell stays as it is.
     """
     with user_console() as console:
         console.show("reading the table")  # from here on: the imports take a while
@@ -70,12 +74,14 @@ def clean(
             params,
             select=select,
             random_state=seed,
+            doubt=not no_doubt,
             prefix=prefix,
             progress=console.stage,
         )
         describe_model(console, cleaned.model, params)
         describe_accuracy(console, cleaned.table, cleaned.choices.labels)
-        write(cleaned.frame, [*read.candidate_columns, f"{prefix}label"])
+        labels = [f"{prefix}label", f"{prefix}suggestion"]
+        write(cleaned.frame, [*read.candidate_columns, *labels])
         describe_cleaned(console, cleaned)
 
 

@@ -155,6 +155,13 @@ method_options = _add(
     ),
 )
 
+doubt_option = method_option(
+    "--no-doubt",
+    is_flag=True,
+    help="Do not look for rows whose truth is none of their candidates: saves five fits of a "
+    "method that is neither a kernel method nor plknn.",
+)
+
 output_options = _add(
     output_option(
         "--out",

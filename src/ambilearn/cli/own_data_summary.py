@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.cli.console import Console, printable
+from ambilearn.doubt import Doubt
 from ambilearn.own_data.clean import CleanedTable
 from ambilearn.own_data.columns import parse_features
 from ambilearn.own_data.model import TableModel
@@ -110,24 +111,54 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
         f"{pluralize(ambiguous, 'row')} with several candidates, among them "
         f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
     )
-    first = [
-        row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if cleaned.choices.margins[row] < 1
-    ]
+    describe_doubt(console, cleaned.doubt)
+    first = [row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if _is_open(cleaned, row)]
     if not first:
         return
     shown = Table(box=None, pad_edge=False)
     shown.add_column("row", justify="right", no_wrap=True)
     shown.add_column("margin", justify="right", no_wrap=True)
+    if cleaned.doubt is not None:
+        shown.add_column("doubt", justify="right", no_wrap=True)
+        shown.add_column("suggestion", no_wrap=True)
     shown.add_column("label", no_wrap=True)
     shown.add_column("candidates and their confidences")
     for row in first:
         pairs = cleaned.candidates(row)
         listing = ", ".join(f"{_short(label)} {confidence:.2f}" for label, confidence in pairs[:4])
         rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
-        cells = (row, f"{cleaned.choices.margins[row]:.3f}", _short(pairs[0][0]), listing + rest)
+        cells: list[Any] = [row, f"{cleaned.choices.margins[row]:.3f}"]
+        if cleaned.doubt is not None:
+            score, suggestion = cleaned.doubt.score[row], cleaned.doubt.suggestion[row]
+            cells += [f"{score:+.3f}", _short(suggestion) if score > 0 else ""]
+        cells += [_short(pairs[0][0]), listing + rest]
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nLook at these rows first (rows are counted from 0):")
     console.print(shown)
+
+
+def describe_doubt(console: Console, doubt: Doubt | None) -> None:
+    """How many rows seem to have a truth that is none of their candidates."""
+    if doubt is None:
+        return
+    ahead = int((doubt.score > 0).sum())
+    console.say(
+        f"{pluralize(ahead, 'row')} for which a label that is no candidate is ahead of all "
+        "candidates (doubt above 0)"
+    )
+    if doubt.share is not None:
+        console.say(
+            f"estimated share of rows whose truth is none of their candidates: {doubt.share:.1%}, "
+            "or more if the truth is missing above all where rows are hard to tell"
+        )
+
+
+def _is_open(cleaned: CleanedTable, row: int) -> bool:
+    """Whether there is anything to decide: several candidates, or perhaps none that is right."""
+    if row in cleaned.table.corrections.labels:
+        return False
+    doubtful = cleaned.doubt is not None and bool(cleaned.doubt.score[row] > 0)
+    return doubtful or bool(cleaned.choices.margins[row] < 1)
 
 
 def _short(label: Any, limit: int = 30) -> str:

@@ -135,7 +135,8 @@ class DualRegressor:
         with threads_for(4.0 * len(targets) * targets.size):
             fitted = self._ridge.solve(targets).value.fitted
         outputs = leave_out(targets, fitted, self._leverage_complements)
-        yield OutputBlock(*(np.arange(size) for size in outputs.shape), outputs)
+        rows, labels = map(np.arange, outputs.shape)
+        yield OutputBlock(rows, labels, outputs)
 
     @cached_property
     def _leverage_complements(self) -> NDArray[np.float64]:

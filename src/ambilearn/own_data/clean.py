@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.own_data.model import TableModel, choice_columns, fit_table
-from ambilearn.own_data.ranking import Choices, choose_candidates
+from ambilearn.own_data.ranking import Choices, choose_candidates, review_order
 from ambilearn.own_data.tables import CandidateTable, append_columns
 
 if TYPE_CHECKING:
@@ -29,12 +30,17 @@ class CleanedTable:
         Confidence of every candidate, in the order of ``table.candidates``: row *i* owns the
         entries ``indptr[i]:indptr[i + 1]``.
     order : ndarray of shape (n_rows,)
-        Rows by ambiguity, the one to look at first at the front.
+        Rows in the order of :func:`~ambilearn.own_data.ranking.review_order`, the one to look at
+        first at the front.
     frame : DataFrame
-        The table with four columns at its end: ``label``, its ``confidence``, its ``margin`` over
-        the second-best candidate, and ``review_rank``, 1 for the row to look at first.
+        The table with six columns at its end: ``label``, its ``confidence``, its ``margin`` over
+        the second-best candidate, ``doubt`` that any candidate is right (above zero another label
+        is ahead of all of them), that label as ``suggestion``, and ``review_rank``, 1 for the row
+        to look at first.
     model : TableModel
         What was learned on the way; it labels further tables.
+    doubt : Doubt or None
+        Held-out doubt in the candidates, unless it was not wanted.
     """
 
     table: CandidateTable
@@ -43,6 +49,7 @@ class CleanedTable:
     order: NDArray[np.intp]
     frame: "pd.DataFrame"
     model: TableModel
+    doubt: Doubt | None = None
 
     def candidates(self, row: int) -> list[tuple[Any, float]]:
         """Candidates of a row with their confidences, the most likely first."""
@@ -60,6 +67,7 @@ def clean_table(
     *,
     select: bool = False,
     random_state: int = 0,
+    doubt: bool = True,
     prefix: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> CleanedTable:
@@ -72,6 +80,10 @@ def clean_table(
         label that a person chose.
     method, params, select, random_state, progress
         As for :func:`ambilearn.own_data.fit_table`.
+    doubt : bool, default=True
+        Look for rows whose truth is none of their candidates, too; see
+        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE and PL-KNN need less than the
+        time of a fit for it, others that of five.
     prefix : str, default=""
         Goes before the names of the new columns.
 
@@ -92,17 +104,55 @@ def clean_table(
     ['bob', 'anna']
     """
     # Before the work is done, not after it: the names of the new columns must be free.
-    names = [f"{prefix}{name}" for name in ("label", "confidence", "margin", "review_rank")]
-    append_columns(table.name, table.frame, dict.fromkeys(names))
+    new = ("label", "confidence", "margin", "doubt", "suggestion", "review_rank")
+    names = {name: f"{prefix}{name}" for name in new}
+    append_columns(table.name, table.frame, dict.fromkeys(names.values()))
     model = fit_table(
         table, method, params, select=select, random_state=random_state, progress=progress
     )
     table = table.with_min_votes(model.min_votes)  # as it was learned
     confidences = table.candidates.gather(model.method.label_distributions_)
     choices = choose_candidates(table.candidates, confidences)
-    order = choices.order
+    found = judge_candidates(model, table, random_state, progress) if doubt else None
+    order = review_order(choices, found, table.corrections.labels)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
-    columns = choice_columns(choices, prefix) | {names[-1]: rank}
+    columns = choice_columns(choices, prefix)
+    if found is not None:
+        columns[names["doubt"]] = found.score.round(6)
+        columns[names["suggestion"]] = found.suggestion
+    columns[names["review_rank"]] = rank
     frame = append_columns(table.name, table.frame, columns)
-    return CleanedTable(table, choices, confidences, order, frame, model)
+    return CleanedTable(table, choices, confidences, order, frame, model, found)
+
+
+def judge_candidates(
+    model: TableModel,
+    table: CandidateTable,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Doubt | None:
+    """Held-out doubt in the candidates of the table that a model was fitted to.
+
+    Parameters
+    ----------
+    model : TableModel
+        What :func:`ambilearn.own_data.fit_table` returns for the table.
+    table : CandidateTable
+        The table.
+    random_state : int, default=0
+        Seed of the folds of a method that needs any.
+    progress : callable, optional
+        Is told what happens next.
+
+    Returns
+    -------
+    Doubt or None
+        None for a table of two rows: there is nothing to hold out.
+    """
+    if len(table.frame) < 3:
+        return None
+    X = model.pipeline[:-1].transform(table.X)
+    return find_doubtful(
+        model.method, X, table.candidates, random_state=random_state, progress=progress
+    )

@@ -21,7 +21,7 @@ from ambilearn.own_data.writing import replace_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-_WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # beside the label
+_WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # whatever was asked for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +233,8 @@ def _find_features(
     telling: dict[str, str] = {}
     if not named:
         if set(_WRITTEN_BY_CLEAN) <= set(frame.columns):
-            telling = dict.fromkeys(("label", *_WRITTEN_BY_CLEAN), "was written by ambilearn clean")
+            written = ("label", "doubt", "suggestion", *_WRITTEN_BY_CLEAN)
+            telling = dict.fromkeys(written, "was written by ambilearn clean")
         labels = set(map(str, sets.classes.tolist()))
         for column in wanted:
             if _holds_candidates(frame[column].to_list(), labels, sep):
