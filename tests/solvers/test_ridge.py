@@ -236,7 +236,7 @@ def test_leverages_of_any_array_library_are_those_of_numpy():
 
 
 def test_leverages_of_weighted_rows():
-    X, K, P = problem(8, n=20)
+    X, _, P = problem(8, n=20)
     v = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
     expected = np.empty_like(P)
     for i in range(len(X)):

@@ -99,7 +99,8 @@ class KernelRidge:
         :math:`h_i`. Without row *i* they would be, at row *i*,
 
         .. math:: p_i - \frac{p_i - (SP)_i}{1 - h_i}, \qquad
-                  1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
+                  1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad
+                  \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
 
         so that leaving out each row in turn takes no further fit [1]_.
 
