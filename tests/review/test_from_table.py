@@ -8,6 +8,7 @@ import pytest
 from sentences import make_sentences
 
 from ambilearn.datasets import InvalidFileError
+from ambilearn.doubt import Doubt
 from ambilearn.own_data import read_candidate_table
 from ambilearn.review.from_table import (
     drop_feature,
@@ -142,3 +143,21 @@ def test_title_of_standard_input_and_of_a_file(tmp_path):
     path.write_text(PEOPLE)
     table = read_candidate_table(path, candidates="names")
     assert review_from_table(table, confidences(table)).title == "people.csv"
+
+
+def test_doubt_suggests_where_it_is_above_zero_and_orders_the_rows():
+    table = people()
+    doubt = Doubt(np.array([-0.4, 0.3, 0.1]), np.array(["cleo", "anna", "bob"]), 0.1)
+    review = review_from_table(table, confidences(table), doubt=doubt)
+    assert [row.suggestion for row in review.rows] == [None, "anna", "bob"]
+    # The most doubtful row, the closest call, and what is left; see review_order.
+    assert [row.rank for row in review.rows] == [3, 1, 2]
+    plain = review_from_table(table, confidences(table))
+    assert [(row.suggestion, row.rank) for row in plain.rows] == [(None, 0)] * 3
+
+
+def test_a_settled_row_has_no_suggestion_and_comes_last():
+    table = people("row,candidates,label\n1,bob,dora\n")
+    doubt = Doubt(np.array([-0.4, 0.9, 0.1]), np.array(["cleo", "anna", "bob"]), 0.1)
+    row = review_from_table(table, confidences(table), doubt=doubt).rows[1]
+    assert (row.suggestion, row.decision, row.rank) == (None, "dora", 3)

@@ -121,6 +121,7 @@ def test_sort_orders(window, people_page):
         "By label": [1, 5, 0, 3, 4, 2],
         "Most candidates first": [4, 2, 1, 5, 0, 3],
         "Most ambiguous first": [4, 1, 2, 5, 0, 3],
+        "First to look at": [4, 1, 2, 5, 0, 3],
     }.items():
         page.get_by_label("Order").select_option(order)
         assert shown(page) == rows, order
@@ -498,6 +499,81 @@ def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
     ambilearn("review", *options, "--out", "again.html")
     again = window.open(tmp_path / "again.html")
     expect(again.locator("#decided")).to_have_text("3 of 12 decided")
+
+
+# ---- suggestions ----
+
+
+@pytest.fixture
+def suggesting_page(people, tmp_path):
+    """Row 3 has the one candidate anna and probably another name, row 5 comes next."""
+    hints = {3: {"suggestion": "cleo", "rank": 1}, 5: {"suggestion": "dora", "rank": 2}}
+    rows = [replace(row, **hints.get(i, {"rank": 9})) for i, row in enumerate(people.rows)]
+    return write_review(replace(people, rows=rows), tmp_path / "suggesting.html")
+
+
+def test_a_suggestion_stands_apart_below_the_candidates(window, suggesting_page):
+    page = window.open(suggesting_page)
+    assert shown(page) == [3, 5, 4, 1, 2, 0]
+    expect_current(page, 3)
+    expect(card(page, 3).locator(".candidate .name")).to_have_text(["anna", "cleo"])
+    suggestion = card(page, 3).locator(".suggestion")
+    expect(suggestion).to_contain_text("none of these? perhaps this")
+    expect(suggestion.locator("kbd")).to_have_text("s")
+    expect(suggestion.locator(".bar")).to_have_count(0)
+    assert suggestion.evaluate("node => getComputedStyle(node).borderStyle") == "dashed"
+    expect(page.locator(".suggestion")).to_have_count(2)
+    page.get_by_role("searchbox").fill("dora")
+    assert shown(page) == [5]
+
+
+def test_a_suggestion_is_taken_by_a_key_and_by_a_click(window, suggesting_page, tmp_path):
+    page = window.open(suggesting_page)
+    press(page, "s")
+    expect(chosen(page, 3)).to_have_text("cleo")
+    expect(card(page, 3).locator(".suggestion")).to_have_attribute("aria-pressed", "true")
+    expect(card(page, 3).locator(".suggestion")).to_contain_text("not a candidate")
+    expect(card(page, 3).locator(".foreign")).to_have_count(0)
+    expect(card(page, 3).locator(".chip")).to_have_text("corrected")
+    expect_current(page, 5)
+    card(page, 5).locator(".suggestion").click()
+    expect_current(page, 4)
+    press(page, "s")
+    expect(page.locator("#message")).to_have_text("Row 4 has no suggestion.")
+    found = read_csv(download(page, tmp_path))[1:]
+    assert found == [["3", "anna", "cleo"], ["5", "anna|bob", "dora"]]
+
+
+def test_a_suggestion_is_undone_and_another_label_is_possible(window, suggesting_page):
+    page = window.open(suggesting_page)
+    press(page, "s", "u")
+    expect(chosen(page, 3)).to_have_count(0)
+    expect_current(page, 3)
+    press(page, "o")
+    page.keyboard.type("bob")
+    press(page, "Enter")
+    expect(chosen(page, 3)).to_have_text("bob")
+    expect(card(page, 3).locator(".candidate .name")).to_have_text(["anna", "cleo", "bob"])
+
+
+def test_from_a_wrong_label_to_the_suggested_one(window, tmp_path, monkeypatch):
+    """review suggests it, a key takes it, and clean uses it."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 2 * 5 + i / 30},{'bob' if i % 2 else 'anna'}" for i in range(12)]
+    rows[4] = rows[4].replace("anna", "bob")
+    (tmp_path / "people.csv").write_text("\n".join(["x,names", *rows]), encoding="utf-8")
+    options = ["people.csv", "--candidates", "names", "--set", "n_neighbors=3"]
+    ambilearn("review", *options, "--out", "review.html")
+    page = window.open(tmp_path / "review.html")
+    expect_current(page, 4)
+    press(page, "s")
+    path = download(page, tmp_path)
+    assert read_csv(path)[1:] == [["4", "bob", "anna"]]
+    ambilearn("clean", *options, "--corrections", path.name, "--out", "cleaned.csv")
+    header, *cleaned = read_csv(tmp_path / "cleaned.csv")
+    assert dict(zip(header, cleaned[4], strict=True))["label"] == "anna"
+    ambilearn("review", *options, "--no-doubt", "--out", "plain.html")
+    expect(window.open(tmp_path / "plain.html").locator(".suggestion")).to_have_count(0)
 
 
 # ---- hostile tables ----

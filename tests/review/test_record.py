@@ -16,8 +16,8 @@ def test_ranked_keeps_the_order_of_equals():
 
 
 def test_classes_are_all_labels_sorted_as_people_sort(people):
-    rows = [*people.rows, replace(people.rows[0], decision="Bea")]
-    assert replace(people, rows=rows).classes == ["anna", "Bea", "bob", "cleo"]
+    rows = [*people.rows, replace(people.rows[0], decision="Bea", suggestion="dora")]
+    assert replace(people, rows=rows).classes == ["anna", "Bea", "bob", "cleo", "dora"]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,7 @@ def test_classes_are_all_labels_sorted_as_people_sort(people):
         ([ROW, replace(ROW, cells=[])], "Row 1 has 0 cells, not 1"),
         ([ROW, replace(ROW, labels=[], confidences=[])], "Row 1 has no candidate label"),
         ([replace(ROW, confidences=[1.0])], "Row 0 has 2 candidates and 1 confidences"),
+        ([ROW, replace(ROW, suggestion="b")], "Row 1 has the candidate 'b' as suggestion"),
         ([replace(ROW, confidences=[float("nan"), 1.0])], "Row 0 has a confidence that is not"),
         ([replace(ROW, confidences=[float("inf"), 1.0])], "Row 0 has a confidence that is not"),
     ],
@@ -46,6 +47,7 @@ def test_fingerprint_is_that_of_the_table(people):
     assert changed() == people.fingerprint
     assert changed(confidences=[0.4, 0.6]) == people.fingerprint
     assert changed(image="a.png", decision="bob") == people.fingerprint
+    assert changed(suggestion="cleo", rank=3) == people.fingerprint
     assert replace(people, title="other.csv", method="SURE").fingerprint == people.fingerprint
     others = {
         changed(raw="bob|anna"),

@@ -12,6 +12,7 @@ from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.own_data_options import (
     candidate_options,
     check_output,
+    doubt_option,
     method_options,
     method_parameters,
     output_option,
@@ -28,6 +29,7 @@ image_option = section("Images")
 @click.argument("table")
 @candidate_options
 @method_options
+@doubt_option
 @image_option(
     "--image",
     metavar="COLUMN",
@@ -56,6 +58,7 @@ def review(
     settings: tuple[str, ...],
     n_landmarks: int | None,
     seed: int,
+    no_doubt: bool,
     image: str | None,
     no_images: bool,
     embed_images: bool,
@@ -65,9 +68,10 @@ def review(
     """Write a page on which a person settles the labels of a table.
 
     The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the most
-    ambiguous row first, images, keys to accept or correct. It keeps your work, and saves it as a
-    CSV file that `clean`, `fit` and `review` take by --corrections.
+    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the row to
+    look at first at the top, a suggestion where the truth is probably none of them, images, keys to
+    accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
+    `review` take by --corrections.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images exclude each other.")
@@ -77,10 +81,12 @@ def review(
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
+            describe_doubt,
             describe_model,
             describe_table,
         )
         from ambilearn.datasets.frames import check_columns
+        from ambilearn.own_data.clean import judge_candidates
         from ambilearn.own_data.model import fit_table
         from ambilearn.registry import METHODS
         from ambilearn.review.from_table import drop_feature, image_column, review_from_table
@@ -103,12 +109,15 @@ def review(
         read = read.with_min_votes(model.min_votes)  # as it was learned
         describe_model(console, model, params)
         describe_accuracy(console, read, model.method.transduction_)
+        doubt = None if no_doubt else judge_candidates(model, read, seed, console.stage)
+        describe_doubt(console, doubt)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed=embed_images)
+        name = METHODS[method].name
         review_page = review_from_table(
-            read, confidences, method=METHODS[method].name, image=image, images=images
+            read, confidences, doubt=doubt, method=name, image=image, images=images
         )
         write_review(review_page, out)
         _describe_images(console, image, images)

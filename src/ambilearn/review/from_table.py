@@ -1,5 +1,6 @@
 """A review from a user's own table and the confidences of its candidates."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
+from ambilearn.doubt import Doubt
 from ambilearn.own_data.columns import TELLS_NOTHING
+from ambilearn.own_data.ranking import choose_candidates, review_order
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
@@ -20,6 +23,7 @@ def review_from_table(
     table: CandidateTable,
     confidences: NDArray[np.float64],
     *,
+    doubt: Doubt | None = None,
     method: str = "",
     image: str | None = None,
     images: Images | None = None,
@@ -34,6 +38,9 @@ def review_from_table(
     confidences : ndarray of shape (n_pairs,)
         Confidence of every candidate, in the order of ``table.candidates``:
         ``pair_confidences`` of a cleaned table.
+    doubt : Doubt, optional
+        Held-out doubt in the candidates, as :func:`ambilearn.own_data.clean.judge_candidates` finds
+        it. Where it is above zero the page suggests a label, and it helps to order the rows.
     method : str, default=""
         What the confidences are from.
     image : str, optional
@@ -63,11 +70,22 @@ def review_from_table(
     addresses: list[str | None] = [None] * len(table.frame)
     if image is not None:
         addresses = [images.address(format_cell(cell)) for cell in table.frame[image].to_list()]
+    found = _find_candidates(table, confidences)
+    hints = _find_hints(table, confidences, doubt)
     rows = [
         ReviewRow(
-            [column[i] for column in cells], labels, scores, table.texts[i], addresses[i], decision
+            [column[i] for column in cells],
+            labels,
+            scores,
+            table.texts[i],
+            addresses[i],
+            decision,
+            suggestion,
+            rank,
         )
-        for i, (labels, scores, decision) in enumerate(_find_candidates(table, confidences))
+        for i, ((labels, scores, decision), (suggestion, rank)) in enumerate(
+            zip(found, hints, strict=True)
+        )
     ]
     title = Path(table.name).name if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
@@ -135,6 +153,23 @@ def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
 def _is_short(table: CandidateTable, image: str) -> bool:
     """Whether the cells of the image column are paths, not images written as text."""
     return not any(format_cell(c).startswith("data:") for c in table.frame[image].to_list())
+
+
+def _find_hints(
+    table: CandidateTable, confidences: NDArray[np.float64], doubt: Doubt | None
+) -> Iterator[tuple[str | None, int]]:
+    """Suggestion and rank of each row."""
+    n = table.candidates.n_rows
+    if doubt is None:
+        yield from [(None, 0)] * n
+        return
+    settled = table.corrections.labels
+    rank = np.empty(n, dtype=np.intp)
+    choices = choose_candidates(table.candidates, confidences)
+    rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
+    for i, place in enumerate(rank.tolist()):
+        wanted = doubt.score[i] > 0 and i not in settled
+        yield str(doubt.suggestion[i]) if wanted else None, place
 
 
 def _find_candidates(

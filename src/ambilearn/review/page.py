@@ -122,6 +122,8 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
         [round(float(confidence), 6) for _, confidence in ranked],
         row.image,
         row.decision,
+        None if row.suggestion is None else position[row.suggestion],
+        row.rank,
     ]
 
 

@@ -30,6 +30,10 @@ class ReviewRow:
         Address of an image, as :class:`~ambilearn.review.images.Images` makes it.
     decision : str, optional
         The label that somebody has chosen already.
+    suggestion : str, optional
+        A label that is no candidate, where it is probably the truth.
+    rank : int, default=0
+        Place in the order in which rows should be looked at; among equals the margin decides.
 
     Examples
     --------
@@ -44,6 +48,8 @@ class ReviewRow:
     raw: str
     image: str | None = None
     decision: str | None = None
+    suggestion: str | None = None
+    rank: int = 0
 
     def ranked(self) -> list[tuple[str, float]]:
         """Candidates with their confidences, the most confident first."""
@@ -98,14 +104,17 @@ class Review:
                     f"Row {i} has {len(row.labels)} candidates and {len(row.confidences)} "
                     "confidences."
                 )
+            if row.suggestion in row.labels:
+                raise ValueError(f"Row {i} has the candidate {row.suggestion!r} as suggestion.")
             if not all(map(math.isfinite, row.confidences)):
                 raise ValueError(f"Row {i} has a confidence that is not a finite number.")
 
     @cached_property
     def classes(self) -> list[str]:
-        """All labels that are a candidate or a decision somewhere, sorted."""
+        """All labels that are a candidate, a suggestion or a decision somewhere, sorted."""
         labels = {label for row in self.rows for label in row.labels}
         labels |= {row.decision for row in self.rows if row.decision is not None}
+        labels |= {row.suggestion for row in self.rows if row.suggestion is not None}
         return sorted(labels, key=lambda label: (label.casefold(), label))
 
     @property
@@ -118,7 +127,7 @@ class Review:
     def fingerprint(self) -> str:
         """Short name of the table's content, under which a browser keeps the work on it.
 
-        Confidences and images are left out: another method does not make another table.
+        Confidences, suggestions and images are left out: another method makes no other table.
         """
         content = [list(self.columns), [[list(row.cells), row.raw] for row in self.rows]]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]

@@ -14,6 +14,12 @@ function choose(row, label) {
   else goTo(following(stays ? position + 1 : position) ?? current);
 }
 
+function takeSuggestion(row) {
+  if (row.suggestion === null) return say(`Row ${row.index} has no suggestion.`);
+  choose(row, row.suggestion);
+  return undefined;
+}
+
 function askOther(row) {
   otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label));
 }

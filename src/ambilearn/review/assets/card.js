@@ -85,6 +85,23 @@ function drawCandidate(row, i, decision, onChoose) {
   return button;
 }
 
+/** A label that is no candidate and probably right nevertheless. */
+function drawSuggestion(row, decision, onChoose) {
+  const chosen = row.suggestion === decision;
+  const button = make(
+    "button",
+    `candidate suggestion ${chosen ? "chosen" : ""}`.trim(),
+    [
+      make("kbd", "", chosen ? "✓" : "s", { "aria-hidden": "true" }),
+      userText("span", "name", row.suggestion),
+      make("span", "share", chosen ? "not a candidate" : "none of these? perhaps this"),
+    ],
+    { type: "button", "aria-pressed": String(chosen) },
+  );
+  button.addEventListener("click", () => onChoose(row.suggestion));
+  return button;
+}
+
 /** The label of a decision that is none of the candidates. */
 function drawForeign(label) {
   return make("div", "candidate foreign chosen", [
@@ -116,7 +133,12 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
     shown.map((i) => drawCandidate(row, i, decision, (label) => actions.choose(row, label))),
     { role: "group", "aria-label": `Candidates of row ${row.index}` },
   );
-  if (decision !== null && decided < 0) candidates.append(drawForeign(decision));
+  if (row.suggestion !== null) {
+    candidates.append(drawSuggestion(row, decision, (label) => actions.choose(row, label)));
+  }
+  if (decision !== null && decided < 0 && decision !== row.suggestion) {
+    candidates.append(drawForeign(decision));
+  }
   const footer = make("div", "more");
   const other = make("button", "link", "Other label…", { type: "button" });
   other.addEventListener("click", () => actions.other(row));
@@ -164,5 +186,6 @@ function markCurrent(card, current) {
 
 /** Height of a card that has not been drawn yet, a guess. */
 function estimatedHeight(row) {
-  return Math.max(row.image === null ? 90 : 150, 66 + 36 * Math.min(row.candidates.length, 9));
+  const lines = Math.min(row.candidates.length, 9) + (row.suggestion === null ? 0 : 1);
+  return Math.max(row.image === null ? 90 : 150, 66 + 36 * lines);
 }

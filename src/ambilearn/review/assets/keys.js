@@ -13,6 +13,7 @@ const KEYS = {
   Enter: onCurrent((row) => choose(row, row.candidates[0].label)),
   Delete: onCurrent((row) => choose(row, null)),
   Backspace: onCurrent((row) => choose(row, null)),
+  s: onCurrent(takeSuggestion),
   o: onCurrent(askOther),
   i: onCurrent(zoom),
   e: onCurrent(toggle),

@@ -1,13 +1,15 @@
 // The state of the page: its data, the list of rows, and which of them is the current one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const rows = data.rows.map(([cells, raw, labels, confidences, image], index) => ({
+const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, rank], index) => ({
   index,
+  rank, // place in the order of `ambilearn clean`, or 0
   cells,
   raw,
   image,
   broken: image !== null && !isSafe(image), // whether the image cannot be shown
   candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
+  suggestion: suggestion === null ? null : data.classes[suggestion], // perhaps, if no candidate is right
   // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
   margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
 }));
@@ -18,7 +20,7 @@ const decisions = new Decisions(
 
 const byId = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en").format;
-const settings = { status: "all", label: null, query: "", sort: "ambiguous" };
+const settings = { status: "all", label: null, query: "", sort: "review" };
 const otherLabel = new OtherLabel(byId("other"), data.classes, data.separator);
 const knownLabels = new Set(data.classes);
 let current = null; // the row that the keys act upon

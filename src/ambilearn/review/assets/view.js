@@ -14,12 +14,12 @@ function currentLabel(row, decisions) {
   return decisions.labelOf(row.index) ?? row.candidates[0].label;
 }
 
-/** As `ambilearn clean` ranks rows. */
 function byAmbiguity(a, b) {
   return a.margin - b.margin || a.candidates[0].confidence - b.candidates[0].confidence;
 }
 
 const SORT_ORDERS = {
+  review: (a, b) => a.rank - b.rank || byAmbiguity(a, b),
   ambiguous: byAmbiguity,
   certain: (a, b) => byAmbiguity(b, a),
   table: () => 0,
@@ -38,7 +38,9 @@ function matcher(query, decisions) {
   if (number) return (row) => row.index === Number(number[1]);
   const words = folded(query).split(/\s+/).filter(Boolean);
   return (row) => {
-    row.haystack ??= folded([...row.cells, ...row.candidates.map((c) => c.label)].join("\n"));
+    row.haystack ??= folded(
+      [...row.cells, ...row.candidates.map((c) => c.label), row.suggestion ?? ""].join("\n"),
+    );
     const decided = folded(decisions.labelOf(row.index) ?? "");
     return words.every((word) => row.haystack.includes(word) || decided.includes(word));
   };
