@@ -132,7 +132,11 @@ def _crowd(name, min_votes):
     # Who answered does not matter here: the n-th answer to an item is in column n.
     answers["place"] = answers.groupby("item").cumcount()
     votes = answers.pivot(index="item", columns="place", values="label").loc[train["item"]]
-    return train, test, votes_to_candidates(votes, min_votes=min_votes, fallback="union")
+    return (
+        train,
+        test,
+        votes_to_candidates(votes, min_votes=min_votes, fallback="union", weights=False),
+    )
 
 
 def real_split(name):

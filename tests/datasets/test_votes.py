@@ -17,6 +17,27 @@ def test_union():
     assert sets.classes.tolist() == ["cat", "dog", "fox"]
 
 
+def test_counts_are_the_weights():
+    sets = votes_to_candidates(VOTES)
+    assert sets.to_dicts() == [{"cat": 2, "dog": 1}, {"dog": 1, "fox": 1}, {"fox": 3}]
+    assert votes_to_candidates(VOTES, weights=False).weights is None
+    two = votes_to_candidates([["a", "a", "b", "b", "b", "c"]], min_votes=2)
+    assert two.to_dicts() == [{"a": 2, "b": 3}]
+
+
+def test_one_vote_each_is_no_weight():
+    assert votes_to_candidates([["a", "b"], ["b", None]]).weights is None
+
+
+@pytest.mark.parametrize("no_answer", [-1, [-1, 99], {-1}, np.array([-1])])
+def test_codes_for_no_vote(no_answer):
+    sets = votes_to_candidates(np.array([[3, -1], [2, 2]]), no_answer=no_answer)
+    assert sets.to_sets() == [{3}, {2}]
+    assert sets.classes.tolist() == [2, 3]
+    with pytest.raises(ValueError, match="Row 0 has no candidate label"):
+        votes_to_candidates(np.array([[-1, -1], [2, 2]]), no_answer=no_answer)
+
+
 def test_at_least_m_votes():
     sets = votes_to_candidates([row for row in VOTES if None not in row], min_votes=2)
     assert sets.to_sets() == [{"cat"}, {"fox"}]

@@ -18,14 +18,17 @@ def votes_to_candidates(
     min_votes: int = 1,
     fallback: str = "error",
     classes: Collection[Any] | None = None,
+    no_answer: Any = (),
+    weights: bool = True,
 ) -> CandidateSets:
-    r"""Candidate sets from the votes of several annotators.
+    r"""Candidate sets from the votes of several annotators, with the counts as weights.
 
     With :math:`v_{ij}` the number of annotators who gave row *i* the label *j*, the candidates are
 
     .. math:: S_i = \{ j : v_{ij} \ge m \}
 
-    so that :math:`m = 1` is the union of all votes.
+    so that :math:`m = 1` is the union of all votes, and the weight of a candidate is
+    :math:`v_{ij}`.
 
     Parameters
     ----------
@@ -38,6 +41,10 @@ def votes_to_candidates(
         What to do with a row in which no label has enough votes: refuse it, or take all its votes.
     classes : array-like of shape (n_labels,), optional
         All labels. By default the sorted labels with a vote anywhere.
+    no_answer : label or collection of labels, default=()
+        Codes that stand for no vote, such as -1 or "skipped".
+    weights : bool, default=True
+        False leaves the counts out: all candidates of a row are alike.
 
     Returns
     -------
@@ -49,12 +56,17 @@ def votes_to_candidates(
         For a row without any vote, or, unless ``fallback="union"``, without enough votes for any
         label. The message names the row, counted from 0.
 
+    See Also
+    --------
+    ambilearn.crowd.Votes : Keeps who said what, also in long form: item, annotator, label.
+    ambilearn.crowd.CrowdClassifier : Judges the annotators, too.
+
     Examples
     --------
     >>> from ambilearn.datasets import votes_to_candidates
     >>> votes = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
-    >>> votes_to_candidates(votes).to_sets() == [{"cat", "dog"}, {"dog", "fox"}, {"fox"}]
-    True
+    >>> votes_to_candidates(votes).to_dicts()
+    [{'cat': 2.0, 'dog': 1.0}, {'dog': 1.0, 'fox': 1.0}, {'fox': 3.0}]
     >>> votes_to_candidates(votes, min_votes=2)
     Traceback (most recent call last):
     ...
@@ -70,7 +82,12 @@ def votes_to_candidates(
             f"annotator; its shape is {votes.shape}."
         )
     return candidates_from_cells(
-        votes, min_votes=min_votes, fallback=fallback, classes=classes, sep=None
+        votes,
+        min_votes=min_votes,
+        fallback=fallback,
+        classes=classes,
+        no_answer=no_answer,
+        weights=weights,
     )
 
 
@@ -81,12 +98,11 @@ def candidates_from_cells(
     fallback: str = "error",
     classes: Collection[Any] | None = None,
     sep: str | None = None,
+    no_answer: Any = (),
+    weights: bool = True,
 ) -> CandidateSets:
     """Count the labels in the cells of each row; text is split at ``sep``, if given."""
-    if min_votes < 1:
-        raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
-    if fallback not in ("error", "union"):
-        raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
+    codes = no_answer_codes(no_answer)
     index: dict[Any, int] = {}
     pair_rows: list[int] = []
     pair_labels: list[int] = []
@@ -100,19 +116,48 @@ def candidates_from_cells(
                 "each row."
             )
         for cell in row:
-            for label in parse_labels(cell, sep, i):
+            for label in parse_labels(cell, sep, i) - codes:
                 pair_rows.append(i)
                 pair_labels.append(index.setdefault(label, len(index)))
         if len(pair_rows) == before:
             raise ValueError(f"Row {i} has no candidate label at all. Drop the row, or fill it in.")
     if not n_rows:
         raise ValueError("There are no rows of votes: pass at least one row.")
+    labels = list(index)
+    names = order_classes(labels, classes)
+    position = {label: j for j, label in enumerate(names)}
+    columns = np.array([position[label] for label in labels], dtype=np.intp)[pair_labels]
     counts = sparse.csr_array(
-        (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, pair_labels)),
-        shape=(n_rows, len(index)),
+        (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, columns)),
+        shape=(n_rows, len(names)),
     )
-    _drop_rare_votes(counts, list(index), min_votes, fallback)
-    return _order_classes(counts.astype(bool), list(index), classes)
+    return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
+
+
+def candidates_from_counts(
+    counts: sparse.csr_array,
+    classes: list[Any],
+    min_votes: int = 1,
+    fallback: str = "error",
+    *,
+    weights: bool = True,
+) -> CandidateSets:
+    """Candidate sets from the number of votes of every row and label; no row is without any."""
+    if min_votes < 1:
+        raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
+    if fallback not in ("error", "union"):
+        raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
+    _drop_rare_votes(counts, classes, min_votes, fallback)
+    table = counts.astype(np.float64 if weights else bool)
+    # The user gave no sparse mask, so results need not be sparse either.
+    return replace(as_candidates(table, classes=classes), sparse_mask=False)
+
+
+def no_answer_codes(no_answer: Any) -> frozenset[Any]:
+    """The labels that stand for no vote, from one or a collection of them."""
+    if isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray)):
+        return frozenset(no_answer)
+    return frozenset([no_answer])
 
 
 def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
@@ -181,10 +226,8 @@ def _drop_rare_votes(
     counts.eliminate_zeros()
 
 
-def _order_classes(
-    mask: sparse.csr_array, labels: list[Any], classes: Collection[Any] | None
-) -> CandidateSets:
-    """Candidate sets whose columns are the classes in order, from columns in any order."""
+def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> list[Any]:
+    """The labels in order, or the given classes if every label is one of them."""
     try:
         names = sorted(labels) if classes is None else list(classes)
     except TypeError as error:
@@ -192,15 +235,11 @@ def _order_classes(
             f"The labels are of different types and cannot be sorted ({error}): write all as text "
             "or all as numbers, or give their order as classes=."
         ) from error
-    position = {label: j for j, label in enumerate(names)}
-    unknown = [label for label in labels if label not in position]
+    known = set(names)
+    unknown = [label for label in labels if label not in known]
     if unknown:
         raise ValueError(
             f"The label {unknown[0]!r} is not among the {len(names)} given classes: add it to the "
             "classes, or correct the votes."
         )
-    pairs = mask.tocoo()
-    columns = np.array([position[label] for label in labels], dtype=np.intp)[pairs.col]
-    ordered = sparse.csr_array((pairs.data, (pairs.row, columns)), (mask.shape[0], len(names)))
-    # The user gave no sparse mask, so results need not be sparse either.
-    return replace(as_candidates(ordered, classes=names), sparse_mask=False)
+    return names
