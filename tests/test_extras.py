@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 SOURCE = Path(ambilearn.__file__).parent
 # Names in `import` that are not those of the distributions.
-DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}
+DISTRIBUTIONS = {"PIL": "pillow", "crowdkit": "crowd-kit", "faiss": "faiss-cpu"}
 
 
 def _names(requirements):
@@ -92,6 +92,9 @@ from ambilearn.bridges import candidates_from_top_k, to_sample_weights, votes_to
 X = [[0.0], [0.1], [1.0], [1.1]]
 model = PLKNN(n_neighbors=1).fit(X, votes_to_candidates([["a", "b"], ["a", "a"], ["b"], ["b"]]))
 candidates_from_top_k(model.predict_proba(X), 1)
+from ambilearn.crowd import Votes, report_annotators
+votes = Votes.from_long([("x", "ann", "a"), ("y", "ann", "b")])
+report_annotators(votes, PLKNN(n_neighbors=1).fit([[0], [1]], votes.to_candidates()).train_output_)
 to_sample_weights(model, X)
 """,
     "embedded data": """
@@ -167,6 +170,11 @@ SAYS = {
     "cluster": (
         "import ambilearn.distributed",
         "ambilearn.distributed needs dask: pip install 'ambilearn[dask]'",
+    ),
+    "annotators": (
+        "from ambilearn.crowd import Votes, dawid_skene\n"
+        "dawid_skene(Votes.from_wide([['a', 'b'], ['a', 'a']]))",
+        "Judging annotators needs crowdkit: pip install 'ambilearn[crowd]'",
     ),
     "neighbours": (
         "from ambilearn import PLKNN\n"

@@ -8,7 +8,7 @@ import pytest
 from lean_python import run_without
 
 import ambilearn
-from ambilearn import datasets, own_data
+from ambilearn import crowd, datasets, own_data
 
 HEAVY = [
     "pandas",
@@ -22,7 +22,7 @@ HEAVY = [
     "pooch",
     "jinja2",
 ]
-LAZY_PACKAGES = [ambilearn, datasets, own_data]
+LAZY_PACKAGES = [ambilearn, crowd, datasets, own_data]
 
 
 @pytest.mark.parametrize("package", LAZY_PACKAGES, ids=lambda package: package.__name__)

@@ -1,0 +1,144 @@
+"""What the result says of the annotators: who answered how much, how well, and mixes what."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import pluralize
+from ambilearn.crowd.skills import answer_counts
+from ambilearn.crowd.votes import Votes
+
+_LEAST_COUNT = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnnotatorReport:
+    """The annotators beside the result.
+
+    Attributes
+    ----------
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    classes : ndarray of shape (n_labels,)
+        The labels.
+    answers : ndarray of shape (n_annotators,)
+        Number of answers of each.
+    agreement : ndarray of shape (n_annotators,)
+        Share of them that are the label of the result.
+    counts : ndarray of shape (n_annotators, n_labels, n_labels)
+        Answers by right label (by the confidences of the result) and given label.
+    """
+
+    annotators: NDArray[Any]
+    classes: NDArray[Any]
+    answers: NDArray[np.intp]
+    agreement: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return (
+            f"<AnnotatorReport: {pluralize(len(self.annotators), 'annotator')}, "
+            f"{pluralize(int(self.answers.sum()), 'answer')}, "
+            f"{np.average(self.agreement, weights=self.answers):.0%} agree with the result>"
+        )
+
+    def mix_ups(self, annotator: int, limit: int = 2) -> list[tuple[Any, Any, float]]:
+        """What an annotator, given by index, mixes most: right label, given label, how often."""
+        wrong = self.counts[annotator] * ~np.eye(len(self.classes), dtype=bool)
+        order = np.argsort(-wrong, axis=None, kind="stable")[:limit]
+        names = self.classes.tolist()
+        found = []
+        for right, given in zip(*np.unravel_index(order, wrong.shape), strict=True):
+            if wrong[right, given] >= 0.5:  # rounds to at least one answer
+                found.append((names[right], names[given], float(wrong[right, given])))
+        return found
+
+    def to_frame(self) -> Any:
+        """Data frame of the annotators, the busiest first.
+
+        Columns ``annotator``, ``answers``, ``agreement``, and ``mixes`` with the most frequent
+        mistakes as text, ``right → given (how often)``.
+        """
+        with requires_extra("data", purpose="A table of annotators"):
+            import pandas as pd
+        order = np.argsort(-self.answers, kind="stable")
+        mixes = [
+            "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.mix_ups(a))
+            for a in order.tolist()
+        ]
+        return pd.DataFrame(
+            {
+                "annotator": self.annotators[order],
+                "answers": self.answers[order],
+                "agreement": self.agreement[order].round(3),
+                "mixes": mixes,
+            }
+        )
+
+    def confusion_frame(self) -> Any:
+        """Data frame of all confusions, in long form.
+
+        Columns ``annotator``, ``right`` (label of the result), ``given``, ``answers``, and
+        ``share`` among the answers of this annotator where this label is right. Answers are
+        shared among the labels by their confidences; what is below a twentieth is left out.
+        """
+        with requires_extra("data", purpose="A table of annotators"):
+            import pandas as pd
+        total = self.counts.sum(axis=2, keepdims=True)
+        shares = self.counts / np.where(total > 0, total, 1.0)
+        who, right, given = np.nonzero(self.counts >= _LEAST_COUNT)
+        return pd.DataFrame(
+            {
+                "annotator": self.annotators[who],
+                "right": self.classes[right],
+                "given": self.classes[given],
+                "answers": self.counts[who, right, given].round(3),
+                "share": shares[who, right, given].round(3),
+            }
+        )
+
+
+def report_annotators(votes: Votes, confidences: NDArray[np.float64]) -> AnnotatorReport:
+    """Compare the answers with a result.
+
+    Parameters
+    ----------
+    votes : Votes
+        The answers.
+    confidences : ndarray of shape (n_items, n_labels)
+        The result, such as ``label_distributions_`` of a fit, in the order of ``votes``.
+
+    Returns
+    -------
+    AnnotatorReport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ambilearn.crowd import Votes, report_annotators
+    >>> votes = Votes.from_wide([["a", "b"], ["b", "b"], ["a", "b"]], annotators=["ann", "ben"])
+    >>> report = report_annotators(votes, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
+    >>> report
+    <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
+    >>> report.mix_ups(1)
+    [('a', 'b', 2.0)]
+    """
+    expected = len(votes), len(votes.classes)
+    if np.shape(confidences) != expected:
+        raise ValueError(
+            f"confidences must have the shape {expected}, a row for each item and a column for "
+            f"each label of the votes; got {np.shape(confidences)}."
+        )
+    who, n_annotators = votes.annotator_indices, len(votes.annotators)
+    agrees = np.argmax(confidences, axis=1)[votes.item_indices] == votes.label_indices
+    answers = np.bincount(who, minlength=n_annotators)
+    return AnnotatorReport(
+        votes.annotators,
+        votes.classes,
+        answers,
+        np.bincount(who, agrees, n_annotators) / answers,
+        answer_counts(votes, np.asarray(confidences, dtype=np.float64)),
+    )

@@ -1,0 +1,363 @@
+"""The answers of annotators, item by item: one checked form for tables long and wide."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates import CandidateSets
+from ambilearn.datasets.votes import (
+    candidates_from_counts,
+    no_answer_codes,
+    order_classes,
+    parse_labels,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """Who gave which label to which item.
+
+    Build it by :meth:`from_long` or :meth:`from_wide`.
+
+    Parameters
+    ----------
+    items : ndarray of shape (n_items,)
+        Names of the items, in the order of the rows of the features. Some may have no answer.
+    annotators : ndarray of shape (n_annotators,)
+        Names of the annotators, sorted.
+    classes : ndarray of shape (n_labels,)
+        The labels.
+    item_indices, annotator_indices, label_indices : ndarrays of shape (n_answers,)
+        The answers, each once, ordered by item, annotator and label. An annotator who gave an
+        item two labels has two answers there.
+    n_repeated : int, default=0
+        Answers that said the same again, and are counted once.
+
+    Examples
+    --------
+    >>> from ambilearn.crowd import Votes
+    >>> answers = [("dune", "ann", "sand"), ("dune", "ben", "sand"), ("dune", "cat", "rock")]
+    >>> answers += [("reef", "ann", "rock")]
+    >>> votes = Votes.from_long(answers, items=["reef", "dune", "lake"])
+    >>> votes
+    <Votes: 4 answers by 3 annotators to 2 of 3 items, 2 labels>
+    >>> votes.to_candidates().to_dicts()
+    [{'rock': 1.0}, {'rock': 1.0, 'sand': 2.0}, {'rock': 1.0, 'sand': 1.0}]
+    """
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    classes: NDArray[Any]
+    item_indices: NDArray[np.intp]
+    annotator_indices: NDArray[np.intp]
+    label_indices: NDArray[np.intp]
+    n_repeated: int = 0
+
+    @classmethod
+    def from_long(
+        cls,
+        answers: Any,
+        *,
+        item: str = "item",
+        annotator: str = "annotator",
+        label: str = "label",
+        items: ArrayLike | None = None,
+        classes: Collection[Any] | None = None,
+        no_answer: Any = (),
+    ) -> Self:
+        """Votes from a table with one answer a row.
+
+        Parameters
+        ----------
+        answers : data frame, mapping of columns, or sequence of (item, annotator, label)
+            The answers, in any order.
+        item, annotator, label : str
+            Names of the columns of a data frame.
+        items : array-like of shape (n_items,), optional
+            The item of each row of the features, in their order. By default the items that have
+            an answer, in the order of their first one.
+        classes : array-like of shape (n_labels,), optional
+            All labels. By default the sorted labels that somebody gave.
+        no_answer : label or collection of labels, default=()
+            Codes that stand for no answer, such as -1. Missing cells (None, NaN, empty text) are
+            none in any case.
+
+        Returns
+        -------
+        Votes
+
+        Raises
+        ------
+        ValueError
+            For a missing item or annotator, a label that is none, an item twice in ``items``, or
+            if no answer is left. The message names the answer, counted from 0.
+
+        Warns
+        -----
+        UserWarning
+            If there are answers to items that are not among ``items``: they are left out.
+        """
+        triples = _long_triples(answers, (item, annotator, label))
+        return cls._from_triples(triples, items, classes, no_answer)
+
+    @classmethod
+    def from_wide(
+        cls,
+        table: Any,
+        *,
+        items: ArrayLike | None = None,
+        annotators: Collection[Any] | None = None,
+        classes: Collection[Any] | None = None,
+        no_answer: Any = (),
+    ) -> Self:
+        """Votes from a table with a row for each item and a column for each annotator.
+
+        Parameters
+        ----------
+        table : data frame or array-like of shape (n_items, n_annotators)
+            One label in each cell, or a collection of labels for an annotator who wavers. An
+            empty cell (None, NaN, empty text) is no answer.
+        items : array-like of shape (n_items,), optional
+            Names of the rows. By default they are counted from 0.
+        annotators : collection, optional
+            Names of the columns. By default those of a data frame, or counted from 0.
+        classes, no_answer
+            As for :meth:`from_long`.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> from ambilearn.crowd import Votes
+        >>> votes = Votes.from_wide([["cat", "cat", -1], ["dog", -1, "fox"]], no_answer=-1)
+        >>> votes
+        <Votes: 4 answers by 3 annotators to 2 of 2 items, 3 labels>
+        """
+        if annotators is None:
+            annotators = getattr(table, "columns", None)
+        rows = table.to_numpy().tolist() if hasattr(table, "to_numpy") else _as_rows(table)
+        widths = {len(row) for row in rows}
+        if len(widths) != 1:
+            raise ValueError(
+                f"The rows of votes have {shorten_list(sorted(widths))} cells: give every item as "
+                "many, one for each annotator, None where there is no answer."
+                if widths
+                else "There are no rows of votes: pass at least one row."
+            )
+        names = range(widths.pop()) if annotators is None else list(annotators)
+        row_names = np.arange(len(rows)) if items is None else _as_names(items)
+        if len(row_names) != len(rows):
+            raise ValueError(
+                f"items has {pluralize(len(row_names), 'name')}, and there are "
+                f"{pluralize(len(rows), 'row')} of votes."
+            )
+        triples = (
+            (name, annotator, cell)
+            for name, row in zip(row_names.tolist(), rows, strict=True)
+            for annotator, cell in zip(names, row, strict=True)
+        )
+        return cls._from_triples(triples, row_names, classes, no_answer)
+
+    @classmethod
+    def _from_triples(
+        cls,
+        triples: Iterable[tuple[Any, Any, Any]],
+        items: ArrayLike | None,
+        classes: Collection[Any] | None,
+        no_answer: Any,
+    ) -> Self:
+        codes = no_answer_codes(no_answer)
+        row_of: dict[Any, int] = {}
+        if items is not None:
+            for i, name in enumerate(_as_names(items).tolist()):
+                if row_of.setdefault(name, i) != i:
+                    raise ValueError(
+                        f"The item {name!r} is in rows {row_of[name]} and {i}: every item needs a "
+                        "row of its own."
+                    )
+        unknown: dict[Any, int] = {}
+        seen: dict[tuple[int, Any, Any], None] = {}
+        n_answers = 0
+        for i, (item, annotator, cell) in enumerate(triples):
+            labels = parse_labels(cell, None, i) - codes
+            if not labels:
+                continue
+            item = _check_name(item, "item", i)
+            annotator = _check_name(annotator, "annotator", i)
+            if items is not None and item not in row_of:
+                unknown[item] = unknown.get(item, 0) + len(labels)
+                continue
+            row = row_of.setdefault(item, len(row_of))
+            n_answers += len(labels)
+            seen.update(dict.fromkeys((row, annotator, label) for label in labels))
+        _report_unknown(unknown, list(row_of), bool(seen))
+        names = order_classes({label for _, _, label in seen}, classes)
+        people = sorted({annotator for _, annotator, _ in seen}, key=lambda x: (str(type(x)), x))
+        column = {label: j for j, label in enumerate(names)}
+        person = {annotator: a for a, annotator in enumerate(people)}
+        indices = np.array(
+            sorted((row, person[annotator], column[label]) for row, annotator, label in seen),
+            dtype=np.intp,
+        )
+        return cls(
+            _as_names(list(row_of)),
+            _as_names(people),
+            _as_names(names),
+            indices[:, 0].copy(),
+            indices[:, 1].copy(),
+            indices[:, 2].copy(),
+            n_answers - len(seen),
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        answered = int((self.answers_per_item > 0).sum())
+        return (
+            f"<Votes: {pluralize(self.n_answers, 'answer')} by "
+            f"{pluralize(len(self.annotators), 'annotator')} to {answered:,} of "
+            f"{pluralize(len(self), 'item')}, {pluralize(len(self.classes), 'label')}>"
+        )
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers."""
+        return len(self.item_indices)
+
+    @cached_property
+    def answers_per_item(self) -> NDArray[np.intp]:
+        """Number of answers to each item, shape (n_items,)."""
+        return np.bincount(self.item_indices, minlength=len(self))
+
+    @property
+    def unanswered(self) -> NDArray[Any]:
+        """Names of the items without an answer."""
+        names: NDArray[Any] = self.items[self.answers_per_item == 0]
+        return names
+
+    def counts(self) -> sparse.csr_array:
+        """Answers for every item and label, shape (n_items, n_labels)."""
+        ones = np.ones(self.n_answers, dtype=np.int64)
+        shape = len(self), len(self.classes)
+        return sparse.csr_array((ones, (self.item_indices, self.label_indices)), shape=shape)
+
+    def to_candidates(
+        self, *, min_votes: int = 1, fallback: str = "error", weights: bool = True
+    ) -> CandidateSets:
+        """Candidate sets, with the counts as weights; an item without answers may be anything.
+
+        Parameters
+        ----------
+        min_votes, fallback, weights
+            As for :func:`ambilearn.datasets.votes_to_candidates`.
+
+        Returns
+        -------
+        CandidateSets
+        """
+        counts = self.counts()
+        empty = np.flatnonzero(self.answers_per_item == 0)
+        if len(empty):
+            anything = sparse.lil_array(counts.shape, dtype=np.int64)
+            anything[empty] = min_votes  # enough for every label
+            counts = sparse.csr_array(counts + anything)
+        names = self.classes.tolist()
+        return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
+
+    def to_frame(self) -> Any:
+        """Data frame with the columns item, annotator and label, one answer a row."""
+        with requires_extra("data", purpose="A table of votes"):
+            import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "item": self.items[self.item_indices],
+                "annotator": self.annotators[self.annotator_indices],
+                "label": self.classes[self.label_indices],
+            }
+        )
+
+
+def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, Any, Any]]:
+    """The answers as triples, from a data frame, a mapping of columns, or rows of three."""
+    keys = getattr(answers, "columns", None)
+    if keys is None and isinstance(answers, dict):
+        keys = answers.keys()
+    if keys is not None:
+        missing = [name for name in names if name not in keys]
+        if missing:
+            raise ValueError(
+                f"The answers have no column {missing[0]!r}, they have {shorten_list(list(keys))}. "
+                "Name the columns by item=, annotator= and label=."
+            )
+        return list(zip(*(_as_list(answers[name]) for name in names), strict=True))
+    rows = _as_rows(answers)
+    for i, row in enumerate(rows):
+        if isinstance(row, str) or len(row) != 3:
+            raise ValueError(
+                f"Answer {i} is {row!r}: give (item, annotator, label), or a data frame."
+            )
+    return [tuple(row) for row in rows]
+
+
+def _as_rows(table: Any) -> list[Any]:
+    rows = table.tolist() if isinstance(table, np.ndarray) else list(table)
+    for i, row in enumerate(rows):
+        if not isinstance(row, (list, tuple, np.ndarray)):
+            raise ValueError(f"Row {i} of the votes is {row!r}: give a list for each row.")
+    return rows
+
+
+def _as_list(column: Any) -> list[Any]:
+    found: list[Any] = column.tolist() if hasattr(column, "tolist") else list(column)
+    return found
+
+
+def _as_names(names: Any) -> NDArray[Any]:
+    """Names as an array in which text stays text and numbers numbers, also mixed ones."""
+    values = _as_list(names)
+    if len({type(value) for value in values}) > 1:
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.asarray(values)
+
+
+def _check_name(value: Any, kind: str, answer: int) -> Any:
+    """The name of an item or annotator, without the type of NumPy; none may be missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+        raise ValueError(f"Answer {answer} has no {kind}: fill it in, or drop the answer.")
+    return value
+
+
+def _report_unknown(unknown: dict[Any, int], known: list[Any], any_left: bool) -> None:
+    """Say which answers are left out; refuse if none is left."""
+    names = shorten_list([repr(name) for name in unknown], 3)
+    if not any_left:
+        raise ValueError(
+            "There is no answer at all: every one is missing or a code for no answer."
+            if not unknown
+            else f"No answer is to one of the {pluralize(len(known), 'item')} of the features: "
+            f"the answers are to {names}, the features have "
+            f"{shorten_list([repr(name) for name in known], 3)}. Are the names written alike, as "
+            "text or as numbers in both?"
+        )
+    if unknown:
+        warn_user(
+            f"{pluralize(sum(unknown.values()), 'answer')} to "
+            f"{pluralize(len(unknown), 'item')} without features left out: {names}."
+        )

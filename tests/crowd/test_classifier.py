@@ -1,0 +1,221 @@
+import numpy as np
+import pandas as pd
+import pytest
+from annotators import LABELS, item_names, make_crowd
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import PLCL, PLKNN
+from ambilearn.crowd import CrowdClassifier, Votes, dawid_skene
+from ambilearn.crowd.classifier import combine_witnesses
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    X, truth, answers = make_crowd(n=150, lots=4, answered=0.5)
+    return X, truth, Votes.from_long(answers, items=item_names(150))
+
+
+@pytest.fixture(scope="module")
+def fitted(crowd):
+    X, _, votes = crowd
+    return CrowdClassifier(LogisticRegression(), random_state=0).fit(X, votes)
+
+
+def test_features_help_to_judge_the_rows(crowd, fitted):
+    _, truth, votes = crowd
+    alone = votes.classes[dawid_skene(votes).argmax(axis=1)]
+    assert (fitted.transduction_ == truth).mean() > (alone == truth).mean() + 0.05
+    X_new, truth_new, _ = make_crowd(n=200, seed=1)
+    assert fitted.score(X_new, truth_new) > 0.8
+
+
+def test_results_fit_together(crowd, fitted):
+    _, _, votes = crowd
+    assert fitted.classes_.tolist() == LABELS.tolist()
+    np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
+    best = fitted.label_distributions_.argmax(axis=1)
+    np.testing.assert_array_equal(fitted.transduction_, LABELS[best])
+    assert fitted.candidates_.covers(fitted.transduction_).all()
+    assert 0 < fitted.feature_trust_ <= 1
+    assert fitted.evidence_ < 0
+    assert fitted.best_params_ == {}
+    assert fitted.skills_.confusion.shape == (8, 3, 3)
+    assert fitted.annotators_.answers.sum() == votes.n_answers
+
+
+def test_who_draws_lots_is_found_out(fitted):
+    report = fitted.annotators_
+    skilled = np.char.startswith(report.annotators.astype(str), "a")
+    assert report.agreement[skilled].min() > 0.6
+    assert report.agreement[~skilled].max() < 0.5
+
+
+@pytest.mark.slow
+def test_a_label_that_nobody_gave_may_win():
+    X, truth, answers = make_crowd(n=120, noise=0.2, errors=(0.1, 0.1, 0.1), lots=0)
+    lost = answers["item"] == "i000"
+    wrong = next(label for label in LABELS if label != truth[0])
+    answers.loc[lost, "label"] = wrong  # all who were asked are wrong about one item
+    answers = answers[~lost | (answers["annotator"] == "a0")]  # and that was one of them
+    votes = Votes.from_long(answers, items=item_names(120))
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(X, votes)
+    assert model.label_distributions_[0, truth[0] == LABELS] > 0.1
+
+
+@pytest.mark.slow
+def test_useless_features_leave_dawid_and_skene(crowd):
+    _, truth, votes = crowd
+    noise = np.random.default_rng(0).normal(size=(150, 5))
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(noise, votes)
+    told = CrowdClassifier(LogisticRegression(), random_state=0).fit(crowd[0], votes)
+    assert model.evidence_ < told.evidence_
+    alone = votes.classes[dawid_skene(votes).argmax(axis=1)]
+    assert (model.transduction_ == truth).mean() > (alone == truth).mean() - 0.05
+
+
+@pytest.mark.slow
+def test_items_without_answers_are_told_by_their_features(crowd):
+    X, truth, votes = crowd
+    frame = votes.to_frame()
+    fewer = Votes.from_long(frame[frame["item"] >= "i040"], items=item_names(150))
+    assert len(fewer.unanswered) == 40
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(X, fewer)
+    assert (model.transduction_ == truth)[:40].mean() > 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PLKNN(),
+        PLCL(),
+        make_pipeline(StandardScaler(), PLKNN()),
+    ],
+    ids=["PLKNN", "PLCL", "pipeline"],
+)
+def test_any_classifier(crowd, estimator):
+    X, truth, votes = crowd
+    model = CrowdClassifier(estimator, random_state=0).fit(X, votes)
+    assert (model.transduction_ == truth).mean() > 0.85
+    assert model.predict_proba(X[:4]).shape == (4, 3)
+    assert model.predict(X[:4]).tolist() == model.estimator_.predict(X[:4]).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [pd.DataFrame, sparse.csr_array, np.ndarray.tolist])
+def test_forms_of_the_features(crowd, fitted, make):
+    X, _, votes = crowd
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(make(X), votes)
+    np.testing.assert_allclose(model.label_distributions_, fitted.label_distributions_, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_table_of_answers_will_do(crowd, fitted):
+    X, _, votes = crowd
+    wide = votes.to_frame().pivot(index="item", columns="annotator", values="label")
+    wide = wide.reindex(item_names(150))
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(X, wide)
+    np.testing.assert_array_equal(model.label_distributions_, fitted.label_distributions_)
+
+
+@pytest.mark.slow
+def test_the_grid_is_chosen_by_evidence(crowd):
+    X, _, votes = crowd
+    grid = {"C": [1e-6, 1.0, 1e-5]}
+    model = CrowdClassifier(
+        LogisticRegression(), param_grid=grid, max_iter=1, tol=10, random_state=0
+    )
+    model.fit(X, votes)
+    assert model.best_params_ == {"C": 1.0}
+    assert model.estimator_.C == 1.0
+    each = [clone(model).set_params(param_grid={"C": [C]}).fit(X, votes) for C in grid["C"]]
+    assert np.argmax([one.evidence_ for one in each]) == 1
+    assert each[1].evidence_ == model.evidence_
+    assert not hasattr(model.estimator, "coef_")  # the user's own is left alone
+
+
+@pytest.mark.slow
+def test_too_few_rounds_are_reported(crowd):
+    X, _, votes = crowd
+    with pytest.warns(ConvergenceWarning, match="After 1 rounds? the confidences still change"):
+        model = CrowdClassifier(PLKNN(), max_iter=1, tol=0, random_state=0).fit(X, votes)
+    assert model.n_iter_ == 1
+
+
+@pytest.mark.slow
+def test_same_seed_same_result(crowd, fitted):
+    X, _, votes = crowd
+    again = clone(fitted).fit(X, votes)
+    np.testing.assert_array_equal(again.label_distributions_, fitted.label_distributions_)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"smoothing": 0}, "smoothing"),
+        ({"min_share": 0}, "min_share"),
+        ({"cv": 1}, "cv"),
+        ({"estimator": 3}, "estimator"),
+        ({"cv": 200}, "200 folds need as many items, the votes have 150: lower cv"),
+    ],
+)
+def test_wrong_parameters(crowd, params, message):
+    X, _, votes = crowd
+    with pytest.raises(ValueError, match=message):
+        CrowdClassifier(LogisticRegression()).set_params(**params).fit(X, votes)
+
+
+def test_other_rows_are_refused(crowd):
+    X, _, votes = crowd
+    with pytest.raises(ValueError, match="X has 10 rows but the votes have 150 items"):
+        CrowdClassifier(LogisticRegression()).fit(X[:10], votes)
+    with pytest.raises(NotFittedError):
+        CrowdClassifier(LogisticRegression()).predict(X)
+
+
+def test_witnesses_as_by_hand():
+    likelihood = np.array([[0.5, 0.1], [0.2, 0.2]])
+    held_out = np.array([[0.8, 0.2], [0.0, 1.0]])
+    prior = np.array([0.5, 0.5])
+    found = combine_witnesses(np.log(likelihood), held_out, prior, max_iter=2000)
+    mixed = found.feature_trust * held_out + (1 - found.feature_trust) * prior
+    joint = likelihood * mixed
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.confidences, expected, atol=1e-12)
+    grid = np.linspace(0, 1, 1001)
+    total = [
+        np.log((likelihood * (t * held_out + (1 - t) * prior)).sum(axis=1)).sum() for t in grid
+    ]
+    assert found.feature_trust == pytest.approx(grid[np.argmax(total)], abs=0.01)
+
+
+def test_a_classifier_that_is_always_wrong_is_not_heard():
+    likelihood = np.log(np.array([[0.9, 0.1]] * 5 + [[0.1, 0.9]] * 5))
+    wrong = np.array([[0.0, 1.0]] * 5 + [[1.0, 0.0]] * 5)
+    found = combine_witnesses(likelihood, wrong, np.array([0.5, 0.5]))
+    assert found.feature_trust < 1e-6
+    assert found.confidences[:, 0].round(2).tolist() == [0.9] * 5 + [0.1] * 5
+
+
+@pytest.mark.slow
+def test_the_music_set(real_data_dir):
+    """Cleaned labels and a classifier, nothing tuned by truth (docs/guide/votes.md)."""
+    folder = real_data_dir / "crowd"
+    if not folder.exists():
+        pytest.skip("needs the answers of two crowds: folder crowd beside the paper's data files")
+    train, test, answers = (
+        pd.read_csv(folder / f"music-{part}.csv") for part in ("train", "test", "answers")
+    )
+    features = [column for column in train if column.startswith("feature")]
+    scaler = StandardScaler().fit(train[features])
+    votes = Votes.from_long(answers, items=train["item"])
+    X, X_new = scaler.transform(train[features]), scaler.transform(test[features])
+    model = CrowdClassifier(PLCL(), random_state=0).fit(X, votes)
+    assert (model.transduction_ == train["truth"].to_numpy()).mean() >= 0.80
+    assert model.score(X_new, test["truth"]) >= 0.70
+    assert model.annotators_.agreement.min() < 0.2  # some draw lots

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from ambilearn.crowd import Votes, report_annotators
+
+VOTES = Votes.from_wide(
+    [["a", "b", None], ["b", "b", "b"], ["a", "b", None], ["a", "a", None]],
+    annotators=["ann", "ben", "eve"],
+)
+RESULT = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.75, 0.25]])
+
+
+def test_answers_and_agreement():
+    report = report_annotators(VOTES, RESULT)
+    assert report.answers.tolist() == [4, 4, 1]
+    assert report.agreement.tolist() == [1.0, 0.5, 1.0]
+    assert repr(report) == "<AnnotatorReport: 3 annotators, 9 answers, 78% agree with the result>"
+
+
+def test_who_mixes_what():
+    report = report_annotators(VOTES, RESULT)
+    assert report.mix_ups(0) == []  # a quarter of an answer is none
+    assert report.mix_ups(1) == [("a", "b", 2.0)]
+    assert report.counts[1].tolist() == [[0.75, 2.0], [0.25, 1.0]]
+
+
+def test_the_table_begins_with_the_busiest():
+    frame = report_annotators(VOTES, RESULT).to_frame()
+    assert list(frame) == ["annotator", "answers", "agreement", "mixes"]
+    assert frame["annotator"].to_list() == ["ann", "ben", "eve"]
+    assert frame["mixes"].to_list() == ["", "a → b (2)", ""]
+
+
+def test_the_confusions_in_long_form():
+    frame = report_annotators(VOTES, RESULT).confusion_frame()
+    ben = frame[frame["annotator"] == "ben"].drop(columns="annotator")
+    assert ben.to_numpy().tolist() == [
+        ["a", "a", 0.75, 0.273],
+        ["a", "b", 2.0, 0.727],
+        ["b", "a", 0.25, 0.2],
+        ["b", "b", 1.0, 0.8],
+    ]
+    almost = report_annotators(VOTES, np.array([[0.99, 0.01]] * 4)).confusion_frame()
+    assert set(almost["right"]) == {"a"}
+
+
+def test_a_result_of_other_rows_is_refused():
+    with pytest.raises(ValueError, match=r"must have the shape \(4, 2\).*got \(3, 2\)"):
+        report_annotators(VOTES, RESULT[:3])

@@ -1,0 +1,188 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from annotators import item_names, make_crowd
+
+from ambilearn import IPAL, PLCL, PLKNN, as_candidates
+from ambilearn.bridges import votes_to_candidates
+from ambilearn.crowd import Votes
+
+LONG = [
+    ("x", "ann", "cat"),
+    ("x", "ben", "cat"),
+    ("x", "eve", "dog"),
+    ("y", "ben", "fox"),
+    ("y", "ann", "dog"),
+]
+COLUMNS = ["item", "annotator", "label"]
+WIDE = [["cat", "cat", "dog"], ["dog", "fox", None]]
+
+
+def _triples(votes):
+    frame = votes.to_frame()
+    return list(frame.itertuples(index=False, name=None))
+
+
+def test_both_forms_are_the_same():
+    long = Votes.from_long(LONG)
+    wide = Votes.from_wide(WIDE, items=["x", "y"], annotators=["ann", "ben", "eve"])
+    assert _triples(long) == _triples(wide) == sorted(LONG)
+    for votes in (long, wide):
+        assert votes.annotators.tolist() == ["ann", "ben", "eve"]
+        assert votes.classes.tolist() == ["cat", "dog", "fox"]
+        assert votes.counts().toarray().tolist() == [[2, 1, 0], [0, 1, 1]]
+        assert len(votes) == 2
+        assert votes.n_answers == 5
+        assert votes.n_repeated == 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: np.array(rows),
+        lambda rows: pd.DataFrame(rows, columns=COLUMNS),
+        lambda rows: pl.DataFrame(rows, schema=COLUMNS, orient="row"),
+        lambda rows: dict(
+            zip(("item", "annotator", "label"), zip(*rows, strict=True), strict=True)
+        ),
+    ],
+)
+def test_forms_of_long_answers(make):
+    assert _triples(Votes.from_long(make(LONG))) == sorted(LONG)
+
+
+def test_columns_may_have_other_names():
+    frame = pd.DataFrame(LONG, columns=["clip", "who", "genre"])
+    votes = Votes.from_long(frame, item="clip", annotator="who", label="genre")
+    assert _triples(votes) == sorted(LONG)
+    with pytest.raises(ValueError, match="no column 'item', they have clip, who, genre"):
+        Votes.from_long(frame)
+
+
+def test_a_data_frame_names_its_annotators():
+    votes = Votes.from_wide(pd.DataFrame(WIDE, columns=["ann", "ben", "eve"]))
+    assert votes.annotators.tolist() == ["ann", "ben", "eve"]
+    assert votes.items.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("code", [-1, "skipped", None, float("nan"), "", pd.NA])
+def test_codes_for_no_answer(code):
+    answers = [*LONG, ("y", "eve", code), ("z", "eve", code)]
+    assert _triples(Votes.from_long(answers, no_answer=code)) == sorted(LONG)
+    wide = Votes.from_wide([["cat", code], [code, "dog"]], no_answer=[code, "other"])
+    assert wide.n_answers == 2
+    sets = votes_to_candidates([["cat", code], [code, "dog"]], no_answer=[code])
+    assert sets.to_sets() == [{"cat"}, {"dog"}]
+
+
+def test_numbers_with_a_code():
+    votes = Votes.from_wide(np.array([[0, -1], [1, 1], [-1, -1]]), no_answer=-1)
+    assert votes.classes.tolist() == [0, 1]
+    assert votes.unanswered.tolist() == [2]
+
+
+def test_who_says_the_same_twice_is_counted_once():
+    votes = Votes.from_long([*LONG, LONG[0], LONG[0]])
+    assert votes.n_repeated == 2
+    assert votes.counts().toarray().tolist() == [[2, 1, 0], [0, 1, 1]]
+
+
+def test_who_wavers_answers_twice():
+    votes = Votes.from_long([*LONG, ("x", "ann", "dog")])
+    assert votes.n_repeated == 0
+    assert votes.counts().toarray()[0].tolist() == [2, 2, 0]
+    assert Votes.from_wide([[{"cat", "dog"}, "dog"]]).counts().toarray().tolist() == [[1, 2]]
+
+
+def test_the_features_give_the_order_and_may_have_more():
+    votes = Votes.from_long(LONG, items=["z", "y", "x"])
+    assert votes.counts().toarray().tolist() == [[0, 0, 0], [0, 1, 1], [2, 1, 0]]
+    assert votes.unanswered.tolist() == ["z"]
+    assert votes.to_candidates().to_dicts() == [
+        {"cat": 1.0, "dog": 1.0, "fox": 1.0},
+        {"dog": 1.0, "fox": 1.0},
+        {"cat": 2.0, "dog": 1.0},
+    ]
+    sets = votes.to_candidates(min_votes=2, fallback="union").to_sets()
+    assert sets == [{"cat", "dog", "fox"}, {"dog", "fox"}, {"cat"}]
+    assert votes.to_candidates(weights=False).weights is None
+
+
+def test_answers_without_features_are_left_out_aloud():
+    with pytest.warns(UserWarning, match="2 answers to 1 item without features left out: 'y'"):
+        votes = Votes.from_long(LONG, items=["x"])
+    assert votes.classes.tolist() == ["cat", "dog"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Votes.from_long(LONG, items=["x", "y", "z"])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Votes.from_long(LONG, items=[1, 2]), "No answer is to one of the 2 items.*as num"),
+        (lambda: Votes.from_long(LONG, items=["x", "y", "x"]), "'x' is in rows 0 and 2"),
+        (lambda: Votes.from_long([("x", "ann", None)]), "no answer at all"),
+        (lambda: Votes.from_long([("x", None, "a")]), "Answer 0 has no annotator"),
+        (lambda: Votes.from_long([*LONG, (" ", "ann", "a")]), "Answer 5 has no item"),
+        (lambda: Votes.from_long([("x", "ann")]), r"Answer 0 is \('x', 'ann'\)"),
+        (lambda: Votes.from_long(["xab"]), "Row 0 of the votes is 'xab'"),
+        (lambda: Votes.from_long([("x", "ann", {"a": 1})]), "must be text or numbers"),
+        (lambda: Votes.from_long(LONG, classes=["cat"]), "is not among the 1 given classes"),
+        (lambda: Votes.from_wide([["a", "b"], ["a"]]), "The rows of votes have 1, 2 cells"),
+        (lambda: Votes.from_wide([]), "no rows of votes"),
+        (lambda: Votes.from_wide(WIDE, items=["x"]), "items has 1 name, and there are 2 rows"),
+    ],
+)
+def test_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_classes_may_be_given():
+    votes = Votes.from_long(LONG, classes=["fox", "dog", "cat", "emu"])
+    assert votes.counts().toarray().tolist() == [[0, 1, 2, 0], [1, 1, 0, 0]]
+
+
+def test_repr():
+    assert repr(Votes.from_long(LONG, items=["x", "y", "z"])) == (
+        "<Votes: 5 answers by 3 annotators to 2 of 3 items, 3 labels>"
+    )
+
+
+@pytest.mark.parametrize("method", [PLCL(), PLKNN(), IPAL()], ids=lambda m: type(m).__name__)
+def test_dictionary_table_votes_and_weights_give_the_same_answer(method):
+    X, _, answers = make_crowd()
+    counts = pd.crosstab(answers["item"], answers["label"]).loc[item_names()]
+    long = Votes.from_long(answers, items=item_names()).to_candidates()
+    wide = answers.pivot(index="item", columns="annotator", values="label").loc[item_names()]
+    forms = {
+        "long": long,
+        "wide": Votes.from_wide(wide).to_candidates(),
+        "cells": votes_to_candidates(wide),
+        "coded": votes_to_candidates(wide.fillna("-1"), no_answer="-1"),
+        "dictionaries": [
+            {k: v for k, v in row.items() if v} for row in counts.to_dict(orient="records")
+        ],
+        "table": counts.astype(float),
+        "array": as_candidates(counts.to_numpy(), classes=list(counts)),
+    }
+    expected = method.fit(X, long)
+    distributions, scores = expected.label_distributions_, expected.decision_function(X)
+    assert long.weights is not None
+    for name, form in forms.items():
+        found = method.fit(X, form)
+        assert found.classes_.tolist() == ["cat", "dog", "emu"], name
+        np.testing.assert_array_equal(found.label_distributions_, distributions, err_msg=name)
+        np.testing.assert_array_equal(found.decision_function(X), scores, err_msg=name)
+
+
+def test_the_counts_matter():
+    X, _, answers = make_crowd()
+    votes = Votes.from_long(answers, items=item_names())
+    counted = PLCL().fit(X, votes.to_candidates())
+    uncounted = PLCL().fit(X, votes.to_candidates(weights=False))
+    assert not np.allclose(counted.label_distributions_, uncounted.label_distributions_)
