@@ -19,9 +19,9 @@ from ambilearn.cli.own_data_options import (
     method_parameters,
     output_option,
     output_options,
-    read_for_command,
     source_and_format,
 )
+from ambilearn.cli.votes import judge_for_command, read_votes_or_candidates, votes_options
 
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
@@ -32,6 +32,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 )
 @click.argument("table")
 @candidate_options
+@votes_options
 @method_options
 @doubt_option
 @output_options
@@ -45,6 +46,8 @@ def clean(
     no_doubt: bool,
     out: Path,
     prefix: str,
+    skills: bool | None,
+    annotators_out: Path | None,
     **reading: Any,
 ) -> None:
     """Choose one of the candidate labels of each row of a table.
@@ -53,6 +56,9 @@ def clean(
     its confidence, its margin over the second-best candidate, doubt that any candidate is right
     (above 0 another label is ahead of all), that other label as suggestion, and review_rank, which
     is 1 for the row to look at first. Every other cell stays as it is.
+
+    Where annotators answered, in a column each or in long form, TABLE with one answer a row, they
+    are judged, too.
     """
     with user_console() as console:
         console.show("reading the table")  # from here on: the imports take a while
@@ -65,9 +71,22 @@ def clean(
         from ambilearn.own_data.clean import clean_table
 
         write = _writer(console, table, out, reading)
-        read = read_for_command(table, **reading)
+        read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
+        judged = judge_for_command(
+            console,
+            read,
+            method,
+            params,
+            skills=skills,
+            annotators_out=annotators_out,
+            select=select,
+            seed=seed,
+            min_votes=reading["min_votes"],
+        )
+        if judged is not None:
+            read, params, select = judged.table, params | judged.chosen, False
         cleaned = clean_table(
             read,
             method,
@@ -91,6 +110,7 @@ def clean(
 )
 @click.argument("table")
 @candidate_options
+@votes_options
 @method_options
 @output_option(
     "--out",
@@ -107,6 +127,8 @@ def fit(
     n_landmarks: int | None,
     seed: int,
     out: Path,
+    skills: bool | None,
+    annotators_out: Path | None,
     **reading: Any,
 ) -> None:
     """Learn from a table, and save a model that labels new rows.
@@ -127,10 +149,23 @@ def fit(
 
         if str(out) == "-":
             raise click.ClickException("A model cannot go to standard output: give --out a file.")
-        check_output(out, table, reading.get("corrections"))
-        read = read_for_command(table, **reading)
+        check_output(out, table, reading.get("corrections"), reading["features_from"])
+        read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
+        judged = judge_for_command(
+            console,
+            read,
+            method,
+            params,
+            skills=skills,
+            annotators_out=annotators_out,
+            select=select,
+            seed=seed,
+            min_votes=reading["min_votes"],
+        )
+        if judged is not None:
+            read, params, select = judged.table, params | judged.chosen, False
         model = fit_table(
             read, method, params, select=select, random_state=seed, progress=console.stage
         )
@@ -191,7 +226,8 @@ def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *i
     if str(out) == "-":
         target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
     else:
-        check_output(out, table, reading.get("corrections"), *inputs)
+        others = (reading.get(name) for name in ("corrections", "features_from"))
+        check_output(out, table, *others, *inputs)
         target, format = out, format_of_name(str(out))
     check_writable(format)
 

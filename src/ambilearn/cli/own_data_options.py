@@ -54,10 +54,9 @@ candidate_options = _add(
     candidate_option(
         "--candidates",
         multiple=True,
-        required=True,
         metavar="COLUMN",
         help="Column with the candidate labels of each row. Give it again for each annotator's "
-        "column.",
+        "column, or a pattern: 'A*'.",
     ),
     candidate_option(
         "--sep",
@@ -200,6 +199,10 @@ def read_for_command(
     **options: Any,
 ) -> Any:
     """The table that a command names, read by the options of :data:`candidate_options`."""
+    if not candidates:
+        raise click.UsageError(
+            "Missing option '--candidates': name the column with the candidate labels."
+        )
     from ambilearn.own_data.tables import read_candidate_table
 
     source, format = source_and_format(table, format)

@@ -1,5 +1,6 @@
 # The public names, and where they live.
 
+from .answers import read_answer_table as read_answer_table
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
 from .columns import Column as Column
@@ -7,6 +8,8 @@ from .columns import Features as Features
 from .corrections import Corrections as Corrections
 from .errors import InvalidModelError as InvalidModelError
 from .errors import UnsupportedSkopsError as UnsupportedSkopsError
+from .judging import JudgedTable as JudgedTable
+from .judging import judge_table as judge_table
 from .model import TableModel as TableModel
 from .model import fit_table as fit_table
 from .model_file import load_model as load_model

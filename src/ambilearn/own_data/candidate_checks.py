@@ -59,7 +59,8 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
     if votes and (codes := [label for label in classes if _means_no_answer(label, classes)]):
         warn_user(
             f"{where}: {', '.join(map(shorten_repr, codes))} is counted as a vote like any other, "
-            "and looks like 'no answer'. If that is what it means, leave such cells empty."
+            "and looks like 'no answer'. If that is what it means, say so by no_answer "
+            "(--no-answer), or leave such cells empty."
         )
 
 

@@ -7,6 +7,7 @@ from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
+from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 from ambilearn.own_data.candidate_checks import warn_of_doubtful_candidates
@@ -39,6 +40,7 @@ def parse_candidates(
     min_votes: int = 1,
     fallback: str = "error",
     na_is_label: bool = False,
+    no_answer: Sequence[Any] = (),
 ) -> CandidateColumns:
     """Candidate sets from one column of a table, or from several with the votes of annotators.
 
@@ -50,7 +52,7 @@ def parse_candidates(
         The table.
     columns : sequence of str
         The columns with candidates.
-    sep, min_votes, fallback, na_is_label
+    sep, min_votes, fallback, na_is_label, no_answer
         As for :func:`ambilearn.own_data.read_candidate_table`.
 
     Returns
@@ -80,7 +82,8 @@ def parse_candidates(
             "(--candidates again for each), or leave min_votes (--min-votes) out."
         )
     where = f"{name}, candidates in {', '.join(map(repr, columns))}"
-    rows = list(zip(*(frame[column].to_list() for column in columns), strict=True))
+    cells = [blank_codes(frame[column].to_list(), no_answer) for column in columns]
+    rows = list(zip(*cells, strict=True))
     words = frozenset() if na_is_label else MISSING_WORDS
     if len(columns) == 1 and (missing := _find_words(rows, words | {""})):
         raise InvalidFileError(f"{where}: {_describe_rows_without_candidates(missing)}")
@@ -96,6 +99,39 @@ def parse_candidates(
         raise InvalidFileError(f"{where}: {error}") from error
     warn_of_doubtful_candidates(where, sets, votes=len(columns) > 1)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows])
+
+
+def parse_votes(
+    frame: "pd.DataFrame",
+    columns: Sequence[str],
+    *,
+    sep: str = "|",
+    na_is_label: bool = False,
+    no_answer: Sequence[Any] = (),
+) -> Votes | None:
+    """Who said what, from several columns that :func:`parse_candidates` has accepted."""
+    if len(columns) == 1:
+        return None
+    words = frozenset() if na_is_label else MISSING_WORDS
+    by_annotator = [
+        [
+            set() if _is_word(cell, words) else parse_labels(cell, sep, i)
+            for i, cell in enumerate(blank_codes(frame[column].to_list(), no_answer))
+        ]
+        for column in columns
+    ]
+    return Votes.from_wide(list(zip(*by_annotator, strict=True)), annotators=columns)
+
+
+def blank_codes(cells: list[Any], no_answer: Sequence[Any]) -> list[Any]:
+    """The cells of a column, None for those that are a code for no answer, as text or number."""
+    codes = {str(code).strip() for code in no_answer}
+    return [None if codes and _code_text(cell) in codes else cell for cell in cells]
+
+
+def _code_text(cell: Any) -> str:
+    """A cell as one writes it on the command line: -1 also where a column holds -1.0."""
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
 
 
 def _is_word(cell: Any, words: Set[str]) -> bool:

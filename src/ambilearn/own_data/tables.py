@@ -10,12 +10,15 @@ from typing import IO, TYPE_CHECKING, Any
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.candidates import CandidateSets
+from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.own_data.candidate_columns import parse_candidates
+from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes
+from ambilearn.own_data.column_patterns import expand_patterns
 from ambilearn.own_data.columns import Features, find_features, parse_features
 from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
+from ambilearn.own_data.long_form import warn_of_long_form
 from ambilearn.own_data.writing import replace_columns
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ class CandidateTable:
         Candidate sets of the labels with at least two votes (of all, where none has as many), if
         there are votes in several columns, nobody said how many are needed, and it makes a
         difference: what a search may choose instead of ``candidates``.
+    votes : Votes or None
+        Who said what, if several annotators did.
     """
 
     name: str
@@ -69,6 +74,7 @@ class CandidateTable:
     truth: list[Any] | None = None
     label_column: str | None = None
     two_votes: CandidateSets | None = None
+    votes: Votes | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -105,6 +111,7 @@ def read_candidate_table(
     min_votes: int | None = None,
     fallback: str = "error",
     na_is_label: bool = False,
+    no_answer: Sequence[Any] = (),
     corrections: str | os.PathLike[str] | IO[Any] | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -122,6 +129,7 @@ def read_candidate_table(
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty.
+        A name such as ``"A*"`` stands for all columns that match it.
     sep : str, default="|"
         What separates the labels in text.
     label : str, optional
@@ -142,6 +150,8 @@ def read_candidate_table(
         Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
         like is a label of that name (Namibia), not a missing cell. Among other labels, as in
         ``"NA|ZA"``, and in a list such a word is always a label.
+    no_answer : sequence, default=()
+        Codes in the cells of candidates that stand for no answer, such as ``"-1"``.
     corrections : path-like or file object, optional
         CSV file of labels that a person chose, as the review page saves it; see
         :func:`ambilearn.own_data.corrections.read_corrections`.
@@ -177,7 +187,7 @@ def read_candidate_table(
     else:
         name = source_name(source)
         frame = read_frame(source, format=format, delimiter=delimiter)
-    candidate_columns = _as_list(candidates)
+    candidate_columns = expand_patterns(name, frame, _as_list(candidates))
     named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
     known = [*candidate_columns, *([label] if label is not None else [])]
     check_columns(name, frame, [*known, *named, *exclude, *categorical])
@@ -187,10 +197,11 @@ def read_candidate_table(
         )
     roles = {*known, *exclude}
     wanted = [column for column in named or frame.columns if column not in roles]
-    parse = partial(
-        parse_candidates, name, frame, candidate_columns, sep=sep, na_is_label=na_is_label
-    )
+    reading: dict[str, Any] = {"sep": sep, "na_is_label": na_is_label, "no_answer": no_answer}
+    parse = partial(parse_candidates, name, frame, candidate_columns, **reading)
     sets, texts = parse(min_votes=1 if min_votes is None else min_votes, fallback=fallback)
+    if len(candidate_columns) == 1:
+        warn_of_long_form(name, frame, candidate_columns[0])
     found = Corrections()
     if corrections is not None:
         found = read_corrections(corrections, texts, sets.classes, sep=sep)
@@ -213,6 +224,7 @@ def read_candidate_table(
         truth=None if label is None else _parse_truth(name, frame, label, sets),
         label_column=label,
         two_votes=two_votes,
+        votes=parse_votes(frame, candidate_columns, **reading),
     )
 
 

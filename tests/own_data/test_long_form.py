@@ -1,0 +1,47 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from annotators import make_crowd
+
+from ambilearn.own_data import read_candidate_table
+from ambilearn.own_data.long_form import looks_like_answers
+
+
+def test_answers_are_known_by_their_looks():
+    _, _, answers = make_crowd()
+    assert looks_like_answers(answers, "label") == ("item", "annotator")
+    timed = answers.assign(seconds=np.arange(len(answers)))
+    assert looks_like_answers(timed, "label") == ("item", "annotator")
+
+
+def test_who_reads_them_as_candidates_is_told():
+    _, _, answers = make_crowd()
+    with pytest.warns(UserWarning, match="table looks like answers in long form") as caught:
+        read_candidate_table(answers, candidates="label")
+    text = str(caught[0].message)
+    assert "--item item --annotator annotator --answer label --features-from FILE" in text
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ordinary_tables_are_left_alone(seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    tables = [
+        {"height": rng.normal(size=n).round(6), "weight": rng.normal(size=n).round(6)},
+        {"town": rng.choice(list("xyz"), n), "colour": rng.choice(list("rgb"), n)},
+        {"id": np.arange(n), "town": rng.choice(list("xyz"), n)},
+        {"x": rng.normal(size=n)},
+    ]
+    for columns in tables:
+        frame = pd.DataFrame(columns).astype(str).assign(names=rng.choice(["a|b", "b|c", "a|c"], n))
+        assert looks_like_answers(frame, "names") is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_candidate_table(frame, candidates="names")
+
+
+def test_few_rows_tell_nothing():
+    _, _, answers = make_crowd()
+    assert looks_like_answers(answers.head(4), "label") is None
