@@ -1,0 +1,32 @@
+"""The page on votes: its commands run on the files that its code writes."""
+
+import shlex
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from markdown_pages import ROOT, blocks, commands
+
+from ambilearn.cli.main import main
+
+PAGE = ROOT / "docs" / "guide" / "votes.md"
+
+
+@pytest.mark.slow
+def test_the_commands_run_and_show_what_the_page_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    namespace = {"__name__": "page"}
+    for block in blocks(PAGE, "python"):
+        exec(compile(block, str(PAGE), "exec"), namespace)
+    lines = [line for line in commands(PAGE) if line.startswith("ambilearn")]
+    assert [line.split()[1] for line in lines] == ["clean", "fit"]
+    shown = [row.split()[:2] for row in blocks(PAGE, "text")[0].splitlines()[2:]]
+    for line in lines:
+        done = CliRunner().invoke(main, shlex.split(line)[1:])
+        assert done.exit_code == 0, done.output
+        for annotator, answers in shown:
+            assert f"{annotator}  " in done.output
+            assert f" {answers}  " in done.output
+    right = pd.read_csv("cleaned.csv")["label"] == namespace["flowers"].y
+    assert right.mean() > 0.9
