@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -194,6 +195,21 @@ def test_witnesses_as_by_hand():
     assert found.feature_trust == pytest.approx(grid[np.argmax(total)], abs=0.01)
 
 
+def test_confidence_in_labels_that_nobody_gave(crowd):
+    X, _, votes = crowd
+    model = CrowdClassifier(PLCL(), random_state=0).fit(X, votes)
+    counts = votes.counts().toarray()
+    for i in (0, 7, 149):
+        expected = model.label_distributions_[i][counts[i] == 0].sum()
+        assert model.unvoted_[i] == pytest.approx(expected)
+    silent = Votes.from_long(
+        {"item": [0, 1, 2, 0], "annotator": ["a", "a", "a", "b"], "label": ["x", "y", "x", "y"]},
+        items=range(6),
+    )
+    few = CrowdClassifier(PLCL(n_neighbors=2), cv=2, random_state=0).fit(X[:6], silent)
+    np.testing.assert_array_equal(few.unvoted_[3:], 0.0)  # there is no answer to be wrong
+
+
 def test_a_classifier_that_is_always_wrong_is_not_heard():
     likelihood = np.log(np.array([[0.9, 0.1]] * 5 + [[0.1, 0.9]] * 5))
     wrong = np.array([[0.0, 1.0]] * 5 + [[1.0, 0.0]] * 5)
@@ -219,3 +235,7 @@ def test_the_music_set(real_data_dir):
     assert (model.transduction_ == train["truth"].to_numpy()).mean() >= 0.80
     assert model.score(X_new, test["truth"]) >= 0.70
     assert model.annotators_.agreement.min() < 0.2  # some draw lots
+    truth = np.searchsorted(votes.classes, train["truth"].to_numpy())
+    unheard = votes.counts().toarray()[np.arange(len(train)), truth] == 0
+    assert roc_auc_score(unheard, model.unvoted_) > 0.8  # of a label that nobody gave
+    assert 0.05 < model.unvoted_.mean() < unheard.mean() < 0.13  # which it underestimates

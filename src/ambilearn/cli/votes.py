@@ -75,8 +75,8 @@ def read_votes_or_candidates(
     long_form["--features-from"] = features_from
     if not any(long_form.values()):
         return read_for_command(table, candidates=candidates, no_answer=no_answer, **reading)
-    missing = [name for name, value in long_form.items() if not value]
-    if missing:
+    if not (item and annotator and answer and features_from):
+        missing = [name for name, value in long_form.items() if not value]
         raise click.UsageError(
             f"Answers in long form also need {', '.join(missing)}: columns of TABLE with the item, "
             "who answered and the label, and a table with the features of the items."
@@ -96,9 +96,9 @@ def read_votes_or_candidates(
     return read_answer_table(
         source,
         features_from=features_from,
-        item=item,  # type: ignore[arg-type]
-        annotator=annotator,  # type: ignore[arg-type]
-        answer=answer,  # type: ignore[arg-type]
+        item=item,
+        annotator=annotator,
+        answer=answer,
         no_answer=no_answer,
         features=features,
         format=given or format or None,
@@ -174,6 +174,7 @@ def describe_annotators(console: Console, judged: Any) -> None:
         f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
         f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
     )
+    console.say(f"estimated share of rows whose label is in no answer: {judged.unvoted_share:.1%}")
     shown = Table(box=None, pad_edge=False)
     shown.add_column("annotator", no_wrap=True)
     shown.add_column("answers", justify="right", no_wrap=True)

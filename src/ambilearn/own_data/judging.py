@@ -29,6 +29,8 @@ class JudgedTable:
         Answers, agreement with the result, and confusions of each annotator.
     feature_trust : float
         How much the features tell, from 0 to 1.
+    unvoted_share : float
+        Estimated share of the rows whose label nobody gave.
     chosen : dict
         Parameters of the method that were chosen by the answers.
     """
@@ -36,6 +38,7 @@ class JudgedTable:
     table: CandidateTable
     annotators: AnnotatorReport
     feature_trust: float
+    unvoted_share: float
     chosen: dict[str, Any]
 
 
@@ -121,4 +124,10 @@ def judge_table(
         candidates=apply_corrections(crowd.candidates_, table.corrections),
         two_votes=None,
     )
-    return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
+    return JudgedTable(
+        judged,
+        crowd.annotators_,
+        crowd.feature_trust_,
+        float(crowd.unvoted_.mean()),
+        crowd.best_params_,
+    )
