@@ -222,3 +222,81 @@ def plda_new_rows(fitted, X_new, k, hard=True):
         extra = fitted.C[confidences.argmax()] if hard else confidences @ fitted.C
         rows.append(np.concatenate([x, extra]))
     return np.array(rows)
+
+
+# --- PLCP ---------------------------------------------------------------------------------------
+
+
+def blur(M, Y, kappa):
+    return uniform(np.exp(kappa * M) * Y)
+
+
+def complementary_step(G, B, Y):
+    """Row by row argmin ‖q − g‖² + 2⟨b, q⟩ with Σq = l − 1 and 1 − y ≤ q ≤ 1."""
+    Q = np.ones(Y.shape)
+    for i, y in enumerate(Y):
+        free = np.flatnonzero(y)  # the others are 1, so that these sum to one less than they are
+        Q[i, free] = 0.0
+        if len(free) > 1:
+            total = np.ones((1, len(free))) / (len(free) - 1)
+            c = 2 * B[i, free] - 2 * G[i, free]
+            Q[i, free] = solve_qp(2 * np.eye(len(free)), c, total, np.ones(len(free)))
+    return Q
+
+
+def plcp(X, Y, X_new, k=10, reg=0.05, kappa=1 / np.e, stages=5, rounds=10, steps=30, old_H=False):
+    """The authors' loop around PL-AGGD; ``old_H`` is how their base goes on after a stage."""
+    sigma = pdist(X).mean()
+    K, K_new = (np.exp(-cdist(A, X, "sqeuclidean") / (2 * sigma**2)) for A in (X, X_new))
+    scale = 1 / (2 * reg)
+    base = LiteralAGGD(k=k, gamma=reg)
+    E = y = base.start(X, Y)
+    F = 1 - Y
+    H = kernel_classifier(K, y, scale)[2]
+    for _ in range(stages):
+        if not old_H:
+            H = kernel_classifier(K, y, scale)[2]
+        for _ in range(rounds):
+            y = base.confidences(X, Y, y, H)
+            A, b, H = kernel_classifier(K, y, scale)
+        P = y
+        E = np.clip(0.5 * E + 0.5 * H, 0, Y)
+        B = blur(E, Y, kappa)
+        Q = 1 - B
+        for _ in range(steps):
+            A_hat, b_hat, G = kernel_classifier(K, Q, scale)
+            Q = complementary_step(G, B, Y)
+        F = np.clip(0.5 * F + 0.5 * G, 1 - Y, 1)
+        y = blur(1 - F, Y, kappa)
+    return SimpleNamespace(
+        P=P,
+        H=H,
+        Q=Q,
+        G=G,
+        base_scores=scale * K_new @ A + b,
+        scores=1 - (scale * K_new @ A_hat + b_hat),
+    )
+
+
+# --- PRA ----------------------------------------------------------------------------------------
+
+
+class GraphOnLastColumns(LiteralAGGD):
+    """PL-AGGD whose classifier sees all columns, and whose graph the last ones."""
+
+    def fit(self, X, Y, n_columns):
+        self.n_columns = n_columns
+        return super().fit(X, Y)
+
+    def start(self, X, Y):
+        return super().start(X[:, -self.n_columns :], Y)
+
+
+def pra(X, Y, X_new, k=10, iterations=10):
+    """PL-AGGD on the features, then on features and standardised outputs."""
+    first = LiteralAGGD(k=k, iterations=iterations).fit(X, Y)
+    mean, deviation = first.H.mean(axis=0), first.H.std(axis=0)
+    Z, Z_new = ((outputs - mean) / deviation for outputs in (first.H, first.scores(X_new)))
+    second = GraphOnLastColumns(k=k, iterations=iterations).fit(np.hstack([X, Z]), Y, Y.shape[1])
+    scores = second.scores(np.hstack([X_new, Z_new]))
+    return SimpleNamespace(Z=Z, P=second.P, G=second.G, scores=scores)

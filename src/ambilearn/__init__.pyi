@@ -16,9 +16,11 @@ from .methods.ipal import IPAL as IPAL
 from .methods.lalo import LALO as LALO
 from .methods.plaggd import PLAGGD as PLAGGD
 from .methods.plcl import PLCL as PLCL
+from .methods.plcp import PLCP as PLCP
 from .methods.plda import PLDA as PLDA
 from .methods.plda import PLDATransformer as PLDATransformer
 from .methods.plknn import PLKNN as PLKNN
+from .methods.pra import PRA as PRA
 from .methods.sure import SURE as SURE
 
 __version__: str

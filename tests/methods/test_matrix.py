@@ -407,7 +407,8 @@ BAD = {
     "beta": -1,
     "kernel": "poly", "sigma": 0, "max_iter": 0, "tol": -1, "verbose": -2, "assignment": "firm",
     "estimator": 3, "graph": "yes", "complementary": 3, "neighbors": "nearest", "n_landmarks": 0,
-    "landmarks": "grid", "random_state": "seed",
+    "landmarks": "grid", "random_state": "seed", "kappa": 0, "handover": "none", "base_iter": 0,
+    "partner_iter": 0, "graph_on": "X",
 }  # fmt: skip
 
 

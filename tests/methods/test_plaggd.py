@@ -8,7 +8,8 @@ from optimality import assert_no_better_confidences, assert_on_candidate_simplic
 from problems import ambiguous
 from scipy.spatial.distance import cdist, pdist
 
-from ambilearn import PLAGGD, PLCL
+from ambilearn import PLAGGD, PLCL, as_candidates
+from ambilearn._utils.fit_cache import NO_CACHE
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,17 @@ def test_is_pl_cl_without_its_complementary_classifier():
     other = PLCL(complementary=False, **options).fit(X, Y)
     np.testing.assert_allclose(model.label_distributions_, other.label_distributions_, atol=1e-9)
     assert abs(model.graph_ - other.graph_).max() < 1e-9
+
+
+def test_resumed_where_it_stood_it_goes_on():
+    X, Y, _ = ambiguous(n=50, extra=0.5, seed=2)
+    sets = as_candidates(Y)
+    half, whole = (PLAGGD(max_iter=rounds, tol=0).fit(X, Y) for rounds in (4, 8))
+    graph, _ = half._initial_graph(X, sets, NO_CACHE)
+    half._resume(X, sets, NO_CACHE, graph, sets.gather(half.label_distributions_))
+    np.testing.assert_allclose(half.label_distributions_, whole.label_distributions_, atol=1e-7)
+    np.testing.assert_allclose(half.train_output_, whole.train_output_, atol=1e-7)
+    np.testing.assert_allclose(half.objective_, whole.objective_[4:], rtol=1e-9)
 
 
 def test_without_weight_on_the_labels_the_graph_does_not_reach_the_confidences():

@@ -42,6 +42,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         start: NDArray[np.float64],
         improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
         penalty: Callable[[NDArray[np.float64]], float],
+        first_output: NDArray[np.float64] | None = None,
     ) -> None:
         r"""Regress and improve in turn until the confidences stop moving; then keep everything.
 
@@ -63,15 +64,18 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
             Nearness to them counts ``candidates.pair_weights`` times.
         penalty : callable
             ``penalty(p)`` is :math:`\Omega`.
+        first_output : ndarray of shape (n_pairs,), optional
+            What the first round takes for the regressor's outputs, instead of those for ``start``.
         """
         (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
         reward = self.rho * candidates.preference()
         p = start
-        f = regressor.fit(p)
+        output = regressor.fit(p).outputs if first_output is None else first_output
         loop = OuterLoop(self)
         while loop.should_continue():
-            previous, p = p, improve(p, f.outputs + reward / 2)
+            previous, p = p, improve(p, output + reward / 2)
             f = regressor.fit(p)
+            output = f.outputs
             error = f.squared_error(p) + self.reg * f.squared_norm
             error -= np.sum(candidates.pair_weights * reward * p)
             loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))

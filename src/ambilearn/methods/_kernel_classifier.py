@@ -40,6 +40,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     kernel: str | KernelFunction
     sigma: str | float
     n_landmarks: int | None = None
+    _graph_from = 0  # first column that the graph sees; PRA shows it the outputs, not the features
 
     _parameter_constraints = {
         "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
@@ -165,9 +166,19 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         self, X: Any, candidates: CandidateSets, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
-        key = self.n_neighbors, content_key(self.neighbors), self._pairwise
-        inputs = X, candidates, self.n_neighbors, self._pairwise, self.neighbors
+        key = self.n_neighbors, content_key(self.neighbors), self._pairwise, self._graph_from
+        inputs = (
+            self._graph_features(X),
+            candidates,
+            self.n_neighbors,
+            self._pairwise,
+            self.neighbors,
+        )
         return cache.get_or_compute("graph", key, initial_graph, *inputs)
+
+    def _graph_features(self, X: Any) -> Any:
+        """The columns of which the graph is built."""
+        return X[:, self._graph_from :] if self._graph_from else X
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores: NDArray[np.float64]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
+from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
@@ -173,6 +174,18 @@ class PLAGGD(AlternatingClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         graph, start = self._initial_graph(X, candidates, cache)
+        self._resume(X, candidates, cache, graph, start)
+
+    def _resume(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        cache: FitCache,
+        graph: AdaptiveGraph,
+        start: NDArray[np.float64],
+        first_output: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Alternate from given confidences on; PLCP does so in each of its stages."""
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]
@@ -184,5 +197,5 @@ class PLAGGD(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()
 
-        self._alternate(X, candidates, cache, start, disambiguate, penalty)
+        self._alternate(X, candidates, cache, start, disambiguate, penalty, first_output)
         self.graph_ = graph.to_csr()
