@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from literal import knn, unit_rows
@@ -5,6 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
+from ambilearn import PLAGGD
 from ambilearn.graph.geometry import (
     LocalGeometry,
     difference_grams,
@@ -132,3 +135,21 @@ def test_a_transformer_searches_among_the_unit_rows(X):
 def test_a_kernel_matrix_is_not_searched_by_a_transformer(X):
     with pytest.raises(ValueError, match="kernel='precomputed'"):
         LocalGeometry(X @ X.T, 5, precomputed=True, neighbors=KNeighborsTransformer())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_that_coincide_but_for_rounding_have_gram_matrices(seed):
+    """All in one direction or its opposite: inner products alone left matrices that were none."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=60)
+    Z = np.c_[z, -z] + 3e-16 * rng.normal(size=(60, 2))
+    mask = np.eye(2)[(z > 0).astype(int)].astype(bool)
+    mask[rng.random(60) < 0.4] = True
+    for rows, precomputed in ((sparse.csr_array(Z), False), (Z @ Z.T, True)):
+        gram = LocalGeometry(rows, 10, precomputed=precomputed).gram
+        assert np.linalg.eigvalsh(gram).min() > 0
+        method = PLAGGD(kernel="precomputed" if precomputed else "rbf")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            assert np.isfinite(method.fit(rows, mask).label_distributions_).all()

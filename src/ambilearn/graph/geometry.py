@@ -16,6 +16,9 @@ from sklearn.utils.extmath import row_norms
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
 
+# More than rounding can change in sums of inner products of vectors of unit length.
+_ROUNDING = 1e-14
+
 
 def unit_rows(X: Any) -> Any:
     """Rows scaled to unit length, however short; zero rows stay as they are."""
@@ -138,7 +141,11 @@ def _gram_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     """The same Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
     own = np.arange(len(neighbor_indices))[:, None]
     inner = _inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
-    return inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
+    gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
+    # Of rows that coincide only the rounding is left, of any sign: no Gram matrix any more.
+    diagonal = np.arange(gram.shape[1])
+    gram[:, diagonal, diagonal] += _ROUNDING
+    return gram
 
 
 def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
