@@ -182,6 +182,25 @@ def test_sparse_rows_and_sparse_masks(base):
     )
 
 
+@pytest.mark.parametrize("base", [PLAGGD(), PLCL(), LALO()], ids=repr)
+def test_the_graph_of_the_outputs_is_the_same_with_sparse_rows(base):
+    X, Y, _ = ambiguous(n=60, extra=0.4)
+    dense, thin = (PRA(estimator=base).fit(rows, Y) for rows in (X, sparse.csr_array(X)))
+    assert sparse.issparse(thin.estimator_.X_fit_)
+    assert abs(dense.estimator_.graph_ - thin.estimator_.graph_).max() < 1e-6
+
+
+@pytest.mark.parametrize("base", [PLAGGD(), PLCL(), LALO()], ids=repr)
+def test_two_labels_have_parallel_outputs(base):
+    """Those of one are minus the other's, so that all rows of the graph coincide."""
+    X, Y, y = ambiguous(n=60, n_labels=2, extra=0.4)
+    for rows in (X, sparse.csr_array(X)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            model = PRA(estimator=base).fit(rows, Y)
+        assert np.mean(model.transduction_ == y) > 0.9
+
+
 @pytest.mark.parametrize("base", [None, SURE(), PLKNN()], ids=repr)
 def test_weights_of_rows_reach_both_fits(base):
     X, Y, _ = ambiguous(n=50, extra=0.5)

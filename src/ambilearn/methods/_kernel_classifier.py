@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
@@ -177,8 +178,11 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return cache.get_or_compute("graph", key, initial_graph, *inputs)
 
     def _graph_features(self, X: Any) -> Any:
-        """The columns of which the graph is built."""
-        return X[:, self._graph_from :] if self._graph_from else X
+        """The columns of which the graph is built; outputs are dense, whatever the features are."""
+        if not self._graph_from:
+            return X
+        columns = X[:, self._graph_from :]
+        return columns.toarray() if sparse.issparse(columns) else columns
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores: NDArray[np.float64]
