@@ -84,7 +84,7 @@ class PRA(WeightedRowsClassifier):
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): Z is, so that a label
     counts as much as a feature. The outputs of the training rows are those of a base that has seen
-    their candidate sets; they are better here than outputs from folds.
+    their candidate sets, not outputs from folds.
 
     The text of [1]_ could not be had. Known is what the formulas say, [X, Z] for the kernel and Z
     for the graph. Choices of this library are the base, two fits and no more, and how outputs are
