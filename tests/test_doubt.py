@@ -68,10 +68,10 @@ def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighte
         fits = [Ridge(alpha=0.5).fit(X[rows != i], targets[rows != i]) for i in rows]
         return np.array([fit.predict(X[[i]])[0] for i, fit in enumerate(fits)])
 
-    first = sets.gather(leave_out(sets.scatter(sets.prior())))
-    shift = sets.prior() - sets.uniform()
-    second = CandidateSimplex(sets.indptr).project(first + shift)
-    outputs = leave_out(sets.scatter(second))
+    simplex, shift = CandidateSimplex(sets.indptr), sets.prior() - sets.uniform()
+    outputs = leave_out(sets.scatter(sets.prior()))
+    for _ in range(3):
+        outputs = leave_out(sets.scatter(simplex.project(sets.gather(outputs) + shift)))
     off = np.where(mask == 0, outputs, -np.inf)
     score = off.max(axis=1) - np.where(mask == 1, outputs, -np.inf).max(axis=1)
     doubt = find_doubtful(SURE(reg=0.5, kernel="linear"), X, sets)

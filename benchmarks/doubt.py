@@ -1,0 +1,92 @@
+"""How well doubt finds the rows without their truth, and what it costs.
+
+Lost and MSRCv2 at random halves, with the truth swapped out of a share η of the sets; the music
+clips and the sentences as their annotators left them. ``auc``: of the score, for rows without their
+truth. ``named``: how often the suggestion is their truth. ``ratio``: time over that of a fit.
+"""
+
+import argparse
+import warnings
+from collections import defaultdict
+
+import numpy as np
+from common import best_time, data_folder, data_split, print_result
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+
+from ambilearn import find_doubtful
+from ambilearn.datasets import add_noise
+from ambilearn.registry import METHODS
+
+KERNEL_METHODS = ("PLCL", "PLAGGD", "LALO", "SURE")
+
+
+def main():
+    """One line for every data set, method and amount of noise."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music", "sentiment"])
+    parser.add_argument("--repeats", type=int, default=2)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    for name in args.data:
+        etas = (0.0, 0.1, 0.2) if name in ("lost", "msrcv2") else (0.0,)
+        found = defaultdict(list)
+        for seed in range(args.seeds if len(etas) > 1 else 1):
+            X, sets, y = sentences() if name == "sentiment" else data_split(name, seed)[:3]
+            for eta in etas:
+                noisy = add_noise(sets, y, eta=eta, random_state=seed) if eta else sets
+                for method in KERNEL_METHODS if name == "sentiment" else wanted(eta):
+                    found[method, eta].append(measure(method, X, noisy, y, args.repeats))
+        for (method, eta), lines in found.items():
+            means = {key: average([line[key] for line in lines]) for key in lines[0]}
+            print_result("doubt", data=name, method=method, eta=eta, seeds=len(lines), **means)
+
+
+def wanted(eta):
+    """All methods where rows are to be found, else those that estimate how many there are."""
+    names = [method.name for method in METHODS.values()]
+    return names if eta in (0.0, 0.1) else KERNEL_METHODS
+
+
+def measure(name, X, sets, y, repeats):
+    """What is found by one method, and the time of it over that of the fit."""
+    model = METHODS[name.lower()].load()()
+    doubt = find_doubtful(model, X, sets)
+    fit = best_time(lambda: model.fit(X, sets), repeats)
+    search = best_time(lambda: find_doubtful(model, X, sets), repeats)
+    absent = ~sets.covers(y)
+    return {
+        "auc": float(roc_auc_score(absent, doubt.score)) if absent.any() else None,
+        "named": float(np.mean(doubt.suggestion[absent] == y[absent])) if absent.any() else None,
+        "share": doubt.share,
+        "without_truth": float(absent.mean()),
+        "ratio": search / fit,
+    }
+
+
+def average(values):
+    """Mean; None if there is nothing to take it of."""
+    return None if None in values else float(np.mean(values))
+
+
+def sentences(n_rows=2500, n_dimensions=200):
+    """Sentences in few dimensions, the union of their annotators' answers, and the truth."""
+    import pandas as pd
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from ambilearn import as_candidates
+
+    folder = data_folder() / "crowd"
+    table = pd.read_csv(folder / "sentiment-train.csv").head(n_rows)
+    answers = pd.read_csv(folder / "sentiment-answers.csv")
+    answered = answers.groupby("item")["label"].agg(set)
+    table = table[table["item"].isin(answered.index)]
+    X = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(table["text"])
+    X = TruncatedSVD(n_dimensions, random_state=0).fit_transform(X)
+    return X, as_candidates(answered[table["item"]].to_list()), table["truth"].to_numpy()
+
+
+if __name__ == "__main__":
+    main()

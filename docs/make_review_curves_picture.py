@@ -1,0 +1,69 @@
+"""Draw what is right against the share of rows that a person settled, and print the table.
+
+The lines of ``benchmarks/review_curves.py`` are kept in ``review_curves.jsonl``; run this to write
+``_static/review-curves.png`` again, and to print the table of ``guide/truth-not-in-the-set.md``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from ambilearn.experiments.figures import _STYLE, _style
+
+HERE = Path(__file__).parent
+DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
+ORDERS = {
+    "margin": "by margin",
+    "doubt and margin": "doubt and margin by turns",
+    "doubt and margin, in rounds": "… ordered anew each time",
+    "chance": "by chance",
+    "oracle": "rows without truth first",
+}
+ROWS = {"transductive": "cleaned labels, right", "accuracy": "new rows, right"}
+LINES = [json.loads(line) for line in (HERE / "review_curves.jsonl").read_text().splitlines()]
+
+
+def points(data: str, order: str) -> list[dict[str, Any]]:
+    """The lines of one curve, by the share of settled rows."""
+    found = [line for line in LINES if (line["data"], line["order"]) == (data, order)]
+    return sorted(found, key=lambda line: line["settled"])
+
+
+def draw(path: Path) -> None:
+    """A row of panels for each score, a column for each data set."""
+    with plt.rc_context(_STYLE):
+        fig, axes = plt.subplots(2, 3, figsize=(9, 5.4), sharex=True)
+        for row, (score, label) in zip(axes, ROWS.items(), strict=True):
+            row[0].set_ylabel(label)
+            for panel, (data, title) in zip(row, DATA.items(), strict=True):
+                for i, (order, name) in enumerate(ORDERS.items()):
+                    curve = points(data, order)
+                    shares = [100 * line["settled"] for line in curve]
+                    style = _style(i) | ({"color": "#999999"} if order == "oracle" else {})
+                    panel.plot(shares, [line[score] for line in curve], label=name, **style)
+                if score == "transductive":
+                    panel.set_title(title)
+                else:
+                    panel.set_xlabel("rows that a person settled, %")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        fig.savefig(path, dpi=100)
+
+
+def print_tables() -> None:
+    """Cleaned labels that are right; in parentheses new rows."""
+    for data, title in DATA.items():
+        shares = [line["settled"] for line in points(data, "margin")]
+        print(f"\n| {title} | {' | '.join(f'{share:.0%}' for share in shares)} |")
+        print("|---|" + "---|" * len(shares))
+        for order, name in ORDERS.items():
+            curve = points(data, order)
+            cells = (f"{line['transductive']:.3f} ({line['accuracy']:.3f})" for line in curve)
+            print(f"| {name} | {' | '.join(cells)} |".replace("0.", "."))
+
+
+if __name__ == "__main__":
+    plt.switch_backend("Agg")
+    draw(HERE / "_static" / "review-curves.png")
+    print_tables()
