@@ -6,7 +6,7 @@ import pytest
 
 from ambilearn import PLCL, find_doubtful
 from ambilearn.datasets import InvalidFileError
-from ambilearn.own_data import clean_table, fit_table, read_candidate_table
+from ambilearn.own_data import clean_table, fit_table, judge_table, read_candidate_table
 from ambilearn.own_data.ranking import review_order
 from ambilearn.registry import METHODS
 
@@ -210,3 +210,22 @@ def test_columns_of_an_earlier_cleaning_are_no_features(people):
     for doubt in (True, False):
         again = read_candidate_table(clean_table(table, doubt=doubt).frame, candidates="names")
         assert not {column.name for column in again.features.columns} & set(NEW_COLUMNS)
+
+
+def test_answers_are_doubted_not_what_judged_annotators_make_of_them():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 90)
+    right = np.array(list("pqr"))[truth]
+    frame = pd.DataFrame({"x": truth * 3 + rng.normal(size=90) / 2, "a": right, "b": right})
+    frame["c"] = np.where(rng.random(90) < 0.3, "p", right)
+    row = int(np.flatnonzero(truth == 2)[0])
+    frame.loc[row, ["a", "b", "c"]] = ["p", "p", "p"]
+    table = read_candidate_table(frame, candidates=["a", "b", "c"])
+    judged = judge_table(table)
+    cleaned = clean_table(judged.table)
+    doubt = clean_table(table).doubt
+    np.testing.assert_allclose(cleaned.doubt.score, doubt.score)
+    assert cleaned.frame["suggestion"][row] == "r"
+    assert cleaned.frame["review_rank"][row] == 1
+    assert doubt.share is not None
+    assert cleaned.doubt.share is None  # the judge has said it

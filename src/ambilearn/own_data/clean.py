@@ -1,7 +1,7 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +134,8 @@ def judge_candidates(
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
+    Where annotators were judged, it is doubt in their answers.
+
     Parameters
     ----------
     model : TableModel
@@ -153,6 +155,8 @@ def judge_candidates(
     if len(table.frame) < 3:
         return None
     X = model.pipeline[:-1].transform(table.X)
-    return find_doubtful(
-        model.method, X, table.candidates, random_state=random_state, progress=progress
-    )
+    # Whoever judged annotators has looked at the features of every row, so that nothing is held out
+    # from the result; and knows more of how many rows nobody named the label than their union does.
+    sets = table.candidates if table.unjudged is None else table.unjudged
+    found = find_doubtful(model.method, X, sets, random_state=random_state, progress=progress)
+    return found if table.unjudged is None else replace(found, share=None)

@@ -123,6 +123,7 @@ def judge_table(
         table,
         candidates=apply_corrections(crowd.candidates_, table.corrections),
         two_votes=None,
+        unjudged=table.candidates,
     )
     return JudgedTable(
         judged,

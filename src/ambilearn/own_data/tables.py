@@ -61,6 +61,8 @@ class CandidateTable:
         difference: what a search may choose instead of ``candidates``.
     votes : Votes or None
         Who said what, if several annotators did.
+    unjudged : CandidateSets or None
+        The candidate sets before annotators were judged, if they were.
     """
 
     name: str
@@ -75,6 +77,7 @@ class CandidateTable:
     label_column: str | None = None
     two_votes: CandidateSets | None = None
     votes: Votes | None = None
+    unjudged: CandidateSets | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
