@@ -289,5 +289,10 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
     )
     if np.all(weights == 1):
         return None
+    if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
+        raise ValueError(
+            f"The largest entry of sample_weight is {weights.max():.0e}, which leaves the range of "
+            "floating point in sums and products: divide the weights by their mean."
+        )
     positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
     return positive

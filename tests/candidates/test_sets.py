@@ -68,6 +68,19 @@ def test_rows_are_taken_as_from_an_array(sets, weighted, rows, expected):
     assert sets[rows].classes.tolist() == ["cat", "dog", "emu"]
 
 
+def test_odd_indices(sets):
+    assert sets[np.array(2)] == sets[2]
+    assert len(sets[[]]) == 0
+    for odd in ("a", None, 1.5, [[0, 1]], [0.5]):
+        with pytest.raises(IndexError, match="row numbers, a slice or a boolean mask"):
+            sets[odd]
+
+
+def test_covers_wants_a_label_for_each_row(sets):
+    with pytest.raises(ValueError, match="4 rows but labels of shape"):
+        sets.covers(["cat"])
+
+
 def test_columns_cannot_be_indexed(sets):
     for index in ((0, 1), (slice(None), 0, 0)):
         with pytest.raises(IndexError, match="by row only"):
@@ -193,12 +206,15 @@ def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
     [
         ([{"a": 1.0}, {"a": -0.5, "b": 1}], r"Row 1 gives the label 'a' the weight -0.5.*negative"),
         ([{"a": float("nan")}], "Row 0 gives the label 'a' the weight nan"),
+        ([{"a": 10**400, "b": 1}], "Row 0 gives the label 'a' the weight 1000"),
+        ([ANYTHING, ANYTHING], "No row names a label.*classes="),
+        (["a", {ANYTHING}], r"Row 1 has AllBut\(\) inside a set"),
         ([{"a": "much"}], "Row 0 gives the label 'a' the weight 'much'"),
         ([{"a": 1}, {"a": 0, "b": 0}], "row 1 is empty"),
         ([{"a"}, {}], "row 1 is empty"),
         (["a", AllBut("a")], r"row 1 is empty \(AllBut\('a'\) leaves no label\)"),
         ([AllBut(None), "a"], "row 0 contains NaN"),
-        ([AllBut(["a"]), "a"], "Row 0 has a candidate that cannot be a label"),
+        ([AllBut(["a"]), "a"], r"Row 0 has a candidate .* write AllBut\('a', 'b'\) for several"),
         ([[0.7, 0.3], [0.2, 0.8]], r"looks like a table of weights.*numpy.asarray"),
     ],
 )

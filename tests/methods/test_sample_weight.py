@@ -193,6 +193,8 @@ def test_rows_keep_their_weights_when_taken(data):
         (lambda v: np.where(v > 2, np.nan, v), "NaN"),
         (lambda v: 0 * v, "at least one non-zero"),
         (lambda v: v[:, None] * [[1, 1]], "1D"),
+        (lambda v: 1e300 * v, "divide the weights by their mean"),
+        (lambda v: 1e-300 * v, "divide the weights by their mean"),
     ],
 )
 @pytest.mark.parametrize("method", [PLCL, PLKNN])

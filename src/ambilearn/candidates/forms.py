@@ -207,6 +207,11 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
 
 def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
     known = [_label_weights(i, row) for i, row in enumerate(rows)]
+    if classes is None and not any(known):
+        raise ValueError(
+            "No row names a label, so there is nothing to learn: give all labels as classes=, or "
+            "some row that is known better than ANYTHING."
+        )
     try:
         if classes is None:
             classes = _label_array(sorted(set(chain.from_iterable(known))))
@@ -258,6 +263,11 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
                 "known."
             )
     for label in labels:
+        if isinstance(label, AllBut):
+            raise ValueError(
+                f"Row {i} has {label!r} inside a set: it stands for the whole row, without "
+                "brackets around it."
+            )
         if is_missing(label):
             raise ValueError(
                 f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
@@ -267,17 +277,25 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
         try:
             return dict.fromkeys(labels, 1.0)
         except TypeError as error:
+            several = "write AllBut('a', 'b') for several, " if isinstance(row, AllBut) else ""
             raise ValueError(
-                f"Row {i} has a candidate that cannot be a label ({error}): use labels of one "
-                "hashable, sortable type, or pass the candidate sets as a mask."
+                f"Row {i} has a candidate that cannot be a label ({error}): {several}use labels of "
+                "one hashable, sortable type, or pass the candidate sets as a mask."
             ) from error
     for label, weight in row.items():
-        if not isinstance(weight, Real) or not isfinite(weight) or weight < 0:
+        if not _is_weight(weight):
             raise ValueError(
                 f"Row {i} gives the label {label!r} the weight {weight!r}: weights are finite "
                 "numbers and not negative; 0 is no candidate."
             )
     return {label: float(weight) for label, weight in row.items()}
+
+
+def _is_weight(weight: Any) -> bool:
+    try:
+        return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0
+    except OverflowError:  # an integer of hundreds of digits
+        return False
 
 
 def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:

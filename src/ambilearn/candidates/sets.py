@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,10 +74,18 @@ class CandidateSets:
             if len(rows) != 2 or rows[1] is not Ellipsis:
                 raise IndexError("Candidate sets are indexed by row only, as in sets[:10].")
             rows = rows[0]
-        if isinstance(rows, Integral):
-            row = range(self.n_rows)[rows]
+        if isinstance(rows, slice):
+            return self.take(np.arange(self.n_rows)[rows])
+        index = np.asarray(rows)
+        if index.ndim == 0 and index.dtype.kind in "iu":
+            row = range(self.n_rows)[int(index)]
             return next(iter(self.take([row])))
-        return self.take(np.arange(self.n_rows)[rows] if isinstance(rows, slice) else rows)
+        if index.ndim != 1 or (index.size and index.dtype.kind not in "iub"):
+            raise IndexError(
+                f"Candidate sets are indexed by row numbers, a slice or a boolean mask; got "
+                f"{rows!r}."
+            )
+        return self.take(index if index.size else index.astype(np.intp))
 
     def __iter__(self) -> Iterator[set[Any] | dict[Any, float]]:
         if self.weights is None:
@@ -168,8 +175,14 @@ class CandidateSets:
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""
+        labels = np.asarray(labels)
+        if labels.shape != (self.n_rows,):
+            raise ValueError(
+                f"There are candidate sets of {self.n_rows} rows but labels of shape "
+                f"{labels.shape}: give one label for each row."
+            )
         position = {label: j for j, label in enumerate(self.classes.tolist())}
-        columns = np.array([position.get(label, -1) for label in np.asarray(labels).tolist()])
+        columns = np.array([position.get(label, -1) for label in labels.tolist()])
         return np.bincount(self.rows, self.labels == columns[self.rows], self.n_rows) > 0
 
     def take(self, rows: ArrayLike) -> "CandidateSets":
