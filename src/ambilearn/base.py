@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -13,11 +14,21 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import array_blocks
+from ambilearn._utils.devices import (
+    DISPATCH_HINT,
+    check_array,
+    on_device,
+    place_of,
+    same_place,
+    to_like,
+    to_numpy,
+)
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.on_device import DeviceCandidates, take_classes
 from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
@@ -32,8 +43,12 @@ def check_magnitude(X: Any) -> None:
     X : ndarray or sparse matrix of shape (n, d)
         Finite features.
     """
-    values = X.data if issparse(X) else X
-    largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+    if issparse(X) or is_numpy_array(X):
+        values = X.data if issparse(X) else X
+        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+    else:
+        xp = array_namespace(X)
+        largest = max(float(xp.max(X)), -float(xp.min(X)), 0.0)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
         i, j = (int(place[0]) for place in (abs(X) == largest).nonzero())
         raise ValueError(
@@ -45,7 +60,9 @@ def check_magnitude(X: Any) -> None:
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
     """Refuse a cache that holds results for other rows than these."""
-    held = (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+    if not cache.keeps_results:
+        return
+    held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
     cache.bind(*held, *candidates.arrays)
 
 
@@ -91,12 +108,18 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         cache = NO_CACHE if cache is None else cache
         # y first: a refused y must not have changed n_features_in_ of an earlier fit.
+        y, sample_weight = (
+            _beside(name, X, each) for name, each in (("y", y), ("sample_weight", sample_weight))
+        )
         candidates = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         candidates = replace(candidates, row_weights=check_row_weights(sample_weight, X))
         bind_cache(cache, X, candidates)
         self._forget()
         self.classes_ = candidates.classes
+        if on_device(X):
+            self.classes_ = to_like(candidates.classes, X)
+            candidates = DeviceCandidates.of(candidates, X)
         self._fit(X, candidates, cache)
         self.transduction_ = candidates.best(self.label_distributions_)
         return self
@@ -119,12 +142,54 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
-        sparse = get_tags(self).input_tags.sparse
+        tags = get_tags(self)
+        sparse = tags.input_tags.sparse
+        if on_device(X):
+            if not tags.array_api_support:
+                raise ValueError(
+                    f"{type(self).__name__} has no way to compute on a device, and X is an array "
+                    f"of {place_of(X)}: pass a NumPy array, or use PLCL, PLAGGD, LALO, SURE, IPAL "
+                    "or PLKNN."
+                )
+            X = self._validate_device_rows(X, **options)
+            check_magnitude(X)
+            return X
+        self._refuse_host_rows(options)
         X = validate_data(
             self, X, accept_sparse="csr" if sparse else False, dtype=np.float64, **options
         )
         check_magnitude(X)
         return X
+
+    def _validate_device_rows(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        X = check_array(X)
+        n_least = options.get("ensure_min_samples", 1)
+        if X.shape[0] < n_least or X.shape[1] < 1:
+            raise ValueError(
+                f"Found array with shape {tuple(X.shape)} while a minimum of {n_least} rows and 1 "
+                f"feature is required by {type(self).__name__}."
+            )
+        fitted = self._fitted_rows
+        if not reset and fitted is not None and not same_place(fitted, X):
+            raise ValueError(
+                f"X is an array of {place_of(X)}, but {type(self).__name__} was fitted to one of "
+                f"{place_of(fitted)}: pass X there."
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _refuse_host_rows(self, options: dict[str, Any]) -> None:
+        fitted = self._fitted_rows
+        if not options.get("reset", True) and fitted is not None and not is_numpy_array(fitted):
+            raise ValueError(
+                f"{type(self).__name__} was fitted to an array of {place_of(fitted)}: pass X "
+                f"there, too, and {DISPATCH_HINT}; or fit it on the CPU."
+            )
+
+    @property
+    def _fitted_rows(self) -> Any:
+        """An array that says where the model is; None before a fit."""
+        return getattr(self, "label_distributions_", None)
 
     def _checked_scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -145,7 +210,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             column: the second label's score minus the first's, of shape (n,).
         """
         scores = self._checked_scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most likely label of every row, among all labels.
@@ -161,10 +226,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         # From the confidences, so that both agree even where rounding makes two of them equal;
         # block by block, so that a million rows and thousands of labels need no matrix of both.
-        best: list[NDArray[np.intp]] = [
-            np.argmax(block, axis=1) for block in self._confidence_blocks(X)
+        best = [
+            array_namespace(block).argmax(block, axis=1) for block in self._confidence_blocks(X)
         ]
-        return self.classes_[np.concatenate(best)]
+        columns = array_namespace(best[0]).concat(best)
+        if is_numpy_array(columns):
+            labels: NDArray[Any] = self.classes_[columns]
+            return labels
+        taken: NDArray[Any] = take_classes(self.classes_, columns)
+        return taken
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Confidence of every label: the scores, brought onto the probability simplex.
@@ -183,13 +253,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences : ndarray of shape (n, l)
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
-        return np.concatenate(list(self._confidence_blocks(X)))
+        blocks = list(self._confidence_blocks(X))
+        confidences: NDArray[np.float64] = array_namespace(blocks[0]).concat(blocks)
+        return confidences
 
     def _confidence_blocks(self, X: Any) -> Iterator[NDArray[np.float64]]:
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
-        for rows in row_blocks(X.shape[0], 2 * len(self.classes_)):
-            yield self._confidences(self._scores(X[rows]))
+        for rows in array_blocks(X, 2 * self.classes_.shape[0]):
+            yield self._confidences(self._scores(X[rows, ...] if is_array_api_obj(X) else X[rows]))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
@@ -215,10 +287,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         score : float
         """
-        predicted = self.predict(X)
+        y, sample_weight = (
+            _beside(name, X, each) for name, each in (("y", y), ("sample_weight", sample_weight))
+        )
+        predicted = to_numpy(self.predict(X))
+        known = to_numpy(self.classes_)
         unnamed_mask = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2
-        truth = as_candidates(y, classes=self.classes_ if unnamed_mask else None)
-        check_comparable_labels(truth.classes, self.classes_, "y", "the labels of the model")
+        truth = as_candidates(y, classes=known if unnamed_mask else None)
+        check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -284,6 +360,8 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
     """
     if sample_weight is None:
         return None
+    if on_device(X):
+        X = np.empty((X.shape[0], 0))  # only its length is looked at
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
     )
@@ -296,3 +374,15 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
         )
     positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
     return positive
+
+
+def _beside(name: str, X: Any, values: Any) -> Any:
+    """What goes with X, in the processor's memory; refused if it is on another device than X."""
+    if not is_array_api_obj(values) or is_numpy_array(values):
+        return values
+    if is_array_api_obj(X) and on_device(X) and not same_place(values, X):
+        raise ValueError(
+            f"X is an array of {place_of(X)} and {name} of {place_of(values)}: move {name} to "
+            "where X is, or pass it as a NumPy array."
+        )
+    return to_numpy(values)

@@ -165,13 +165,20 @@ class CandidateSets:
 
     def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""
-        largest = np.maximum.reduceat(values, self.indptr[:-1])
-        hits = np.flatnonzero(values == largest[self.rows])
+        hits = np.flatnonzero(values == self.largest(values)[self.rows])
         return hits[np.searchsorted(hits, self.indptr[:-1])]
+
+    def best_labels(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Column of the largest value of each row, the first of equals."""
+        return self.labels[self.best_pairs(values)]
+
+    def largest(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Largest value of each row."""
+        return np.maximum.reduceat(values, self.indptr[:-1])
 
     def best(self, matrix: Any) -> NDArray[Any]:
         """Label of the largest entry of each row of ``matrix`` among the row's candidates."""
-        return self.classes[self.labels[self.best_pairs(self.gather(matrix))]]
+        return self.classes[self.best_labels(self.gather(matrix))]
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""

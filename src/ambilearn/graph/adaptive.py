@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.convergence import warn_inexact
-from ambilearn.graph.geometry import LocalGeometry, weights_to_csr
+from ambilearn.graph.geometry import LocalGeometry, weights_to_graph
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.solvers import (
     CandidateSimplex,
@@ -31,6 +31,7 @@ from ambilearn.solvers import (
     solve_neighbor_weights,
 )
 from ambilearn.solvers.support_graph import Roughness
+from ambilearn.solvers.support_graph_on_device import DeviceSupportGraph
 
 
 class Neighborhoods:
@@ -70,9 +71,9 @@ class Neighborhoods:
         n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
         self.geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed, neighbors=neighbors)
         self.simplex = CandidateSimplex(candidates.indptr)
-        self.support = SupportGraph(
-            candidates.indptr, candidates.labels, self.geometry.neighbor_indices
-        )
+        neighbor_indices = self.geometry.neighbor_indices
+        pattern = SupportGraph if is_numpy_array(neighbor_indices) else DeviceSupportGraph
+        self.support: Any = pattern(candidates.indptr, candidates.labels, neighbor_indices)
 
     def fit_graph(
         self,
@@ -98,12 +99,13 @@ class Neighborhoods:
         """
         solutions = []
         for block in self.support.blocks:
-            gram = feature_weight * self.geometry.gram[block.rows]
+            gram = feature_weight * self.geometry.gram[block.rows, ...]
             if p is not None:
                 gram += label_weight * self.support.difference_grams(p, block)
-            block_start = None if start is None else start[block.rows]
+            block_start = None if start is None else start[block.rows, ...]
             solutions.append(solve_neighbor_weights(gram, block_start))
-        weights = np.concatenate([solution.value for solution in solutions])
+        xp = array_namespace(gram)
+        weights = xp.concat([solution.value for solution in solutions])
         worst = max(solutions, key=lambda each: (not each.is_optimal, each.residual))
         if not worst.is_optimal:
             warn_inexact(worst, "neighbour weights")
@@ -159,15 +161,20 @@ class AdaptiveGraph:
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""
         gram = self.neighborhoods.geometry.gram
+        if not is_numpy_array(gram):
+            xp = array_namespace(gram)
+            rebuilt = xp.matmul(gram, self.weights[:, :, None])[:, :, 0]
+            return float(xp.sum(self.weights * rebuilt))
         return float(np.einsum("ia,iab,ib->", self.weights, gram, self.weights, optimize=True))
 
     def label_roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\|P - WP\|_F^2` for a support vector."""
-        return float(np.sum(p * (self.roughness @ p)))
+        xp = array_namespace(p)
+        return float(xp.sum(p * (self.roughness @ p)))
 
-    def to_csr(self) -> sparse.csr_array:
-        """The graph *W* of shape (n, n)."""
-        return weights_to_csr(self.neighborhoods.geometry.neighbor_indices, self.weights)
+    def to_csr(self) -> Any:
+        """The graph *W* of shape (n, n); on a device, its edges."""
+        return weights_to_graph(self.neighborhoods.geometry.neighbor_indices, self.weights)
 
 
 def initial_graph(

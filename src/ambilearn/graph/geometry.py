@@ -9,11 +9,13 @@ need of a space is one small Gram matrix per row,
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn._utils.blocks import IN_CACHE, array_blocks, row_blocks
+from ambilearn.graph.edges_on_device import DeviceGraph
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
 
 # More than rounding can change in sums of inner products of vectors of unit length.
@@ -22,6 +24,10 @@ _ROUNDING = 1e-14
 
 def unit_rows(X: Any) -> Any:
     """Rows scaled to unit length, however short; zero rows stay as they are."""
+    if not _on_host(X):
+        xp = array_namespace(X)
+        norms = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
+        return X / xp.where(norms == 0, 1.0, norms)
     norms = np.sqrt(row_norms(X, squared=True))
     norms[norms == 0] = 1.0
     if sparse.issparse(X):
@@ -49,6 +55,8 @@ def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDA
         The row comes first, then its neighbours.
     """
     n, k = neighbor_indices.shape
+    if not _on_host(X):
+        return _products_on_device(X, Z, neighbor_indices)
     if sparse.issparse(X):
         both = sparse.vstack([Z, X]).tocsr()
         members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbor_indices], axis=1)
@@ -58,6 +66,35 @@ def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDA
         members = np.concatenate([X[block, None, :], Z[neighbor_indices[block]]], axis=1)
         np.matmul(members, members.transpose(0, 2, 1), out=products[block])
     return products
+
+
+def _on_host(X: Any) -> bool:
+    return sparse.issparse(X) or is_numpy_array(X)
+
+
+def _members_on_device(X: Any, Z: Any, neighbor_indices: Any) -> Any:
+    """Each row of X and its neighbours in Z, block by block, shape (rows, k, d)."""
+    xp = array_namespace(X)
+    k, d = neighbor_indices.shape[1], X.shape[1]
+    for rows in array_blocks(X, 2 * k * d):
+        taken = xp.take(Z, xp.reshape(neighbor_indices[rows, :], (-1,)), axis=0)
+        yield xp, X[rows, None, :], xp.reshape(taken, (-1, k, d))
+
+
+def _products_on_device(X: Any, Z: Any, neighbor_indices: Any) -> Any:
+    parts = []
+    for xp, row, taken in _members_on_device(X, Z, neighbor_indices):
+        members = xp.concat([row, taken], axis=1)
+        parts.append(xp.matmul(members, xp.matrix_transpose(members)))
+    return array_namespace(X).concat(parts)
+
+
+def _grams_on_device(Z: Any, neighbor_indices: Any) -> Any:
+    parts = []
+    for xp, row, taken in _members_on_device(Z, Z, neighbor_indices):
+        differences = row - taken
+        parts.append(xp.matmul(differences, xp.matrix_transpose(differences)))
+    return array_namespace(Z).concat(parts)
 
 
 class LocalGeometry:
@@ -130,6 +167,8 @@ def difference_grams(
     gram : ndarray of shape (n, k, k)
     """
     n, k = neighbor_indices.shape
+    if not _on_host(Z):
+        return _grams_on_device(Z, neighbor_indices)
     gram = np.empty((n, k, k))
     for block in row_blocks(n, k * Z.shape[1], limit=IN_CACHE):
         differences = Z[block, None, :] - Z[neighbor_indices[block]]
@@ -179,3 +218,13 @@ def weights_to_csr(
     graph.eliminate_zeros()
     graph.sort_indices()
     return graph
+
+
+def weights_to_graph(neighbor_indices: Any, weights: Any) -> Any:
+    """The graph *W* as a user gets it: a CSR matrix, or on a device its edges."""
+    if is_numpy_array(weights):
+        return weights_to_csr(neighbor_indices, weights)
+    xp = array_namespace(weights)
+    n, k = neighbor_indices.shape
+    rows = xp.repeat(xp.arange(n, device=device(weights)), k)
+    return DeviceGraph(rows, xp.reshape(neighbor_indices, (-1,)), xp.reshape(weights, (-1,)), n)

@@ -10,16 +10,18 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn._utils.blocks import IN_CACHE, array_blocks, row_blocks
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.warnings import warn_user
+from ambilearn.graph.neighbors_on_device import nearest_on_device
 
 
 class _Transformer(HasMethods):
@@ -101,6 +103,10 @@ class NeighborSearch:
             Indices of the neighbours, nearest first.
         """
         self._X, self._n_neighbors = X, n_neighbors
+        if self._is_on_device:
+            _refuse_search_on_device(self._neighbors)
+            self._transformer = None
+            return self._search_exactly(None, n_neighbors)
         if self._neighbors == "auto":  # chosen once: a saved search is built again as it was
             self._neighbors = _sensible_choice(X)
         self._transformer = _make_transformer(self._neighbors, X, n_neighbors)
@@ -116,6 +122,9 @@ class NeighborSearch:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._neighbors, self._X = state["neighbors"], state["X"]
         self._n_neighbors = state["n_neighbors"]
+        if self._is_on_device:
+            self._transformer = None
+            return
         self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
         if self._transformer is None:
             self._exact = NearestNeighbors().fit(self._X)
@@ -143,12 +152,19 @@ class NeighborSearch:
 
     def _search_exactly(self, queries: Any | None, k: int) -> NDArray[np.intp]:
         """The k nearest rows of queries, or the k nearest other rows of the rows themselves."""
+        if self._is_on_device:
+            found: NDArray[np.intp] = nearest_on_device(self._X, queries, k, _EXTRA_NEIGHBORS)
+            return found
         available = self._X.shape[0] - (queries is None)
         wanted = min(k + _EXTRA_NEIGHBORS, available)
         found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
         distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(found, order, axis=1)
+
+    @property
+    def _is_on_device(self) -> bool:
+        return not (sparse.issparse(self._X) or is_numpy_array(self._X))
 
     def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
         """The k nearest neighbours in a transformer's sparse graph of distances."""
@@ -287,6 +303,15 @@ def refuse_search_in_kernel(neighbors: Any) -> None:
         )
 
 
+def _refuse_search_on_device(neighbors: Any) -> None:
+    """On a device all rows are compared; what others offer searches on the processor."""
+    if neighbors not in ("auto", "exact"):
+        raise ValueError(
+            "On a device the neighbours are searched exactly: neighbors must be 'auto' or 'exact', "
+            f"not {neighbors!r}. For another search move X to the CPU."
+        )
+
+
 def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Indices of the k nearest other rows of every row, from an (n, n) matrix of distances."""
     search = NearestNeighbors(metric="precomputed").fit(distances)
@@ -312,5 +337,14 @@ def pair_distances(
 
 def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
+    if not (sparse.issparse(X) or is_numpy_array(X)):
+        xp = array_namespace(X)
+        k = neighbor_indices.shape[1]
+        parts = []
+        for block in array_blocks(X, k * X.shape[1]):
+            taken = xp.take(Z, xp.reshape(neighbor_indices[block, :], (-1,)), axis=0)
+            difference = X[block, None, :] - xp.reshape(taken, (-1, k, X.shape[1]))
+            parts.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
+        return xp.concat(parts)
     rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
     return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)

@@ -14,12 +14,14 @@ small.
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.convergence import warn_inexact
-from ambilearn.graph.geometry import squared_kernel_distances, weights_to_csr
+from ambilearn.graph.edges_on_device import DeviceGraph
+from ambilearn.graph.geometry import squared_kernel_distances, weights_to_csr, weights_to_graph
 from ambilearn.graph.neighbors import (
     NeighborSearch,
     nearest_in_matrix,
@@ -28,7 +30,9 @@ from ambilearn.graph.neighbors import (
     usable_neighbors,
 )
 from ambilearn.solvers import CandidateSimplex, Solution, solve_confidences
+from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 from ambilearn.solvers.support_graph import restrict_to_support
+from ambilearn.solvers.support_graph_on_device import restricted_pattern
 
 
 class SimilarityGraph:
@@ -52,7 +56,7 @@ class SimilarityGraph:
     ----------
     search : NeighborSearch
         Finds the neighbours of new rows; not fitted for a kernel matrix.
-    similarities : csr_array of shape (n, n)
+    similarities : csr_array of shape (n, n), or DeviceGraph
         The normalised graph, with zero diagonal.
     sigma : float
         Width of the Gaussian.
@@ -77,12 +81,32 @@ class SimilarityGraph:
         else:
             neighbor_indices = self.search.fit(X, k)
             distances = neighbor_distances(X, X, neighbor_indices)
+        self._simplex = CandidateSimplex(candidates.indptr)
+        self._laplacian: Any
+        if not is_numpy_array(distances):
+            self._join_on_device(candidates, neighbor_indices, distances)
+            return
         self.sigma = float(distances.max(axis=1).mean()) or 1.0
         weights = weights_to_csr(neighbor_indices, np.exp(-((distances / self.sigma) ** 2)))
         self.similarities = _normalize(weights + weights.T)
         shared = restrict_to_support(self.similarities, candidates.indptr, candidates.labels)
         self._laplacian = (sparse.eye_array(shared.shape[0]) - shared).tocsr()
-        self._simplex = CandidateSimplex(candidates.indptr)
+
+    def _join_on_device(self, candidates: Any, neighbor_indices: Any, distances: Any) -> None:
+        """The same graph by its edges, each in both directions."""
+        xp = array_namespace(distances)
+        self.sigma = float(xp.mean(xp.max(distances, axis=1))) or 1.0
+        one_way = weights_to_graph(neighbor_indices, xp.exp(-((distances / self.sigma) ** 2)))
+        rows = xp.concat([one_way.rows, one_way.columns])
+        columns = xp.concat([one_way.columns, one_way.rows])
+        weights = xp.concat([one_way.weights, one_way.weights])
+        ones = xp.ones((one_way.n_rows,), dtype=weights.dtype, device=device(weights))
+        degrees = SparsePattern(rows, columns, one_way.n_rows).matrix(weights) @ ones
+        inverse = 1 / xp.sqrt(xp.where(degrees > 0, degrees, 1.0))
+        weights = xp.take(inverse, rows) * weights * xp.take(inverse, columns)
+        self.similarities = DeviceGraph(rows, columns, weights, one_way.n_rows)
+        pattern, edge = restricted_pattern(rows, columns, candidates.indptr, candidates.labels)
+        self._laplacian = _DeviceLaplacian(pattern.matrix(xp.take(weights, edge)))
 
     def smooth(
         self,
@@ -108,6 +132,16 @@ class SimilarityGraph:
     def roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\mathrm{tr}(P^\top (I - \tilde S) P)` for a support vector."""
         return float(p @ (self._laplacian @ p))
+
+
+class _DeviceLaplacian:
+    """The matrix :math:`I - S` on a device; it knows ``@``."""
+
+    def __init__(self, similarities: GatheredMatrix) -> None:
+        self._similarities = similarities
+
+    def __matmul__(self, p: Any) -> Any:
+        return p - self._similarities @ p
 
 
 def _normalize(weights: sparse.csr_array) -> sparse.csr_array:

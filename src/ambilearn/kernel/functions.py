@@ -9,11 +9,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn.kernel import functions_on_device
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
@@ -41,8 +43,7 @@ def train_kernel(
     """
     if kernel != "rbf":
         return cross_kernel(X, X, kernel), None
-    squared = _squared_distances(X, X)
-    np.fill_diagonal(squared, 0.0)
+    squared = _own_distances(X)
     if not isinstance(sigma, Real):
         sigma = _mean_root(squared)
     return _exponential(squared, float(sigma)), float(sigma)
@@ -70,13 +71,15 @@ def cross_kernel(
     """
     K: NDArray[np.float64]
     if callable(kernel):
-        K = np.asarray(kernel(X, Z), dtype=np.float64)
-        if K.shape != (X.shape[0], Z.shape[0]) or not np.isfinite(K).all():
+        K = kernel(X, Z)
+        K = np.asarray(K, dtype=np.float64) if _on_host(X) else K
+        xp = array_namespace(K)
+        finite = bool(xp.all(xp.isfinite(K)))
+        if K.shape != (X.shape[0], Z.shape[0]) or not finite:
             raise ValueError(
                 f"The kernel function must return a finite matrix of shape "
                 f"{(X.shape[0], Z.shape[0])} for {X.shape[0]} and {Z.shape[0]} rows; "
-                f"it returned shape {K.shape}"
-                + ("." if np.isfinite(K).all() else " with NaN or infinity in it.")
+                f"it returned shape {K.shape}" + ("." if finite else " with NaN or infinity in it.")
             )
     elif kernel == "precomputed":
         K = X
@@ -92,14 +95,26 @@ def cross_kernel(
 
 def mean_distance(X: Any) -> float:
     """Mean distance over all pairs of different rows; 1 where they all coincide."""
+    return _mean_root(_own_distances(X))
+
+
+def _on_host(X: Any) -> bool:
+    return sparse.issparse(X) or is_numpy_array(X)
+
+
+def _own_distances(X: Any) -> NDArray[np.float64]:
     squared = _squared_distances(X, X)
-    np.fill_diagonal(squared, 0.0)
-    return _mean_root(squared)
+    if is_numpy_array(squared):
+        np.fill_diagonal(squared, 0.0)
+    return squared
 
 
 def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     """Squared distances by one matrix product, finished block by block while in the cache."""
     squared: NDArray[np.float64]
+    if not _on_host(X):
+        squared = functions_on_device.squared_distances(X, Z)
+        return squared
     if sparse.issparse(X) or sparse.issparse(Z):
         squared = euclidean_distances(X, Z, squared=True)
         return squared
@@ -126,6 +141,8 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
 
 def _mean_root(squared: NDArray[np.float64]) -> float:
     """Mean distance over all pairs of different rows; 1 where they all coincide."""
+    if not is_numpy_array(squared):
+        return functions_on_device.mean_root(squared)
     n = len(squared)
     total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
     return float(total / (n * (n - 1))) or 1.0
@@ -133,6 +150,9 @@ def _mean_root(squared: NDArray[np.float64]) -> float:
 
 def _exponential(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
     """exp(−squared / 2σ²), in place: the matrix may take a good part of the memory."""
+    if not is_numpy_array(squared):
+        functions_on_device.exponential(squared, sigma)
+        return squared
     for block in row_blocks(*squared.shape):
         squared[block] *= -0.5 / sigma**2
         np.exp(squared[block], out=squared[block])

@@ -18,11 +18,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import array_blocks, row_blocks
+from ambilearn._utils.devices import to_like, to_numpy
 from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
@@ -67,6 +69,9 @@ class LandmarkFeatures:
     ) -> None:
         self.landmarks, self.kernel, self.sigma = landmarks, kernel, sigma
         K = cross_kernel(landmarks, landmarks, kernel, sigma)
+        if not is_numpy_array(K):
+            self.whitening = _whitening_on_device(K)
+            return
         values, vectors = linalg.eigh((K + K.T) / 2)
         kept = values > _MIN_EIGENVALUE_RATIO * values[-1]
         self.whitening = vectors[:, kept] / np.sqrt(values[kept])
@@ -74,11 +79,32 @@ class LandmarkFeatures:
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Features of the rows of X, shape (n, r)."""
         m, rank = self.whitening.shape
+        if not is_numpy_array(self.whitening):
+            return self._transform_on_device(X)
         features = np.empty((X.shape[0], rank))
         for rows in row_blocks(X.shape[0], m):
             K = cross_kernel(X[rows], self.landmarks, self.kernel, self.sigma)
             np.matmul(K, self.whitening, out=features[rows])
         return features
+
+    def _transform_on_device(self, X: Any) -> Any:
+        xp = array_namespace(X)
+        parts = [
+            xp.matmul(
+                cross_kernel(X[rows, :], self.landmarks, self.kernel, self.sigma), self.whitening
+            )
+            for rows in array_blocks(X, self.whitening.shape[0])
+        ]
+        return xp.concat(parts)
+
+
+def _whitening_on_device(K: Any) -> Any:
+    xp = array_namespace(K)
+    values, vectors = xp.linalg.eigh((K + xp.matrix_transpose(K)) / 2)
+    # They ascend, so those that are kept are the last.
+    kept = int(xp.sum(xp.astype(values > _MIN_EIGENVALUE_RATIO * values[-1], xp.int64)))
+    first = K.shape[0] - kept
+    return vectors[:, first:] / xp.sqrt(values[first:])
 
 
 def sample_limit(m: int) -> int:
@@ -109,10 +135,13 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
         return X
     random = check_random_state(random_state)
     if how == "uniform":
-        return X[np.sort(random.choice(n, m, replace=False))]
+        return _take_rows(X, np.sort(random.choice(n, m, replace=False)))
     if n > _ROWS_PER_LANDMARK * m:
-        X = X[np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False))]
-    return kmeans_centers(X, m, random, max_iter=20)  # equal centres only lower the rank
+        X = _take_rows(X, np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False)))
+    # Equal centres only lower the rank. Rows on a device are few by now: k-means, which is
+    # scikit-learn's, sees them on the processor, and finds the same centres as there.
+    centers = kmeans_centers(to_numpy(X), m, random, max_iter=20)
+    return centers if sparse.issparse(X) or is_numpy_array(X) else to_like(centers, X)
 
 
 def sampled_sigma(X: Any, random_state: Any) -> float:
@@ -120,5 +149,11 @@ def sampled_sigma(X: Any, random_state: Any) -> float:
     n = X.shape[0]
     if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)
-        X = X[np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False))]
+        X = _take_rows(X, np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False)))
     return mean_distance(X)
+
+
+def _take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    if sparse.issparse(X) or is_numpy_array(X):
+        return X[rows]
+    return array_namespace(X).take(X, to_like(rows, X), axis=0)

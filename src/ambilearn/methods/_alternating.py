@@ -5,6 +5,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
@@ -77,10 +78,10 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
             f = regressor.fit(p)
             output = f.outputs
             error = f.squared_error(p) + self.reg * f.squared_norm
-            error -= np.sum(candidates.pair_weights * reward * p)
+            error -= float(array_namespace(p).sum(candidates.pair_weights * reward * p))
             loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))
 
         self._keep(X, f, landmarks)
         self.label_distributions_ = candidates.as_output(p)
         self.train_output_ = regressor.train_output(f)
-        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
+        self.n_iter_, self.objective_ = loop.n_iter, self._history(loop, X)

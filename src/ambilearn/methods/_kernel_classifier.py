@@ -4,15 +4,18 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import array_blocks
+from ambilearn._utils.devices import on_device, to_like
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
+from ambilearn.kernel.device_memory import check_memory
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
@@ -22,6 +25,7 @@ from ambilearn.kernel.landmarks import (
 )
 from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
+from ambilearn.methods._outer_loop import OuterLoop
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 _MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
@@ -52,6 +56,11 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     }
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
+        if self._pairwise and on_device(X):
+            raise ValueError(
+                "kernel='precomputed' has no way to compute on a device: pass the features and a "
+                "kernel function, or the kernel matrix as a NumPy array."
+            )
         X = super()._validate_rows(X, **options)
         if self._pairwise and options.get("reset", True):
             if X.shape[0] != X.shape[1]:
@@ -72,6 +81,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     ) -> tuple[list[Regressor], LandmarkFeatures | None]:
         """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
         self.sigma_: float | None = None
+        one_factor = self._check_memory(X, candidates, cache, len(ridges))
         if self._primal(X):
             return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
         key: tuple[Any, ...] = content_key(self.kernel), self.sigma
@@ -86,18 +96,43 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X)
         many_labels = candidates.sparse_mask and candidates.n_labels > _MAX_DENSE_LABELS
         regressor = ManyLabelRegressor if many_labels else DualRegressor
-        regressors: list[Regressor] = []
-        for i, ridge in enumerate(ridges, start=1):
+        factored: list[KernelRidge] = []
+        for ridge in ridges[:1] if one_factor else ridges:
             # The last factor may take the place of a kernel matrix that nobody else needs.
-            overwrite = i == len(ridges) and not self._pairwise and not cache.keeps_results
-            factored = cache.get_or_compute(
-                "factorization",
-                (*key, ridge),
-                KernelRidge,
-                *(K, ridge, overwrite, candidates.row_weights),
+            last = one_factor or ridge == ridges[-1]
+            overwrite = last and not self._pairwise and not cache.keeps_results
+            factored.append(
+                cache.get_or_compute(
+                    "factorization",
+                    (*key, ridge),
+                    KernelRidge,
+                    *(K, ridge, overwrite, candidates.row_weights),
+                )
             )
-            regressors.append(regressor(factored, candidates))
-        return regressors, None
+        factored += [factored[0].with_ridge(ridge) for ridge in ridges[len(factored) :]]
+        return [regressor(each, candidates) for each in factored], None
+
+    def _check_memory(
+        self, X: Any, candidates: CandidateSets, cache: FitCache, n_factors: int
+    ) -> bool:
+        """Refuse a fit that will not fit on X's device; whether one factor has to do for all."""
+        if sparse.issparse(X) or is_numpy_array(X):
+            return False
+        low_rank = self._primal(X) or (self.n_landmarks is not None and self.kernel != "linear")
+        return check_memory(
+            X,
+            n_labels=candidates.n_labels,
+            n_pairs=candidates.labels.shape[0],
+            n_neighbors=getattr(self, "n_neighbors", 0),
+            n_landmarks=(self.n_landmarks or X.shape[1]) if low_rank else None,
+            n_factors=n_factors,
+            keeps_kernel=cache.keeps_results,
+        )
+
+    def _history(self, loop: OuterLoop, X: Any) -> Any:
+        """The objective after each iteration, where X is."""
+        objective = np.array(loop.objective)
+        return objective if sparse.issparse(X) or is_numpy_array(X) else to_like(objective, X)
 
     def _make_regressor(self, X: Any, candidates: CandidateSets, cache: FitCache) -> Regressor:
         """The regressor of a fit to these rows, which no fit has used yet."""
@@ -158,7 +193,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             self.coef_ = (fit.coef if self._primal(X) else X.T @ fit.coef).T
         elif landmarks is not None:
             self.dual_coef_ = landmarks.whitening @ fit.coef
-            self.X_fit_ = landmarks.landmarks.copy()  # those here may be shared with other fits
+            # Those here may be shared with other fits.
+            self.X_fit_ = _copy(landmarks.landmarks)
         else:
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else X
@@ -191,10 +227,12 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         elif self._pairwise:
             scores = X @ self.dual_coef_ + self.intercept_
         else:
-            scores = np.empty((X.shape[0], len(self.intercept_)))
-            for rows in row_blocks(X.shape[0], self.dual_coef_.shape[0]):
-                K = cross_kernel(X[rows], self.X_fit_, self.kernel, self.sigma_)
-                scores[rows] = K @ self.dual_coef_ + self.intercept_
+            xp = array_namespace(self.intercept_)
+            parts = []
+            for rows in array_blocks(X, self.dual_coef_.shape[0]):
+                K = cross_kernel(X[rows, ...], self.X_fit_, self.kernel, self.sigma_)
+                parts.append(K @ self.dual_coef_ + self.intercept_)
+            scores = xp.concat(parts)
         return scores
 
     @property
@@ -205,11 +243,18 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = not self._pairwise
+        tags.array_api_support = not self._pairwise
         return tags
 
 
+def _copy(X: Any) -> Any:
+    return X.copy() if sparse.issparse(X) else array_namespace(X).asarray(X, copy=True)
+
+
 def _check_symmetric(K: NDArray[np.float64]) -> None:
-    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.abs(K).max()):
+    xp = array_namespace(K)
+    allowed = 1e-10 * xp.max(xp.abs(K)) + 1e-8 * xp.abs(K)
+    if not xp.all(xp.abs(K - xp.matrix_transpose(K)) <= allowed):
         raise ValueError(
             "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ. "
             "Pass a symmetric one, for instance (K + K.T) / 2."

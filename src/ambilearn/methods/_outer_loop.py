@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -76,7 +77,8 @@ class OuterLoop:
 
         Methods that minimise nothing, such as label propagation, have no objective.
         """
-        self.record_change(float(np.linalg.norm(p - previous)) / n_rows**0.5, objective)
+        xp = array_namespace(p)
+        self.record_change(float(xp.linalg.vector_norm(p - previous)) / n_rows**0.5, objective)
 
     def record_change(self, change: float, objective: float | None = None) -> None:
         """Note the end of an iteration whose change is known, wherever the confidences are."""

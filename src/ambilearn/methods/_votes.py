@@ -1,6 +1,7 @@
 """Votes as confidences: each row divided by its sum, the shares before them if nobody voted."""
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
@@ -19,9 +20,10 @@ def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     shares : ndarray of shape (n, l)
         Rows that sum to one.
     """
-    total = votes.sum(axis=1, keepdims=True)
-    shares: NDArray[np.float64] = np.where(total > 0, votes, 1.0)
-    shares /= np.where(total > 0, total, votes.shape[1])
+    xp = array_namespace(votes)
+    total = xp.sum(votes, axis=1, keepdims=True)
+    shares: NDArray[np.float64] = xp.where(total > 0, votes, 1.0)
+    shares /= xp.where(total > 0, total, float(votes.shape[1]))
     return shares
 
 
@@ -42,5 +44,10 @@ def normalize_candidate_votes(
     shares : ndarray of shape (n_pairs,)
         A point of the candidate simplices.
     """
+    if not is_numpy_array(votes):
+        xp = array_namespace(votes)
+        total = xp.take(xp.sum(candidates.scatter(votes), axis=1), candidates.rows)
+        shares = votes / xp.where(total > 0, total, 1.0)
+        return xp.where(total > 0, shares, candidates.prior())
     total = np.bincount(candidates.rows, votes, candidates.n_rows)[candidates.rows]
     return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.prior())

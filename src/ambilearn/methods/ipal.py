@@ -4,21 +4,24 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
 from numpy.typing import NDArray
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import array_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.convergence import warn_inexact
-from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_csr
+from ambilearn.graph.edges_on_device import DeviceGraph
+from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_graph
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
+from ambilearn.solvers.support_graph_on_device import restricted_pattern
 
 
 class IPAL(PartialLabelClassifier):
@@ -140,12 +143,15 @@ class IPAL(PartialLabelClassifier):
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         neighbor_indices = self._search.fit(X, k)
-        weights = np.empty(neighbor_indices.shape)
-        for rows in row_blocks(X.shape[0], (k + 1) ** 2):
-            weights[rows], _ = _rebuild(X[rows], X, neighbor_indices[rows])
-        total = weights.sum(axis=1, keepdims=True)
-        self.graph_ = weights_to_csr(neighbor_indices, weights / np.where(total > 0, total, 1.0))
-        spread = restrict_to_support(self.graph_, candidates.indptr, candidates.labels)
+        xp = array_namespace(neighbor_indices)
+        parts = [
+            _rebuild(_rows_of(X, rows), X, neighbor_indices[rows, ...])[0]
+            for rows in array_blocks(X, (k + 1) ** 2)
+        ]
+        weights = xp.concat(parts)
+        total = xp.sum(weights, axis=1, keepdims=True)
+        self.graph_ = weights_to_graph(neighbor_indices, weights / xp.where(total > 0, total, 1.0))
+        spread = _spread(self.graph_, candidates)
 
         f = start = candidates.prior()
         loop = OuterLoop(self)
@@ -158,21 +164,25 @@ class IPAL(PartialLabelClassifier):
 
         f = normalize_candidate_votes(candidates, _restore_class_mass(candidates, f, start))
         self.label_distributions_ = candidates.as_output(f)
-        self._disambiguated = candidates.labels[candidates.best_pairs(f)]
+        self._disambiguated = candidates.best_labels(f)
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         X = unit_rows(X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
-        scores = np.empty((X.shape[0], len(self.classes_)))
-        for rows in row_blocks(X.shape[0], (k + 1) ** 2):
-            scores[rows] = self._block_scores(X[rows], neighbor_indices[rows])
+        parts = [
+            self._block_scores(_rows_of(X, rows), neighbor_indices[rows, ...])
+            for rows in array_blocks(X, (k + 1) ** 2)
+        ]
+        scores: NDArray[np.float64] = array_namespace(neighbor_indices).concat(parts)
         return scores
 
     def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of some unit-length rows; what they need has a k×k matrix for each."""
         weights, products = _rebuild(X, self.X_fit_, neighbor_indices)
+        if not is_numpy_array(weights):
+            return self._block_scores_on_device(weights, products, neighbor_indices)
         labels = self._disambiguated[neighbor_indices]
 
         # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbours of one label, worked
@@ -182,13 +192,48 @@ class IPAL(PartialLabelClassifier):
         xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
         vv = np.einsum("iab,ib->ia", together, np.sum(together * inner, axis=2))
         xx = products[:, :1, 0]
-        squares = np.tile(xx, len(self.classes_))
+        squares = np.tile(xx, self.classes_.shape[0])
         np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
         return -np.sqrt(np.maximum(squares, 0.0))
 
+    def _block_scores_on_device(self, weights: Any, products: Any, neighbor_indices: Any) -> Any:
+        """The same, label by label in sums: the standard cannot write to the labels' places."""
+        xp, l = array_namespace(weights), self.classes_.shape[0]
+        n, k = neighbor_indices.shape
+        labels = xp.take(self._disambiguated, xp.reshape(neighbor_indices, (-1,)))
+        together = xp.reshape(labels, (n, k, 1)) == xp.reshape(labels, (n, 1, k))
+        together = xp.astype(together, weights.dtype)
+        inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
+        xv = weights * products[:, 1:, 0]
+        own = xp.sum(together * inner, axis=2) - 2 * xv  # summed over a label: −2x'v + v'v
+        one_hot = xp.reshape(labels, (n, k, 1)) == xp.arange(l, device=device(labels))
+        gains = xp.matmul(own[:, None, :], xp.astype(one_hot, weights.dtype))[:, 0, :]
+        squares = products[:, :1, 0] + gains
+        return -xp.sqrt(xp.clip(squares, min=0.0))
+
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        worst = np.maximum(1.0, -scores.min(axis=1, keepdims=True))
+        xp = array_namespace(scores)
+        worst = xp.clip(-xp.min(scores, axis=1, keepdims=True), min=1.0)
         return normalize_votes(worst + scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+
+def _rows_of(X: Any, rows: slice) -> Any:
+    return X[rows, ...] if is_array_api_obj(X) else X[rows]
+
+
+def _spread(graph: Any, candidates: CandidateSets) -> Any:
+    """The graph as a matrix on the support."""
+    if not isinstance(graph, DeviceGraph):
+        return restrict_to_support(graph, candidates.indptr, candidates.labels)
+    pattern, edge = restricted_pattern(
+        graph.rows, graph.columns, candidates.indptr, candidates.labels
+    )
+    return pattern.matrix(array_namespace(edge).take(graph.weights, edge))
 
 
 def _rebuild(
@@ -210,5 +255,9 @@ def _restore_class_mass(
 
     Without this the propagation favours frequent labels.
     """
+    if not is_numpy_array(f):
+        xp = array_namespace(f)
+        mass, wanted = (xp.sum(candidates.scatter(v), axis=0) for v in (f, prior))
+        return f * xp.take(wanted / xp.where(mass > 0, mass, 1.0), candidates.labels)
     mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
     return f * (wanted / np.where(mass > 0, mass, 1.0))[candidates.labels]

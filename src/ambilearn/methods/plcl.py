@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
@@ -257,7 +258,7 @@ class PLCL(KernelPartialLabelClassifier):
             self.complementary_train_output_ = complementary.train_output(f_hat)
         if state.graph is not None:
             self.graph_ = state.graph.to_csr()
-        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
+        self.n_iter_, self.objective_ = loop.n_iter, self._history(loop, X)
 
 
 class PLCLWeights(NamedTuple):
@@ -317,11 +318,13 @@ class PLCLSteps:
         self._row_weights = candidates.pair_weights
         self._reward = weights.rho * candidates.preference()
         # Eq. (Q ini): 1 / (l − |S_i|) off the candidates of row i, and 0 on them.
-        self._first_q = 1.0 / np.maximum(candidates.n_labels - candidates.sizes, 1)
+        xp = array_namespace(candidates.sizes)
+        others = xp.clip(candidates.n_labels - candidates.sizes, min=1)
+        self._first_q = 1.0 / xp.astype(others, xp.float64)
 
     def start(self, p: NDArray[np.float64], graph: AdaptiveGraph | None) -> PLCLState:
         """The state before the first round."""
-        return PLCLState(p, np.zeros_like(p), self._first_q, graph)
+        return PLCLState(p, array_namespace(p).zeros_like(p), self._first_q, graph)
 
     def advance(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> PLCLState:
         """Q, W and P in this order, for new classifiers; Q only if there are two."""
@@ -338,7 +341,9 @@ class PLCLSteps:
                   \frac{\alpha \hat F + \beta (1 - P)}{\alpha + \beta}
         """
         alpha, beta = self._weights.alpha, self._weights.beta
-        return np.clip((alpha * f_hat.outputs + beta * (1 - p)) / (alpha + beta), 0, 1)
+        q = (alpha * f_hat.outputs + beta * (1 - p)) / (alpha + beta)
+        clipped: NDArray[np.float64] = array_namespace(q).clip(q, 0, 1)
+        return clipped
 
     def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
         r"""The W step: minimise :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
@@ -369,10 +374,11 @@ class PLCLSteps:
         """Eq. 7 of the paper; a sum over rows, but for the norms of the classifiers."""
         weights = self._weights
         terms = classifier_terms(weights, f, state.p, f_hat, state.q)
-        terms -= float(np.sum(self._row_weights * self._reward * state.p))
+        xp = array_namespace(state.p)
+        terms -= float(xp.sum(self._row_weights * self._reward * state.p))
         if f_hat is not None:
             tie = self._row_weights * (1 - state.p - state.q) ** 2
-            terms += weights.beta * float(np.sum(tie))
+            terms += weights.beta * float(xp.sum(tie))
         if state.graph is not None:
             terms += weights.mu * state.graph.label_roughness(state.p)
             terms += weights.gamma * state.graph.feature_roughness()

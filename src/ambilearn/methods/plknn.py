@@ -4,9 +4,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.blocks import array_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.base import WeightedRowsClassifier
@@ -112,29 +114,54 @@ class PLKNN(WeightedRowsClassifier):
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         self.X_fit_ = X
         votes_of_rows = candidates.relative_weights * candidates.pair_weights
-        self.candidates_ = candidates.to_csr(votes_of_rows)
+        here = sparse.issparse(X) or is_numpy_array(X)
+        self.candidates_: Any
+        if here:
+            self.candidates_ = candidates.to_csr(votes_of_rows)
+        else:
+            self.candidates_ = candidates.scatter(votes_of_rows)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))
-        self.train_output_ = votes if candidates.sparse_mask else votes.toarray()
+        dense = candidates.sparse_mask or not here
+        self.train_output_ = votes if dense else votes.toarray()
         shares = candidates.gather(votes) * candidates.relative_weights
         shares = normalize_candidate_votes(candidates, shares)
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        votes: NDArray[np.float64] = self._votes(X, self._search.query(X, k)).toarray()
-        return votes
+        votes = self._votes(X, self._search.query(X, k))
+        dense: NDArray[np.float64] = votes.toarray() if sparse.issparse(votes) else votes
+        return dense
 
-    def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> sparse.csr_array:
+    def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
         """Votes of the given neighbours for every label, shape (n, l)."""
         distances = neighbor_distances(X, self.X_fit_, neighbor_indices)
-        total = distances.sum(axis=1, keepdims=True)
-        weights = 1 - distances / np.where(total > 0, total, 1.0)
+        xp = array_namespace(distances)
+        total = xp.sum(distances, axis=1, keepdims=True)
+        weights = 1 - distances / xp.where(total > 0, total, 1.0)
         if neighbor_indices.shape[1] == 1:
-            weights = np.ones_like(weights)
+            weights = xp.ones_like(weights)
+        if not is_numpy_array(weights):
+            return self._count_on_device(neighbor_indices, weights)
         voters = weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
         return voters @ self.candidates_
 
+    def _count_on_device(self, neighbor_indices: Any, weights: Any) -> Any:
+        xp = array_namespace(weights)
+        (_, k), l = weights.shape, self.candidates_.shape[1]
+        parts = []
+        for rows in array_blocks(weights, k * l):
+            taken = xp.take(self.candidates_, xp.reshape(neighbor_indices[rows, :], (-1,)), axis=0)
+            taken = xp.reshape(taken, (-1, k, l))
+            parts.append(xp.matmul(weights[rows, None, :], taken)[:, 0, :])
+        return xp.concat(parts)
+
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return normalize_votes(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags

@@ -4,6 +4,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
@@ -144,13 +145,14 @@ class SURE(AlternatingClassifier):
         row_weights = 1.0 if candidates.row_weights is None else candidates.row_weights
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
-            sharper = output.copy()
-            sharper[candidates.best_pairs(output)] += self.lam / 2
+            xp = array_namespace(output)
+            best = xp.take(candidates.best_labels(output), candidates.rows)
+            sharper = xp.where(candidates.labels == best, output + self.lam / 2, output)
             projected: NDArray[np.float64] = simplex.project(sharper)
             return projected
 
         def penalty(p: NDArray[np.float64]) -> float:
-            largest = np.maximum.reduceat(p, candidates.indptr[:-1])
-            return -self.lam * float(np.sum(largest * row_weights))
+            weighted = candidates.largest(p) * row_weights
+            return -self.lam * float(array_namespace(p).sum(weighted))
 
         self._alternate(X, candidates, cache, candidates.uniform(), sharpen, penalty)

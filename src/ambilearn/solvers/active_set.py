@@ -19,7 +19,7 @@ References
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from ambilearn.solvers.result import Status
 
@@ -55,12 +55,15 @@ def minimize_over_weights(
     """
     xp = array_namespace(B)
     n, k = linear.shape
-    identity = xp.eye(k, dtype=B.dtype)
+    where = device(B)
+    identity = xp.eye(k, dtype=B.dtype, device=where)
     w = xp.ones_like(linear) if start is None else start
     free = w > 0
-    seeking = xp.full((n, 1), start is None)  # a first face; the weights count for nothing yet
+    seeking = xp.full(
+        (n, 1), start is None, device=where
+    )  # a first face; the weights count for nothing yet
     entered = xp.zeros_like(free)
-    rows = xp.arange(n)
+    rows = xp.arange(n, device=where)
     done_rows, done_weights = [], []
     steps = 0
     while rows.shape[0] and steps < max_steps:
@@ -129,7 +132,7 @@ def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
     All-zero matrices become the ridge alone.
     """
     k = gram.shape[1]
-    identity = xp.eye(k, dtype=gram.dtype)
+    identity = xp.eye(k, dtype=gram.dtype, device=device(gram))
     scale = xp.linalg.trace(gram)[:, None, None] / k
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     return gram / scale + ridge * identity, scale
@@ -137,4 +140,4 @@ def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
 
 def _one_hot(xp: Any, index: Any, k: int) -> Any:
     """Rows of length k that are true at the given index only."""
-    return index[:, None] == xp.arange(k)[None, :]
+    return index[:, None] == xp.arange(k, device=device(index))[None, :]

@@ -13,7 +13,7 @@ References
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
@@ -50,7 +50,7 @@ def solve_neighbor_weights(
     """
     xp = array_namespace(gram)
     B, _ = with_ridge(xp, gram, ridge)
-    ones = xp.ones(B.shape[:2], dtype=B.dtype)
+    ones = xp.ones(B.shape[:2], dtype=B.dtype, device=device(B))
     weights, status, steps = minimize_over_weights(
         B, ones, start, sum_to_one=True, max_steps=max_steps
     )

@@ -16,12 +16,19 @@ becomes :math:`D \mathbf 1`. With the solution *B* of that problem :math:`A = DB
 :math:`H = P - \lambda D^{-1} B`.
 """
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 from scipy import linalg, sparse
 
+from ambilearn.solvers.blocked_cholesky import (
+    ShiftedFactor,
+    factor_in_place,
+    solve_lower,
+    solve_upper,
+)
 from ambilearn.solvers.result import Solution, Status
 
 _COLUMNS_AT_ONCE = 64  # of an inverse factor that are squared
@@ -58,7 +65,7 @@ class KernelRidge:
     ridge : float
         The weight λ > 0.
     overwrite : bool, default=False
-        Let the factor take the kernel matrix's place (saves n² numbers; NumPy only).
+        Let the factor take the kernel matrix's place (saves n² numbers).
     row_weights : array of shape (n,), optional
         Weight > 0 of each row in the squared error.
     """
@@ -71,10 +78,27 @@ class KernelRidge:
         self._root: Any = 1.0  # D
         if row_weights is not None:
             self._root = xp.sqrt(row_weights)[:, None]
-            kernel, overwrite = self._root * kernel * self._root[:, 0], True
+            if overwrite and not is_numpy_array(kernel):  # there may be no room for another
+                kernel *= self._root
+                kernel *= self._root[:, 0]
+            else:
+                kernel, overwrite = self._root * kernel * self._root[:, 0], True
         self._factor = _cholesky(kernel, ridge, overwrite)
-        ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype)
+        ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
         self._unit = _cholesky_solve(self._factor, self._root * ones)
+
+    def with_ridge(self, ridge: float) -> "KernelRidge":
+        """The same rows with another ridge weight, without a second factor.
+
+        Solves take as many steps of conjugate gradients as the two weights differ, which pays
+        where a second factor does not fit in memory.
+        """
+        other = copy(self)
+        other._ridge = ridge
+        other._factor = ShiftedFactor(self._factor, ridge - self._ridge)
+        xp = array_namespace(self._unit)
+        other._unit = _cholesky_solve(other._factor, self._root * xp.ones_like(self._unit))
+        return other
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
@@ -268,26 +292,45 @@ def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:
     """Lower Cholesky factor of ``matrix + ridge * I``."""
     xp = array_namespace(matrix)
     if not is_numpy_array(matrix):
-        return xp.linalg.cholesky(matrix + ridge * xp.eye(matrix.shape[0], dtype=matrix.dtype))
+        matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
+        _add_to_diagonal(xp, matrix, ridge)
+        try:
+            return factor_in_place(matrix)
+        except ArithmeticError as error:
+            raise _not_positive_definite(ridge, error.args[0]) from error
     if not matrix.flags.f_contiguous:
         matrix = matrix.T  # the same, being symmetric, but in LAPACK's column order
     matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
     matrix[np.diag_indices_from(matrix)] += ridge
     factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError(
-            f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
-            f"minor {info}): the kernel is not a valid (positive semi-definite) one, or the ridge "
-            "weight `reg` is too small for the scale of the features; raise it or scale them."
-        )
+        raise _not_positive_definite(ridge, info)
     return factor
+
+
+def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
+    """In place; by small blocks, because the standard has no way to a diagonal."""
+    step = min(1024, matrix.shape[0])
+    identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
+    for first in range(0, matrix.shape[0], step):
+        rows = slice(first, min(first + step, matrix.shape[0]))
+        size = rows.stop - first
+        matrix[rows, rows] += identity[:size, :size]
+
+
+def _not_positive_definite(ridge: float, minor: int) -> Exception:
+    return np.linalg.LinAlgError(
+        f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
+        f"minor {minor}): the kernel is not a valid (positive semi-definite) one, or the ridge "
+        "weight `reg` is too small for the scale of the features; raise it or scale them."
+    )
 
 
 def _cholesky_solve(factor: Any, targets: Any) -> Any:
     """Solve with both triangles of a lower Cholesky factor."""
-    xp = array_namespace(targets)
+    if isinstance(factor, ShiftedFactor):
+        return factor.solve(targets)
     if is_numpy_array(factor):
         solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
         return solved
-    half = xp.linalg.solve(factor, targets)
-    return xp.linalg.solve(xp.matrix_transpose(factor), half)
+    return solve_upper(factor, solve_lower(factor, targets))

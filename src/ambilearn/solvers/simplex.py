@@ -21,10 +21,10 @@ References
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
-from numpy.typing import NDArray
+from array_api_compat import array_namespace, device, is_numpy_array
 from scipy import sparse
 
+from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 from ambilearn.solvers.result import Solution, Status
 
 
@@ -53,7 +53,7 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     if mask is not None:
         values = xp.where(mask, values, -xp.inf)
     descending = xp.sort(values, axis=1, descending=True)
-    counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype)
+    counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
     thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts
     tau = xp.max(thresholds, axis=1, keepdims=True)
     projected = xp.maximum(values - tau, xp.zeros_like(tau))
@@ -65,11 +65,14 @@ class CandidateSimplex:
 
     Parameters
     ----------
-    indptr : ndarray of shape (n_rows + 1,)
+    indptr : array of shape (n_rows + 1,)
         Row *i* owns the entries ``indptr[i]:indptr[i + 1]``; every row owns at least one.
     """
 
-    def __init__(self, indptr: NDArray[np.intp]) -> None:
+    def __init__(self, indptr: Any) -> None:
+        if not is_numpy_array(indptr):
+            self._row, self._on_device = _row_sums_on_device(indptr)
+            return
         n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
         dtype = sparse.get_index_dtype(maxval=n_pairs)
         parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
@@ -83,12 +86,12 @@ class CandidateSimplex:
         they are to those of the answer, the sooner it is found.
         """
         xp = array_namespace(values)
-        row = xp.asarray(self._row)
+        row = self._row
         positive = xp.ones_like(values) > 0 if near is None else near > 0
         shrinking = False
         while True:
             inside = xp.astype(positive, values.dtype)
-            sums, counts = self._sum(xp, inside * values), self._sum(xp, inside)
+            sums, counts = self._sums(xp, inside * values, inside)
             excess = values - xp.take((sums - 1.0) / counts, row)
             found = excess >= 0  # zeros too: 1 may be lost in rounding, but a row keeps an entry
             if shrinking:  # as it does after the first round, but for rounding
@@ -97,14 +100,18 @@ class CandidateSimplex:
                 return xp.maximum(excess, xp.zeros_like(excess))
             positive, shrinking = found, True
 
-    def _sum(self, xp: Any, values: Any) -> Any:
-        """Sum of each row's entries."""
-        if is_numpy_array(values):
-            return self._members @ values
-        sizes = np.diff(self._members.indptr)
-        columns = np.arange(sizes.max())[:, None]
-        # One padded column per row, filled up from a zero after the last entry.
-        index = np.where(columns < sizes, self._members.indptr[:-1] + columns, len(self._row))
-        padded = xp.concat([values, xp.zeros((1,), dtype=values.dtype)])
-        taken = xp.take(padded, xp.asarray(index.ravel()))
-        return xp.sum(xp.reshape(taken, index.shape), axis=0)
+    def _sums(self, xp: Any, *values: Any) -> Any:
+        """Sums of each row's entries, for several support vectors."""
+        if is_numpy_array(values[0]):
+            return tuple(self._members @ each for each in values)
+        both = self._on_device @ xp.stack(values, axis=1)
+        return tuple(both[:, i] for i in range(len(values)))
+
+
+def _row_sums_on_device(indptr: Any) -> tuple[Any, GatheredMatrix]:
+    """Row of each pair, and the matrix that adds up the pairs of a row."""
+    xp, where = array_namespace(indptr), device(indptr)
+    n_rows = indptr.shape[0] - 1
+    row = xp.repeat(xp.arange(n_rows, device=where), indptr[1:] - indptr[:-1])
+    pattern = SparsePattern(row, xp.arange(row.shape[0], device=where), n_rows)
+    return row, pattern.matrix(xp.ones(row.shape, dtype=xp.float64, device=where))

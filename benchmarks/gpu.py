@@ -1,0 +1,293 @@
+"""PL-CL on a device: every part beside its floor, the CPU, and itself again. One JSON line a figure.
+
+    SCIPY_ARRAY_API=1 python benchmarks/gpu.py [--device cuda] [--only floor sizes …]
+
+The floor of a fit is the arithmetic that nothing saves, Cholesky and matrix products, at the rates
+at which this run's device does it alone.
+"""
+
+import argparse
+import os
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from time import perf_counter
+from unittest import mock
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np
+import sklearn
+import torch
+from common import make_ambiguous, print_result, real_split
+
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLKNN, SURE
+from ambilearn.candidates import CandidateSets
+
+# Where the time of a fit goes: name of the part, module, class or None, function.
+PARTS = (
+    ("kernel", "methods._kernel_classifier", "KernelPartialLabelClassifier", "_train_kernel"),
+    ("landmarks", "methods._kernel_classifier", "KernelPartialLabelClassifier",
+     "_landmark_features"),
+    ("cholesky", "solvers.ridge", None, "factor_in_place"),
+    ("neighbours", "graph.adaptive", None, "LocalGeometry"),
+    ("pattern", "graph.adaptive", None, "DeviceSupportGraph"),
+    ("neighbour_weights", "graph.adaptive", "Neighborhoods", "fit_graph"),
+    ("regressions", "kernel.regression", "DualRegressor", "fit"),
+    ("regressions", "kernel.regression", "PrimalRegressor", "fit"),
+    ("confidences", "graph.adaptive", "AdaptiveGraph", "smooth"),
+)  # fmt: skip
+ITERATIONS = 8
+
+
+def main():
+    """Run what is asked for."""
+    sections = {
+        "floor": floor, "agreement": agreement, "methods": methods, "sizes": sizes,
+        "one_factor": one_factor, "curve": curve, "landmarks": landmarks,
+    }  # fmt: skip
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--only", nargs="*", choices=sections, default=list(sections))
+    parser.add_argument("--max-rows", type=int, default=100_000)
+    parser.add_argument("--max-cpu-rows", type=int, default=10_000)
+    options = parser.parse_args()
+    options.rates = measure_rates(options.device)
+    with sklearn.config_context(array_api_dispatch=True):
+        fit(PLCL(max_iter=2, tol=0), *make(500, 8, 5), options)  # loads the libraries
+        for name in options.only:
+            sections[name](options)
+
+
+def synchronize():
+    """Wait for the device."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def timed(function, repeats=3):
+    """Shortest time of a function on the device."""
+    times = []
+    for _ in range(repeats):
+        synchronize()
+        began = perf_counter()
+        function()
+        synchronize()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def measure_rates(device):
+    """Operations a second: of a matrix product, and of a Cholesky factorization."""
+    n = 8192 if device != "cpu" else 1024
+    A = torch.randn(n, n, dtype=torch.float64, device=device)
+    A @ A
+    product = 2 * n**3 / timed(lambda: A @ A)
+    n *= 2
+    A = torch.randn(n, n, dtype=torch.float64, device=device)
+    spd = A @ A.T + n * torch.eye(n, dtype=torch.float64, device=device)
+    cholesky = n**3 / 3 / timed(lambda: torch.linalg.cholesky(spd))
+    return product, cholesky
+
+
+def floor(options):
+    """The rates from which all floors follow."""
+    product, cholesky = options.rates
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    print_result(
+        "gpu_rates", device=name, torch=torch.__version__,
+        gemm_tflops=product / 1e12, cholesky_tflops=cholesky / 1e12,
+    )  # fmt: skip
+
+
+def floor_of(n, d, l, n_factors, options):
+    """Seconds of the products and factorizations that a fit cannot do without."""
+    product, cholesky = options.rates
+    best = max(product, cholesky)
+    # Kernel and neighbours, and two triangular solves a regression.
+    operations = 2 * 2 * n**2 * d + ITERATIONS * 2 * 2 * n**2 * l
+    return n_factors * n**3 / 3 / best + operations / product
+
+
+def make(n, d, l, mean_candidates=3.0):
+    """Rows and candidate sets, whose results will be dense."""
+    X, mask, _ = make_ambiguous(n, d, l, mean_candidates)
+    indices = mask.indptr.astype(np.intp), mask.indices.astype(np.intp)
+    return X, CandidateSets(np.arange(l), *indices)
+
+
+@contextmanager
+def parts_timed():
+    """A context that adds up the seconds of each part of the fits in it."""
+    from importlib import import_module
+
+    spent = defaultdict(float)
+    inside = []
+
+    def wrap(name, function):
+        def wrapper(*args, **kwargs):
+            if inside:  # of a part that is counted already
+                return function(*args, **kwargs)
+            inside.append(name)
+            synchronize()
+            began = perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                synchronize()
+                spent[name] += perf_counter() - began
+                inside.pop()
+
+        return wrapper
+
+    with ExitStack() as stack:
+        for name, module, owner, attribute in PARTS:
+            place = import_module(f"ambilearn.{module}")
+            place = getattr(place, owner) if owner else place
+            wrapped = wrap(name, getattr(place, attribute))
+            stack.enter_context(mock.patch.object(place, attribute, wrapped))
+        yield spent
+
+
+def fit(model, X, sets, options, dtype=torch.float64):
+    """Fit on the device: the model, its rows there, seconds, peak bytes, seconds of the parts."""
+    Xd = torch.asarray(X, dtype=dtype, device=options.device)
+    on_gpu = Xd.is_cuda
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    synchronize()
+    with parts_timed() as parts:
+        began = perf_counter()
+        model.fit(Xd, sets)
+        synchronize()
+        seconds = perf_counter() - began
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 0
+    parts["rest"] = seconds - sum(parts.values())
+    rounded = {f"{name}_s": round(value, 4) for name, value in parts.items()}
+    return Xd, seconds, peak, rounded
+
+
+def size(n, d, l, options, mean_candidates=3.0, label="gpu_fit", **params):
+    """One fit of PL-CL of a given size, beside its floor, and what it predicts in a second."""
+    X, sets = make(n, d, l, mean_candidates)
+    model = PLCL(max_iter=ITERATIONS, tol=0, **params)
+    Xd, seconds, peak, parts = fit(model, X, sets, options)
+    n_factors = 1 if peak and peak < 1.5 * 8 * n**2 else 2
+    least = floor_of(n, d, l, n_factors, options)
+    model.predict(Xd[:100])
+    some = Xd[:20_000]
+    rate = len(some) / timed(lambda: model.predict(some), 2)
+    print_result(
+        label, rows=n, features=d, labels=l, seconds=seconds, floor_s=least,
+        over_floor=seconds / least, peak_gib=peak / 2**30, rows_per_second=rate, **parts,
+    )  # fmt: skip
+    return seconds
+
+
+def sizes(options):
+    """The sizes that the targets name."""
+    for n, d, l, candidates in (
+        (11_495, 163, 219, 1.91),
+        (30_000, 64, 100, 3),
+        (100_000, 64, 100, 3),
+    ):
+        if n <= options.max_rows:
+            size(n, d, l, options, candidates)
+
+
+def curve(options):
+    """Rows from a thousand to a hundred thousand, and the CPU as far as it goes."""
+    for n in (1_000, 3_000, 10_000, 20_000, 50_000, 70_000):
+        if n > options.max_rows:
+            break
+        size(n, 64, 100, options, label="gpu_curve")
+        if n <= options.max_cpu_rows:
+            X, sets = make(n, 64, 100)
+            began = perf_counter()
+            PLCL(max_iter=ITERATIONS, tol=0).fit(X, sets)
+            print_result("gpu_curve_cpu", rows=n, seconds=perf_counter() - began)
+
+
+def agreement(options):
+    """Real data sets on the device and on the CPU: confidences, predictions; and the same again."""
+    for name in ("lost", "msrcv2", "fg-net"):
+        split = real_split(name)
+        if split is None:
+            continue
+        X, mask, X_test, _ = split
+        host = PLCL().fit(X, mask)
+        model = PLCL()
+        Xd, seconds, _, _ = fit(model, X, mask, options)
+        again = PLCL().fit(Xd, mask)
+        test = torch.asarray(X_test, dtype=torch.float64, device=options.device)
+        single = PLCL()
+        X32, _, _, _ = fit(single, X, mask, options, torch.float32)
+        scores = model.decision_function(test).cpu().numpy()
+        print_result(
+            "gpu_agreement", data=name, rows=len(X), iterations=model.n_iter_, seconds=seconds,
+            confidences=float(np.abs(to_host(model) - host.label_distributions_).max()),
+            scores=float(np.abs(scores - host.decision_function(X_test)).max()),
+            predictions_differ=int((model.predict(test).cpu().numpy() != host.predict(X_test)).sum()),
+            same_bits_again=bool(torch.equal(model.label_distributions_, again.label_distributions_)),
+            float32_confidences=float(np.abs(to_host(single) - host.label_distributions_).max()),
+            float32_predictions_differ=int(
+                (single.predict(test.float()).cpu().numpy() != host.predict(X_test)).sum()
+            ),
+        )  # fmt: skip
+
+
+def to_host(model):
+    """Confidences as a NumPy array."""
+    return model.label_distributions_.cpu().numpy()
+
+
+def methods(options):
+    """The other methods on one data set, device and CPU."""
+    X, sets = make(3_000, 32, 20)
+    for model in (
+        PLCL(n_landmarks=200, random_state=0), PLCL(kernel="linear"),
+        PLAGGD(), LALO(), SURE(), IPAL(), PLKNN(),
+    ):  # fmt: skip
+        host = sklearn.clone(model)
+        began = perf_counter()
+        host.fit(X, sets)
+        host_seconds = perf_counter() - began
+        Xd, seconds, _, _ = fit(model, X, sets, options)
+        print_result(
+            "gpu_method", method=type(model).__name__, kernel=getattr(model, "kernel", None),
+            landmarks=getattr(model, "n_landmarks", None), seconds=seconds, cpu_seconds=host_seconds,
+            confidences=float(np.abs(to_host(model) - host.label_distributions_).max()),
+            predictions_differ=int((model.predict(Xd).cpu().numpy() != host.predict(X)).sum()),
+        )  # fmt: skip
+
+
+def one_factor(options):
+    """The complementary classifier by conjugate gradients, and by a factor of its own."""
+    n = min(20_000, options.max_rows)
+    X, sets = make(n, 64, 100)
+    two = PLCL(max_iter=3, tol=0)
+    _, seconds_two, _, _ = fit(two, X, sets, options)
+    one = PLCL(max_iter=3, tol=0)
+    with mock.patch("ambilearn.kernel.device_memory.free_memory", lambda X: 8 * n**2 * 1.9 + 6e9):
+        _, seconds_one, peak, _ = fit(one, X, sets, options)
+    outputs = (one.complementary_train_output_ - two.complementary_train_output_).abs().max()
+    print_result(
+        "gpu_one_factor", rows=n, two_factors_s=seconds_two, one_factor_s=seconds_one,
+        peak_gib=peak / 2**30, outputs=float(outputs),
+        confidences=float((one.label_distributions_ - two.label_distributions_).abs().max()),
+    )  # fmt: skip
+
+
+def landmarks(options):
+    """A million rows with 500 landmarks."""
+    n = min(1_000_000, 10 * options.max_rows)
+    X, sets = make(n, 64, 100)
+    model = PLCL(n_landmarks=500, max_iter=ITERATIONS, tol=0, random_state=0)
+    _, seconds, peak, parts = fit(model, X, sets, options)
+    print_result(
+        "gpu_landmarks", rows=n, landmarks=500, seconds=seconds, peak_gib=peak / 2**30, **parts
+    )
+
+
+if __name__ == "__main__":
+    main()

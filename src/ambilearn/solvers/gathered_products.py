@@ -1,0 +1,113 @@
+"""Products with sparse matrices on a device, by gathering alone.
+
+The array API standard has no sparse matrices, and what libraries for devices offer adds up in an
+order that may change from run to run. Here the entries of a row are laid out side by side, filled
+up with zeros; a product gathers, multiplies and adds up along the rows. Rows of similar length
+share a layout, so that a few long rows do not fill up the short ones. Nothing is scattered: the
+same input gives the same bits.
+"""
+
+from typing import Any, NamedTuple
+
+from array_api_compat import array_namespace, device
+
+# Zeros that may be laid out rather than begin another layout, which costs a few more kernel calls.
+_MAX_FILLING = 2_000_000
+
+
+class Layout(NamedTuple):
+    """Rows of similar length: which entries they have, ``entry`` and ``column`` being (r, w)."""
+
+    entry: Any
+    column: Any
+
+
+class SparsePattern:
+    """Where the entries of a sparse matrix stand.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of shape (n_entries,)
+        Place of each entry; entries at the same place add up.
+    n_rows : int
+        Number of rows.
+    """
+
+    def __init__(self, rows: Any, columns: Any, n_rows: int) -> None:
+        xp, where = array_namespace(rows), device(rows)
+        n_entries = rows.shape[0]
+        order = xp.argsort(rows)
+        ends = xp.searchsorted(xp.take(rows, order), xp.arange(n_rows + 1, device=where))
+        starts, lengths = ends[:-1], ends[1:] - ends[:-1]
+        # One more entry, a zero, fills up the rows.
+        nothing = xp.zeros((1,), dtype=rows.dtype, device=where)
+        order = xp.concat([order, nothing + n_entries])
+        columns = xp.concat([columns, nothing])
+        self.n_rows = n_rows
+        self.layouts: list[Layout] = []
+        members = []
+        for shortest, longest in _layout_lengths(xp, lengths):
+            (inside,) = xp.nonzero((lengths >= shortest) & (lengths <= longest))
+            steps = xp.arange(max(longest, 1), device=where)[None, :]
+            length, start = xp.take(lengths, inside)[:, None], xp.take(starts, inside)[:, None]
+            place = xp.where(steps < length, start + steps, n_entries)
+            entry = xp.take(order, xp.reshape(place, (-1,)))
+            column = xp.take(columns, entry)
+            self.layouts.append(
+                Layout(*(xp.reshape(each, place.shape) for each in (entry, column)))
+            )
+            members.append(inside)
+        # Rows come out layout by layout; back in their order, where there are several.
+        self.position = xp.argsort(xp.concat(members)) if len(members) > 1 else None
+
+    def matrix(self, values: Any) -> "GatheredMatrix":
+        """The matrix with these values, in the order in which the entries were given."""
+        xp = array_namespace(values)
+        values = xp.concat([values, xp.zeros((1,), dtype=values.dtype, device=device(values))])
+        return GatheredMatrix(self, [_take(xp, values, layout.entry) for layout in self.layouts])
+
+
+class GatheredMatrix:
+    """A sparse matrix on a device; it knows ``@`` with a vector, or with columns.
+
+    Parameters
+    ----------
+    pattern : SparsePattern
+        Where its entries stand.
+    values : list of arrays
+        What they are, laid out as in the pattern.
+    """
+
+    def __init__(self, pattern: SparsePattern, values: list[Any]) -> None:
+        self._pattern, self._values = pattern, values
+
+    def __matmul__(self, x: Any) -> Any:
+        xp = array_namespace(x)
+        parts = []
+        for layout, values in zip(self._pattern.layouts, self._values, strict=True):
+            factors = values if x.ndim == 1 else values[:, :, None]
+            parts.append(xp.sum(factors * _take(xp, x, layout.column), axis=1))
+        if self._pattern.position is None:
+            return parts[0]
+        return xp.take(xp.concat(parts), self._pattern.position, axis=0)
+
+
+def _take(xp: Any, x: Any, index: Any) -> Any:
+    taken = xp.take(x, xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(taken, (*index.shape, *x.shape[1:]))
+
+
+def _layout_lengths(xp: Any, lengths: Any) -> list[tuple[int, int]]:
+    """Shortest and longest row of each layout: powers of two, together where that is no waste."""
+    longest = int(xp.max(lengths)) if lengths.shape[0] else 0
+    bounds: list[tuple[int, int]] = []
+    upper = longest
+    while upper > 0:
+        lower = upper // 2 + 1 if upper > 1 else 0
+        n_rows = int(xp.sum(xp.astype((lengths >= lower) & (lengths <= upper), xp.int64)))
+        if bounds and n_rows * (bounds[-1][1] - upper) <= _MAX_FILLING:
+            bounds[-1] = (lower, bounds[-1][1])
+        else:
+            bounds.append((lower, upper))
+        upper = lower - 1
+    return bounds or [(0, 0)]

@@ -1,0 +1,202 @@
+r"""The neighbour graph seen from the candidate support, on a device.
+
+The same matrix *Z* as in :mod:`ambilearn.solvers.support_graph`, whose worked example holds here as
+well. That one is made for a processor: SciPy's sparse products, and blocks of rows that stay in
+the cache. On a device blocks are large, because every call has its price, and products gather
+(:mod:`ambilearn.solvers.gathered_products`).
+"""
+
+from typing import Any, NamedTuple
+
+from array_api_compat import array_namespace, device
+
+from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
+
+_MAX_BLOCK_ROWS = 2**17
+_MAX_BLOCK_VALUES = 2**27  # confidences laid out at once: 1 GiB
+
+
+class DeviceRoughness(NamedTuple):
+    r"""The matrix :math:`Z^\top Z` by its factor; it knows ``@``."""
+
+    factor: GatheredMatrix
+    transposed: GatheredMatrix
+    diagonal: Any
+
+    def __matmul__(self, p: Any) -> Any:
+        return self.transposed @ (self.factor @ p) + self.diagonal * p
+
+
+class DeviceBlock(NamedTuple):
+    """Rows that are worked on together.
+
+    Parameters
+    ----------
+    rows : slice
+        The rows.
+    laid_out : integer array of shape (rows, k + 1, n_slots)
+        Pair whose confidence stands there: of the row itself, then of its neighbours, one slot for
+        each label that the row shares. The number of pairs where there is none.
+    lonely : GatheredMatrix
+        Adds up the squares of the lonely entries of each edge.
+    """
+
+    rows: slice
+    laid_out: Any
+    lonely: GatheredMatrix
+
+
+class DeviceSupportGraph:
+    """The pattern of *Z* on a device; what SupportGraph is on the processor.
+
+    Parameters
+    ----------
+    indptr, labels : integer arrays
+        The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
+    neighbor_indices : integer array of shape (n, k)
+        Indices of the neighbours that rebuild each row.
+
+    Attributes
+    ----------
+    blocks : list of DeviceBlock
+        The rows in order.
+    """
+
+    def __init__(self, indptr: Any, labels: Any, neighbor_indices: Any) -> None:
+        xp, where = array_namespace(neighbor_indices), device(neighbor_indices)
+        n, k = neighbor_indices.shape
+        n_labels = int(xp.max(labels)) + 1
+        sizes = indptr[1:] - indptr[:-1]
+        most = min(int(xp.max(sizes)) * (k + 1), n_labels)
+        step = min(_MAX_BLOCK_ROWS, max(1, _MAX_BLOCK_VALUES // ((k + 1) * most)))
+        self._n_pairs = n_pairs = labels.shape[0]
+        self.blocks: list[DeviceBlock] = []
+        parts, n_z = [], 0
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            n_rows = rows.stop - first
+            own = xp.arange(first, rows.stop, device=where)[:, None]
+            members = xp.concat([own, neighbor_indices[rows, :]], axis=1)
+            edge, pair = pairs_of_edges(indptr, xp.reshape(members, (-1,)))
+            # Sort by row, label and member, all in one number.
+            key = (edge // (k + 1) * n_labels + xp.take(labels, pair)) * (k + 1) + edge % (k + 1)
+            order = xp.argsort(key)
+            key, pair = xp.take(key, order), xp.take(pair, order)
+            z_row, member = key // (k + 1), key % (k + 1)
+            row = z_row // n_labels
+            edge = (first + row) * k + member - 1  # entry e of Z is minus this edge's weight
+            source = xp.where(member > 0, edge, n * k)  # or 1, of the row itself
+            changes = z_row[1:] != z_row[:-1]
+            yes = xp.ones((1,), dtype=xp.bool, device=where)
+            begins, ends = xp.concat([yes, changes]), xp.concat([changes, yes])
+            is_lonely = begins & ends & (member > 0)
+            (lonely,), (shared,) = xp.nonzero(is_lonely), xp.nonzero(~is_lonely)
+
+            begins = xp.astype(xp.take(begins, shared), xp.int64)
+            place = xp.cumulative_sum(begins) - 1  # row of Z in this block, without the lonely
+            row, member, pairs = (xp.take(each, shared) for each in (row, member, pair))
+            parts.append((place + n_z, pairs, xp.take(source, shared)))
+            parts[-1] += (xp.take(pair, lonely), xp.take(source, lonely))
+            block_z = int(place[-1]) + 1
+            # Where each row's labels begin and end among the rows of Z.
+            of_z = xp.take(row, xp.nonzero(begins)[0])
+            bounds = xp.searchsorted(of_z, xp.arange(n_rows + 1, device=where))
+            laid_out = _lay_out(xp, place * (k + 1) + member, pairs, bounds, k + 1, n_pairs)
+            lonely_edges = xp.take(source, lonely) - first * k
+            pattern = SparsePattern(lonely_edges, xp.take(pair, lonely), n_rows * k)
+            ones = xp.ones(lonely.shape, dtype=xp.float64, device=where)
+            self.blocks.append(DeviceBlock(rows, laid_out, pattern.matrix(ones)))
+            n_z += block_z
+        z_row, columns, self._sources, lonely_columns, self._lonely_sources = (
+            xp.concat(arrays) for arrays in zip(*parts, strict=True)
+        )
+        self._factor = SparsePattern(z_row, columns, n_z)
+        self._transposed = SparsePattern(columns, z_row, n_pairs)
+        self._lonely = SparsePattern(lonely_columns, xp.zeros_like(lonely_columns), n_pairs)
+
+    def roughness(self, weights: Any) -> DeviceRoughness:
+        r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbour weights of shape (n, k)."""
+        xp = array_namespace(weights)
+        one = xp.ones((1,), dtype=weights.dtype, device=device(weights))
+        entries = xp.concat([-xp.reshape(weights, (-1,)), one])
+        values = xp.take(entries, self._sources)
+        squares = xp.take(entries, self._lonely_sources) ** 2
+        diagonal = self._lonely.matrix(squares) @ one
+        return DeviceRoughness(
+            self._factor.matrix(values), self._transposed.matrix(values), diagonal
+        )
+
+    def difference_grams(self, p: Any, block: DeviceBlock) -> Any:
+        r"""Gram matrices of the differences of some rows' confidences to their neighbours'.
+
+        As :meth:`ambilearn.solvers.SupportGraph.difference_grams`; an array of shape (rows, k, k).
+        """
+        xp = array_namespace(p)
+        n_rows, members, _ = block.laid_out.shape
+        padded = xp.concat([p, xp.zeros((1,), dtype=p.dtype, device=device(p))])
+        P = xp.reshape(xp.take(padded, xp.reshape(block.laid_out, (-1,))), block.laid_out.shape)
+        differences = P[:, :1, :] - P[:, 1:, :]
+        gram = xp.matmul(differences, xp.matrix_transpose(differences))
+        # A label that one neighbour alone has is a difference of no other.
+        squares = xp.reshape(block.lonely @ (p * p), (n_rows, members - 1))
+        identity = xp.eye(members - 1, dtype=p.dtype, device=device(p))
+        return gram + squares[:, :, None] * identity
+
+
+def restricted_pattern(
+    rows: Any, columns: Any, indptr: Any, labels: Any
+) -> tuple[SparsePattern, Any]:
+    """A graph on the rows as a pattern on the support: label *j* passes along the edges.
+
+    What :func:`ambilearn.solvers.support_graph.restrict_to_support` is on the processor.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of shape (n_edges,)
+        The edges.
+    indptr, labels : integer arrays
+        The candidate pairs.
+
+    Returns
+    -------
+    pattern : SparsePattern
+        Between the pairs.
+    edge : integer array
+        Edge whose weight each entry of the pattern has.
+    """
+    xp, where = array_namespace(labels), device(labels)
+    n, n_labels, n_pairs = indptr.shape[0] - 1, int(xp.max(labels)) + 1, labels.shape[0]
+    edge, pair = pairs_of_edges(indptr, columns)
+    owner = xp.repeat(xp.arange(n, device=where), indptr[1:] - indptr[:-1])
+    keys = owner * n_labels + labels  # ascending
+    wanted = xp.take(rows, edge) * n_labels + xp.take(labels, pair)
+    found = xp.searchsorted(keys, wanted)
+    found = xp.where(found < n_pairs, found, n_pairs - 1)
+    (shared,) = xp.nonzero(xp.take(keys, found) == wanted)
+    own, pair, edge = (xp.take(each, shared) for each in (found, pair, edge))
+    return SparsePattern(own, pair, n_pairs), edge
+
+
+def pairs_of_edges(indptr: Any, targets: Any) -> tuple[Any, Any]:
+    """One entry per edge and candidate of the edge's target row: the edge, and the pair."""
+    xp, where = array_namespace(indptr), device(indptr)
+    per_edge = xp.take(indptr[1:] - indptr[:-1], targets)
+    edge = xp.repeat(xp.arange(targets.shape[0], device=where), per_edge)
+    first = xp.take(xp.cumulative_sum(per_edge) - per_edge, edge)
+    steps = xp.arange(edge.shape[0], device=where) - first
+    return edge, xp.take(indptr, xp.take(targets, edge)) + steps
+
+
+def _lay_out(xp: Any, keys: Any, pairs: Any, bounds: Any, members: int, nothing: int) -> Any:
+    """Pair of each row, member and slot; ``keys`` are ascending: row of Z, then member."""
+    where = device(keys)
+    first, count = bounds[:-1], bounds[1:] - bounds[:-1]
+    slots = xp.arange(int(xp.max(count)), device=where)[None, None, :]
+    member = xp.arange(members, device=where)[None, :, None]
+    wanted = (first[:, None, None] + slots) * members + member
+    found = xp.searchsorted(keys, xp.reshape(wanted, (-1,)))
+    found = xp.reshape(xp.where(found < keys.shape[0], found, keys.shape[0] - 1), wanted.shape)
+    flat = xp.reshape(found, (-1,))
+    is_there = xp.reshape(xp.take(keys, flat), wanted.shape) == wanted
+    is_there = is_there & (slots < count[:, None, None])
+    return xp.where(is_there, xp.reshape(xp.take(pairs, flat), wanted.shape), nothing)
