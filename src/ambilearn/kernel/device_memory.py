@@ -74,4 +74,5 @@ def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: i
     dense = 8 * n_rows * n_labels
     mean = -(-n_pairs // n_rows)
     graph = n_rows * (n_neighbors + 1) * (8 * n_neighbors + 24 * mean)
-    return _BYTES * (dense + graph + _BLOCKS * min(ON_DEVICE, n_rows**2))
+    panels = 3 * n_rows * min(n_rows, 4096)  # of the factorization
+    return _BYTES * (dense + graph + panels + _BLOCKS * min(ON_DEVICE, n_rows**2))

@@ -4,7 +4,7 @@ At 100 000 rows a kernel matrix takes 75 of a large card's 139 GiB. LAPACK's rou
 NumPy's arrays, works in place; those of the array libraries for devices copy, and a copy does not
 fit. Hence the left-looking factorization by panels [1]_: nearly all of its arithmetic is one
 matrix product a panel, and nothing is kept but the matrix and a panel. What stands above the
-diagonal is not touched, and never read.
+diagonal is never read.
 
 References
 ----------
@@ -13,14 +13,58 @@ References
 
 from typing import Any, NamedTuple
 
-from array_api_compat import array_namespace, is_cupy_namespace
+from array_api_compat import array_namespace, device, is_cupy_namespace
 
 _PANEL = 4096  # columns at a time: wide enough that the products run at the card's full rate
-_TOLERANCE = 1e-13  # of conjugate gradients, relative to the right-hand side
+_TOLERANCE = 1e-12  # of conjugate gradients, relative to the right-hand side
 
 
-def factor_in_place(matrix: Any) -> Any:
-    """Lower Cholesky factor of a symmetric matrix, which takes its place on and below the diagonal.
+class BlockedFactor(NamedTuple):
+    """A lower Cholesky factor *L* on a device.
+
+    Parameters
+    ----------
+    lower : array of shape (n, n)
+        *L* below its diagonal blocks; what stands above them is arbitrary.
+    inverses : list of arrays
+        The inverses of the diagonal blocks. With few right-hand sides a triangular solve has little
+        to do at a time, a product with the inverse much.
+    """
+
+    lower: Any
+    inverses: list[Any]
+
+    def solve(self, columns: Any) -> Any:
+        r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
+        return self.solve_upper(self.solve_lower(columns))
+
+    def solve_lower(self, columns: Any) -> Any:
+        r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c)."""
+        xp = array_namespace(columns)
+        solved = xp.asarray(columns, copy=True)
+        for (first, end), inverse in zip(_panels(self.lower), self.inverses, strict=True):
+            block = solved[first:end, :]
+            if first:
+                block = block - xp.matmul(self.lower[first:end, :first], solved[:first, :])
+            solved[first:end, :] = xp.matmul(inverse, block)
+        return solved
+
+    def solve_upper(self, columns: Any) -> Any:
+        r"""The product :math:`L^{-\top} C` with columns *C* of shape (n, c)."""
+        xp = array_namespace(columns)
+        solved = xp.asarray(columns, copy=True)
+        panels = list(zip(_panels(self.lower), self.inverses, strict=True))
+        for (first, end), inverse in reversed(panels):
+            block = solved[first:end, :]
+            if end < self.lower.shape[0]:
+                below = xp.matrix_transpose(self.lower[end:, first:end])
+                block = block - xp.matmul(below, solved[end:, :])
+            solved[first:end, :] = xp.matmul(xp.matrix_transpose(inverse), block)
+        return solved
+
+
+def factor_in_place(matrix: Any) -> BlockedFactor:
+    """Lower Cholesky factor of a symmetric matrix, which takes its place.
 
     Parameters
     ----------
@@ -29,8 +73,7 @@ def factor_in_place(matrix: Any) -> Any:
 
     Returns
     -------
-    factor : array of shape (n, n)
-        The same array.
+    factor : BlockedFactor
 
     Raises
     ------
@@ -39,42 +82,18 @@ def factor_in_place(matrix: Any) -> Any:
         is not positive, rounded up to a whole panel.
     """
     xp = array_namespace(matrix)
+    inverses = []
     for first, end in _panels(matrix):
         if first:
             left = xp.matrix_transpose(matrix[first:end, :first])
             matrix[first:, first:end] -= xp.matmul(matrix[first:, :first], left)
         corner = _small_factor(xp, matrix[first:end, first:end], end)
-        matrix[first:end, first:end] = corner
+        identity = xp.eye(end - first, dtype=matrix.dtype, device=device(matrix))
+        inverses.append(_solve_lower_triangle(xp, corner, identity))
         if end < matrix.shape[0]:
-            below = xp.matrix_transpose(matrix[end:, first:end])
-            solved = _solve_triangular(xp, corner, below, upper=False)
-            matrix[end:, first:end] = xp.matrix_transpose(solved)
-    return matrix
-
-
-def solve_lower(factor: Any, columns: Any) -> Any:
-    r"""The product :math:`L^{-1} C` with a factor *L* and columns *C* of shape (n, c)."""
-    xp = array_namespace(factor)
-    solved = xp.asarray(columns, copy=True)
-    for first, end in _panels(factor):
-        if first:
-            solved[first:end, :] -= xp.matmul(factor[first:end, :first], solved[:first, :])
-        corner = factor[first:end, first:end]
-        solved[first:end, :] = _solve_triangular(xp, corner, solved[first:end, :], upper=False)
-    return solved
-
-
-def solve_upper(factor: Any, columns: Any) -> Any:
-    r"""The product :math:`L^{-\top} C` with a factor *L* and columns *C* of shape (n, c)."""
-    xp = array_namespace(factor)
-    solved = xp.asarray(columns, copy=True)
-    for first, end in reversed(_panels(factor)):
-        if end < factor.shape[0]:
-            below = xp.matrix_transpose(factor[end:, first:end])
-            solved[first:end, :] -= xp.matmul(below, solved[end:, :])
-        corner = xp.matrix_transpose(factor[first:end, first:end])
-        solved[first:end, :] = _solve_triangular(xp, corner, solved[first:end, :], upper=True)
-    return solved
+            below = xp.matmul(matrix[end:, first:end], xp.matrix_transpose(inverses[-1]))
+            matrix[end:, first:end] = below
+    return BlockedFactor(matrix, inverses)
 
 
 class ShiftedFactor(NamedTuple):
@@ -88,7 +107,7 @@ class ShiftedFactor(NamedTuple):
 
     Parameters
     ----------
-    factor : array of shape (n, n)
+    factor : BlockedFactor
         *L*.
     shift : float
         :math:`\delta`; the whole remains positive definite.
@@ -98,35 +117,31 @@ class ShiftedFactor(NamedTuple):
     .. [1] Nocedal, Wright. Numerical Optimization, 2nd ed., section 5.1. Springer, 2006.
     """
 
-    factor: Any
+    factor: BlockedFactor
     shift: float
 
     def solve(self, columns: Any, max_steps: int = 1000) -> Any:
         """The solution for right-hand sides of shape (n, c), every column to full precision."""
         xp = array_namespace(columns)
-
-        def product(y: Any) -> Any:
-            return y + self.shift * solve_lower(self.factor, solve_upper(self.factor, y))
-
-        residual = solve_lower(self.factor, columns)
+        lower, upper = self.factor.solve_lower, self.factor.solve_upper
+        residual = lower(columns)
         solved = xp.zeros_like(residual)
         direction = residual
         square = xp.sum(residual * residual, axis=0)
         enough = _TOLERANCE**2 * square
         for _ in range(max_steps):
-            open_columns = square > enough
-            if not xp.any(open_columns):
+            unsolved = square > enough
+            if not xp.any(unsolved):
                 break
-            image = product(direction)
-            curvature = xp.sum(direction * image, axis=0)
+            image = direction + self.shift * lower(upper(direction))
             # Columns that are done, zeros among them, stand still.
-            step = _ratio(xp, square, curvature, open_columns)
+            step = _ratio(xp, square, xp.sum(direction * image, axis=0), unsolved)
             solved = solved + step * direction
             residual = residual - step * image
             following = xp.sum(residual * residual, axis=0)
-            direction = residual + _ratio(xp, following, square, open_columns) * direction
+            direction = residual + _ratio(xp, following, square, unsolved) * direction
             square = following
-        return solve_upper(self.factor, solved)
+        return upper(solved)
 
 
 def _ratio(xp: Any, above: Any, below: Any, where: Any) -> Any:
@@ -150,12 +165,12 @@ def _small_factor(xp: Any, corner: Any, end: int) -> Any:
     return factor
 
 
-def _solve_triangular(xp: Any, triangle: Any, columns: Any, *, upper: bool) -> Any:
+def _solve_lower_triangle(xp: Any, triangle: Any, columns: Any) -> Any:
     """The one routine that the array API standard lacks; without it, a general one."""
     if is_cupy_namespace(xp):
         from cupyx.scipy.linalg import solve_triangular
 
-        return solve_triangular(triangle, columns, lower=not upper)
+        return solve_triangular(triangle, columns, lower=True)
     if hasattr(xp.linalg, "solve_triangular"):
-        return xp.linalg.solve_triangular(triangle, columns, upper=upper)
+        return xp.linalg.solve_triangular(triangle, columns, upper=False)
     return xp.linalg.solve(triangle, columns)

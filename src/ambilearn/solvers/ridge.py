@@ -23,12 +23,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from scipy import linalg, sparse
 
-from ambilearn.solvers.blocked_cholesky import (
-    ShiftedFactor,
-    factor_in_place,
-    solve_lower,
-    solve_upper,
-)
+from ambilearn.solvers.blocked_cholesky import ShiftedFactor, factor_in_place
 from ambilearn.solvers.result import Solution, Status
 
 _COLUMNS_AT_ONCE = 64  # of an inverse factor that are squared
@@ -328,9 +323,7 @@ def _not_positive_definite(ridge: float, minor: int) -> Exception:
 
 def _cholesky_solve(factor: Any, targets: Any) -> Any:
     """Solve with both triangles of a lower Cholesky factor."""
-    if isinstance(factor, ShiftedFactor):
+    if not is_numpy_array(factor):
         return factor.solve(targets)
-    if is_numpy_array(factor):
-        solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
-        return solved
-    return solve_upper(factor, solve_lower(factor, targets))
+    solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
+    return solved
