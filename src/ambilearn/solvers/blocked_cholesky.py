@@ -62,6 +62,19 @@ class BlockedFactor(NamedTuple):
             solved[first:end, :] = xp.matmul(xp.matrix_transpose(inverse), block)
         return solved
 
+    def inverse_diagonal(self) -> Any:
+        r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
+        xp, n = array_namespace(self.lower), self.lower.shape[0]
+        parts = []
+        for first, end in _panels(self.lower):
+            columns = xp.zeros((n, end - first), dtype=self.lower.dtype, device=device(self.lower))
+            columns[first:end, :] = xp.eye(
+                end - first, dtype=self.lower.dtype, device=device(self.lower)
+            )
+            inverse = self.solve_lower(columns)
+            parts.append(xp.sum(inverse * inverse, axis=0))
+        return xp.concat(parts)
+
 
 def factor_in_place(matrix: Any) -> BlockedFactor:
     """Lower Cholesky factor of a symmetric matrix, which takes its place.

@@ -128,7 +128,7 @@ class KernelRidge:
         .. [1] Cook. Detection of influential observation in linear regression. Technometrics
            19(1), 15-18, 1977.
         """
-        xp = array_namespace(self._factor)
+        xp = array_namespace(self._unit)
         unit = self._unit[:, 0]
         return self._ridge * (
             _inverse_diagonal(self._factor) - unit**2 / xp.sum(self._root * self._unit)
@@ -270,10 +270,8 @@ class PrimalRidge:
 
 def _inverse_diagonal(factor: Any) -> Any:
     """Diagonal of the inverse of a matrix, from its lower Cholesky factor."""
-    xp = array_namespace(factor)
     if not is_numpy_array(factor):
-        inverse = xp.linalg.solve(factor, xp.eye(factor.shape[0], dtype=factor.dtype))
-        return xp.sum(inverse * inverse, axis=0)
+        return factor.inverse_diagonal()
     inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
     diagonal = np.empty(len(inverse))
     for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
