@@ -82,3 +82,48 @@ def people_csv(people, tmp_path):
     path = tmp_path / "people.csv"
     people.to_csv(path, index=False)
     return path
+
+
+class Place:
+    """A library and a device to which tests move arrays; ``move`` and ``back`` are its ways."""
+
+    def __init__(self, name):
+        self.name = name
+        if name == "array_api_strict":
+            import array_api_strict
+
+            self.xp, self.device = array_api_strict, None
+        else:
+            self.xp = pytest.importorskip("torch", reason="needs the extra torch")
+            self.device = name.partition("-")[2]
+            if self.device == "cuda" and not self.xp.cuda.is_available():
+                pytest.skip("needs a GPU")
+
+    def move(self, array):
+        return self.xp.asarray(np.asarray(array), device=self.device)
+
+    @staticmethod
+    def back(array):
+        from ambilearn._utils.devices import to_numpy
+
+        return to_numpy(array)
+
+    def holds(self, array):
+        """Whether an array is of this library."""
+        return type(array).__module__.partition(".")[0] == self.xp.__name__
+
+
+@pytest.fixture(params=["array_api_strict", "torch-cpu", "torch-cuda"])
+def there(request):
+    """Another array library than NumPy: the standard's own; PyTorch, also on a GPU if any."""
+    return Place(request.param)
+
+
+@pytest.fixture
+def dispatch(monkeypatch):
+    """scikit-learn's dispatch on arrays of other libraries, turned on."""
+    import sklearn
+
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        yield

@@ -50,7 +50,7 @@ def check_magnitude(X: Any) -> None:
         xp = array_namespace(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)), 0.0)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
-        i, j = (int(place[0]) for place in (abs(X) == largest).nonzero())
+        i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
         raise ValueError(
             f"The largest entry of X is {largest:.0e} (row {i}, column {j}): the squares of such "
             "numbers leave the range of floating point. Scale the features, for instance by "
@@ -180,7 +180,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _refuse_host_rows(self, options: dict[str, Any]) -> None:
         fitted = self._fitted_rows
-        if not options.get("reset", True) and fitted is not None and not is_numpy_array(fitted):
+        here = fitted is None or issparse(fitted) or is_numpy_array(fitted)
+        if not options.get("reset", True) and not here:
             raise ValueError(
                 f"{type(self).__name__} was fitted to an array of {place_of(fitted)}: pass X "
                 f"there, too, and {DISPATCH_HINT}; or fit it on the CPU."
@@ -189,7 +190,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def _fitted_rows(self) -> Any:
         """An array that says where the model is; None before a fit."""
-        return getattr(self, "label_distributions_", None)
+        names = ("intercept_", "X_fit_", "label_distributions_")
+        held = (getattr(self, name, None) for name in names)
+        return next((array for array in held if array is not None), None)
 
     def _checked_scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

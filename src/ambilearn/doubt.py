@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.devices import on_device, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -128,7 +129,7 @@ def find_doubtful(
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
     """
-    candidates = as_candidates(y, n_rows=_num_samples(X))
+    candidates = as_candidates(to_numpy(y), n_rows=_num_samples(X))
     cache = NO_CACHE if cache is None else cache
     X, estimator = _without_preprocessing(X, estimator)
     if isinstance(estimator, KernelPartialLabelClassifier):
@@ -143,6 +144,11 @@ def find_doubtful(
     if isinstance(estimator, PLKNN):
         progress("looking for sets without their truth")
         blocks = _votes_of_others(clone(estimator).fit(X, candidates, cache=cache))
+    elif on_device(X):
+        raise ValueError(
+            f"Doubt by folds of {type(estimator).__name__} has no way to compute on a device: pass "
+            "X as a NumPy array, or use PLCL, PLAGGD, LALO, SURE or PLKNN."
+        )
     else:
         blocks = _folds(estimator, X, candidates, n_folds, random_state, progress)
     return _judge(_summarize(blocks, candidates), candidates, None)
@@ -240,7 +246,7 @@ def _without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
 
 
 def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
-    votes, labels = model.train_output_, np.arange(len(model.classes_))
+    votes, labels = to_numpy(model.train_output_), np.arange(model.classes_.shape[0])
     for rows in row_blocks(votes.shape[0], 4 * len(labels)):
         block = votes[rows].toarray() if sparse.issparse(votes) else votes[rows]
         yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)

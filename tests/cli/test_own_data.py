@@ -623,3 +623,23 @@ def test_a_model_that_was_copied_in_part(run, people_csv):
     status, _, err = run("predict", "half.model", people_csv)
     assert status == 1
     assert err.startswith("Error: half.model is damaged: its end is missing.")
+
+
+def test_a_device(run, people_csv):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    here = run("clean", people_csv, *CLEAN)[1]
+    status, there, _ = run("clean", people_csv, *CLEAN, "--device", "cpu")
+    assert status == 0
+    labels = [pd.read_csv(io.StringIO(out))["label"].to_list() for out in (here, there)]
+    assert labels[0] == labels[1]
+    assert run("fit", people_csv, *CLEAN, "--device", "cpu", "--out", "people.model")[0] == 0
+    for device in ([], ["--device", "cpu"]):
+        status, out, _ = run("predict", "people.model", people_csv, *device)
+        assert (status, len(out.splitlines())) == (0, 61)
+
+
+def test_a_device_that_is_not_here(run, people_csv):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    status, _, err = run("clean", people_csv, *CLEAN, "--device", "abacus")
+    assert status == 1
+    assert "There is no device 'abacus' here" in " ".join(err.split())

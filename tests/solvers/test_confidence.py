@@ -140,7 +140,7 @@ def dense(problem):
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(
-        problem.simplex,
+        CandidateSimplex(strict.asarray(problem.sets.indptr)),
         strict.asarray(dense(problem)),
         strict.asarray(problem.sets.gather(problem.O)),
         1.0,

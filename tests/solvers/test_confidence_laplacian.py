@@ -89,7 +89,7 @@ def test_feasible_and_optimal(seed, c, extra):
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(
-        problem.simplex,
+        CandidateSimplex(strict.asarray(problem.sets.indptr)),
         strict.asarray(problem.operator.toarray()),
         strict.asarray(problem.sets.gather(problem.O)),
         1.0,

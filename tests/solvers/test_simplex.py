@@ -115,5 +115,5 @@ def test_runs_in_another_array_namespace():
     sets = as_candidates(mask)
     values = rng.normal(size=sets.indptr[-1])
     simplex = CandidateSimplex(sets.indptr)
-    there = simplex.project(strict.asarray(values))
+    there = CandidateSimplex(strict.asarray(sets.indptr)).project(strict.asarray(values))
     np.testing.assert_allclose(np.asarray(there), simplex.project(values), atol=1e-15)

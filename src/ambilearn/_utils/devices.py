@@ -125,14 +125,14 @@ def to_like(array: Any, like: Any) -> Any:
 
 def same_place(array: Any, like: Any) -> bool:
     """Whether two arrays are of one library and on one device."""
-    if is_numpy_array(array) or is_numpy_array(like):
-        return is_numpy_array(array) and is_numpy_array(like)
+    if not (is_array_api_obj(array) and is_array_api_obj(like)):
+        return False
     return array_namespace(array) is array_namespace(like) and device(array) == device(like)
 
 
 def place_of(array: Any) -> str:
     """Library and device of an array, for a message."""
-    if is_numpy_array(array):
+    if is_numpy_array(array) or not is_array_api_obj(array):
         return "NumPy"
     return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
 

@@ -92,6 +92,10 @@ class DeviceCandidates(CandidateSets):
         places = _places(self._flat[pairs] - rows.start * self.n_labels, shape)
         return self._fill(values[pairs], off_support, places, shape)
 
+    def moved(self, values: Any) -> Any:
+        """A support vector where the sets are, from the processor's memory."""
+        return to_like(values, self.like)
+
     def _fill(self, values: Any, off_support: Any, places: Any, shape: tuple[int, int]) -> Any:
         xp = array_namespace(values)
         nothing = xp.zeros((1,), dtype=values.dtype, device=device(values))

@@ -148,6 +148,20 @@ class CandidateSets:
         matrix[self.rows, self.labels] = values
         return matrix
 
+    def scatter_rows(
+        self, values: NDArray[np.float64], off_support: ArrayLike, rows: slice
+    ) -> NDArray[np.float64]:
+        """The same of some rows only."""
+        pairs = slice(self.indptr[rows.start], self.indptr[rows.stop])
+        matrix = np.empty((rows.stop - rows.start, self.n_labels))
+        matrix[...] = off_support
+        matrix[self.rows[pairs] - rows.start, self.labels[pairs]] = values[pairs]
+        return matrix
+
+    def moved(self, values: NDArray[Any]) -> Any:
+        """A support vector where the sets are, from the processor's memory: as it is, here."""
+        return values
+
     def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
         """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
         parts = values, self.labels, self.indptr

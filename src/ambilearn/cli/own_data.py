@@ -13,6 +13,7 @@ from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.own_data_options import (
     candidate_options,
     check_output,
+    device_option,
     doubt_option,
     format_options,
     method_options,
@@ -43,6 +44,7 @@ def clean(
     settings: tuple[str, ...],
     n_landmarks: int | None,
     seed: int,
+    device: str | None,
     no_doubt: bool,
     out: Path,
     prefix: str,
@@ -94,6 +96,7 @@ def clean(
             select=select,
             random_state=seed,
             doubt=not no_doubt,
+            device=device,
             prefix=prefix,
             progress=console.stage,
         )
@@ -126,6 +129,7 @@ def fit(
     settings: tuple[str, ...],
     n_landmarks: int | None,
     seed: int,
+    device: str | None,
     out: Path,
     skills: bool | None,
     annotators_out: Path | None,
@@ -167,7 +171,13 @@ def fit(
         if judged is not None:
             read, params, select = judged.table, params | judged.chosen, False
         model = fit_table(
-            read, method, params, select=select, random_state=seed, progress=console.stage
+            read,
+            method,
+            params,
+            select=select,
+            random_state=seed,
+            device=device,
+            progress=console.stage,
         )
         describe_model(console, model, params)
         describe_accuracy(console, read.with_min_votes(model.min_votes), model.method.transduction_)
@@ -184,12 +194,14 @@ def fit(
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
 @format_options
+@device_option
 @output_options
 def predict(
     model: Path,
     table: str,
     format: str | None,
     delimiter: str | None,
+    device: str | None,
     out: Path,
     prefix: str,
 ) -> None:
@@ -211,7 +223,7 @@ def predict(
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter)
         console.show(f"labelling {pluralize(len(frame), 'row')}")
-        labelled = loaded.predict(frame, source_name(source), prefix=prefix)
+        labelled = loaded.predict(frame, source_name(source), prefix=prefix, device=device)
         console.say(
             f"{source_name(source)}: {pluralize(len(frame), 'row')} labelled by "
             f"{loaded.about['method']}"

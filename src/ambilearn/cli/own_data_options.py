@@ -117,6 +117,13 @@ candidate_options = _add(
     format_options,
 )
 
+device_option = method_option(
+    "--device",
+    metavar="NAME",
+    help="Where to compute, for instance cuda; needs PyTorch (the extra torch). By default the "
+    "CPU.",
+)
+
 method_options = _add(
     method_option(
         "--method",
@@ -152,6 +159,7 @@ method_options = _add(
         metavar="N",
         help="Seed of what is drawn at random.",
     ),
+    device_option,
 )
 
 doubt_option = method_option(

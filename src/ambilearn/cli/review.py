@@ -58,6 +58,7 @@ def review(
     settings: tuple[str, ...],
     n_landmarks: int | None,
     seed: int,
+    device: str | None,
     no_doubt: bool,
     image: str | None,
     no_images: bool,
@@ -104,12 +105,18 @@ def review(
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
         model = fit_table(
-            read, method, params, select=select, random_state=seed, progress=console.stage
+            read,
+            method,
+            params,
+            select=select,
+            random_state=seed,
+            device=device,
+            progress=console.stage,
         )
         read = read.with_min_votes(model.min_votes)  # as it was learned
         describe_model(console, model, params)
         describe_accuracy(console, read, model.method.transduction_)
-        doubt = None if no_doubt else judge_candidates(model, read, seed, console.stage)
+        doubt = None if no_doubt else judge_candidates(model, read, seed, console.stage, device)
         describe_doubt(console, doubt)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)

@@ -30,7 +30,6 @@ from ambilearn.solvers import (
     solve_confidences,
     solve_neighbor_weights,
 )
-from ambilearn.solvers.support_graph import Roughness
 from ambilearn.solvers.support_graph_on_device import DeviceSupportGraph
 
 
@@ -128,7 +127,7 @@ class AdaptiveGraph:
     weights: NDArray[np.float64]
 
     @cached_property
-    def roughness(self) -> Roughness:
+    def roughness(self) -> Any:
         r"""The matrix of :math:`\|(I - W)P\|_F^2` on the support."""
         return self.neighborhoods.support.roughness(self.weights)
 

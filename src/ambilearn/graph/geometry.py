@@ -37,7 +37,7 @@ def unit_rows(X: Any) -> Any:
     return X / norms[:, None]
 
 
-def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> Any:
     """Inner products of each row of X and its neighbours in Z with one another.
 
     Parameters
@@ -150,9 +150,7 @@ def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(distances, 0, None, out=distances)
 
 
-def difference_grams(
-    Z: NDArray[np.float64], neighbor_indices: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def difference_grams(Z: NDArray[np.float64], neighbor_indices: NDArray[np.intp]) -> Any:
     """Gram matrices of the differences of each row of Z to its neighbours.
 
     Parameters

@@ -6,6 +6,7 @@ n and misses a few neighbours. Any transformer that gives the sparse graph of di
 neighbours, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
 """
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -123,6 +124,7 @@ class NeighborSearch:
         self._neighbors, self._X = state["neighbors"], state["X"]
         self._n_neighbors = state["n_neighbors"]
         if self._is_on_device:
+            _refuse_search_on_device(self._neighbors)
             self._transformer = None
             return
         self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
@@ -130,6 +132,15 @@ class NeighborSearch:
             self._exact = NearestNeighbors().fit(self._X)
         else:
             self._transformer.fit(self._X)
+
+    def moved(self, move: Callable[[Any], Any]) -> "NeighborSearch":
+        """The same search among the same rows elsewhere, such as on a device."""
+        state = self.__getstate__()
+        if isinstance(state["neighbors"], str) and state["neighbors"] == "auto":
+            state["neighbors"] = "exact"  # chosen by where the rows were
+        other = NeighborSearch.__new__(NeighborSearch)
+        other.__setstate__(state | {"X": move(state["X"])})
+        return other
 
     def query(self, queries: Any, n_neighbors: int) -> NDArray[np.intp]:
         """Neighbours of new rows among those of :meth:`fit`.
@@ -335,7 +346,7 @@ def pair_distances(
     return distances
 
 
-def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> Any:
     """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
     if not (sparse.issparse(X) or is_numpy_array(X)):
         xp = array_namespace(X)

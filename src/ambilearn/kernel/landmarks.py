@@ -18,9 +18,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import array_blocks, row_blocks
@@ -76,7 +76,7 @@ class LandmarkFeatures:
         kept = values > _MIN_EIGENVALUE_RATIO * values[-1]
         self.whitening = vectors[:, kept] / np.sqrt(values[kept])
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Any:
         """Features of the rows of X, shape (n, r)."""
         m, rank = self.whitening.shape
         if not is_numpy_array(self.whitening):
@@ -141,7 +141,7 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
     # Equal centres only lower the rank. Rows on a device are few by now: k-means, which is
     # scikit-learn's, sees them on the processor, and finds the same centres as there.
     centers = kmeans_centers(to_numpy(X), m, random, max_iter=20)
-    return centers if sparse.issparse(X) or is_numpy_array(X) else to_like(centers, X)
+    return to_like(centers, X) if _on_device(X) else centers
 
 
 def sampled_sigma(X: Any, random_state: Any) -> float:
@@ -153,7 +153,11 @@ def sampled_sigma(X: Any, random_state: Any) -> float:
     return mean_distance(X)
 
 
+def _on_device(X: Any) -> bool:
+    return is_array_api_obj(X) and not is_numpy_array(X)
+
+
 def _take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    if sparse.issparse(X) or is_numpy_array(X):
-        return X[rows]
-    return array_namespace(X).take(X, to_like(rows, X), axis=0)
+    if _on_device(X):
+        return array_namespace(X).take(X, to_like(rows, X), axis=0)
+    return X[rows]

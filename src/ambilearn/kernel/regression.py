@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn._utils.blocks import array_blocks, row_blocks
+from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.threads import threads_for
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.on_device import DeviceCandidates
@@ -135,10 +136,11 @@ class DualRegressor:
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
         """Outputs for each row of the fit to all other rows; zero is the target off the support."""
-        targets = self._candidates.scatter(values)
-        with threads_for(4.0 * len(targets) * targets.size):
+        targets = self._candidates.scatter(self._candidates.moved(values))
+        n, l = targets.shape
+        with threads_for(4.0 * n * n * l):
             fitted = self._ridge.solve(targets).value.fitted
-        outputs = leave_out(targets, fitted, self._leverage_complements)
+        outputs = to_numpy(leave_out(targets, fitted, self._leverage_complements))
         rows, labels = map(np.arange, outputs.shape)
         yield OutputBlock(rows, labels, outputs)
 
@@ -184,18 +186,18 @@ class PrimalRegressor:
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
         """Outputs for each row of the fit to all other rows; zero is the target off the support."""
+        values = self._candidates.moved(values)
         fit = self.fit(values)
-        targets = self._candidates.to_csr(values)
         labels = np.arange(self._candidates.n_labels)
-        n_rows, n_features = self._features.shape
         row_weights = self._candidates.row_weights
-        for block in row_blocks(n_rows, 8 * len(labels) + 2 * n_features):
-            features = self._features[block]
-            features = features.toarray() if sparse.issparse(features) else features
+        for block in array_blocks(self._features, 8 * len(labels) + 2 * self._features.shape[1]):
+            is_sparse = sparse.issparse(self._features)
+            features = self._features[block].toarray() if is_sparse else self._features[block, ...]
             weights = 1.0 if row_weights is None else row_weights[block]
             complements = self._ridge.leverage_complements(features, weights)
             fitted = features @ fit.coef + fit.intercept
-            outputs = leave_out(targets[block].toarray(), fitted, complements)
+            targets = self._candidates.scatter_rows(values, 0.0, block)
+            outputs = to_numpy(leave_out(targets, fitted, complements))
             yield OutputBlock(np.arange(block.start, block.stop), labels, outputs)
 
 
@@ -288,7 +290,7 @@ def pair_outputs(
     candidates: CandidateSets,
     coef: NDArray[np.float64],
     intercept: NDArray[np.float64],
-) -> NDArray[np.float64]:
+) -> Any:
     r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j) of the support.
 
     Parameters

@@ -14,6 +14,7 @@ from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.kernel.device_memory import check_memory
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
@@ -139,6 +140,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         self._validate_params()
         X = self._validate_rows(X, ensure_min_samples=2)
         bind_cache(cache, X, candidates)
+        if on_device(X):
+            candidates = DeviceCandidates.of(candidates, X)
         (regressor,), _ = self._factor(X, candidates, cache, self.reg)
         return regressor
 

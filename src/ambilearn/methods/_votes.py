@@ -48,6 +48,7 @@ def normalize_candidate_votes(
         xp = array_namespace(votes)
         total = xp.take(xp.sum(candidates.scatter(votes), axis=1), candidates.rows)
         shares = votes / xp.where(total > 0, total, 1.0)
-        return xp.where(total > 0, shares, candidates.prior())
+        known: NDArray[np.float64] = xp.where(total > 0, shares, candidates.prior())
+        return known
     total = np.bincount(candidates.rows, votes, candidates.n_rows)[candidates.rows]
     return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.prior())

@@ -178,7 +178,7 @@ class IPAL(PartialLabelClassifier):
         scores: NDArray[np.float64] = array_namespace(neighbor_indices).concat(parts)
         return scores
 
-    def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
         """Scores of some unit-length rows; what they need has a k×k matrix for each."""
         weights, products = _rebuild(X, self.X_fit_, neighbor_indices)
         if not is_numpy_array(weights):
@@ -250,7 +250,7 @@ def _rebuild(
 
 def _restore_class_mass(
     candidates: CandidateSets, f: NDArray[np.float64], prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+) -> Any:
     """Confidences scaled so that every label has its prior mass again.
 
     Without this the propagation favours frequent labels.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn.doubt import Doubt, find_doubtful
+from ambilearn.own_data.devices import device_rows
 from ambilearn.own_data.model import TableModel, choice_columns, fit_table
 from ambilearn.own_data.ranking import Choices, choose_candidates, review_order
 from ambilearn.own_data.tables import CandidateTable, append_columns
@@ -68,6 +69,7 @@ def clean_table(
     select: bool = False,
     random_state: int = 0,
     doubt: bool = True,
+    device: str | None = None,
     prefix: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> CleanedTable:
@@ -78,7 +80,7 @@ def clean_table(
     table : CandidateTable
         What :func:`ambilearn.own_data.read_candidate_table` returns. Corrected rows keep the
         label that a person chose.
-    method, params, select, random_state, progress
+    method, params, select, random_state, device, progress
         As for :func:`ambilearn.own_data.fit_table`.
     doubt : bool, default=True
         Look for rows whose truth is none of their candidates, too; see
@@ -108,12 +110,18 @@ def clean_table(
     names = {name: f"{prefix}{name}" for name in new}
     append_columns(table.name, table.frame, dict.fromkeys(names.values()))
     model = fit_table(
-        table, method, params, select=select, random_state=random_state, progress=progress
+        table,
+        method,
+        params,
+        select=select,
+        random_state=random_state,
+        device=device,
+        progress=progress,
     )
     table = table.with_min_votes(model.min_votes)  # as it was learned
     confidences = table.candidates.gather(model.method.label_distributions_)
     choices = choose_candidates(table.candidates, confidences)
-    found = judge_candidates(model, table, random_state, progress) if doubt else None
+    found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
@@ -131,6 +139,7 @@ def judge_candidates(
     table: CandidateTable,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,
+    device: str | None = None,
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
@@ -146,6 +155,8 @@ def judge_candidates(
         Seed of the folds of a method that needs any.
     progress : callable, optional
         Is told what happens next.
+    device : str, optional
+        Where to compute, as PyTorch names it.
 
     Returns
     -------
@@ -158,5 +169,8 @@ def judge_candidates(
     # Whoever judged annotators has looked at the features of every row, so that nothing is held out
     # from the result; and knows more of how many rows nobody named the label than their union does.
     sets = table.candidates if table.unjudged is None else table.unjudged
-    found = find_doubtful(model.method, X, sets, random_state=random_state, progress=progress)
+    with device_rows(X, device) as rows:
+        found = find_doubtful(
+            model.method, rows, sets, random_state=random_state, progress=progress
+        )
     return found if table.unjudged is None else replace(found, share=None)

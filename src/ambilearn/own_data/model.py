@@ -18,6 +18,7 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.text import pluralize
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
+from ambilearn.own_data.devices import fit_there, predict_proba_there
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.ranking import Choices, choose_labels
@@ -68,7 +69,9 @@ class TableModel:
         """Votes that make a candidate, if a search chose that; one otherwise."""
         return int(self.about["chosen"].get("min_votes", 1))
 
-    def choices(self, frame: "pd.DataFrame", name: str = "table") -> Choices:
+    def choices(
+        self, frame: "pd.DataFrame", name: str = "table", *, device: str | None = None
+    ) -> Choices:
         """Label, confidence and margin of each row of a table.
 
         Parameters
@@ -77,6 +80,8 @@ class TableModel:
             A table with the feature columns of the model; others are ignored.
         name : str, default="table"
             Its name, for messages.
+        device : str, optional
+            Where to compute, as PyTorch names it, such as ``"cuda"``.
 
         Returns
         -------
@@ -84,13 +89,23 @@ class TableModel:
         """
         features = parse_features(name, frame, self.columns)
         parts = [
-            choose_labels(self.classes, self.pipeline.predict_proba(features.iloc[rows]))
+            choose_labels(self.classes, self._confidences(features.iloc[rows], device))
             for rows in row_blocks(len(features), len(self.classes))
         ]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def _confidences(self, features: "pd.DataFrame", device: str | None) -> NDArray[np.float64]:
+        X = self.pipeline[:-1].transform(features)
+        confidences: NDArray[np.float64] = predict_proba_there(self.method, X, device)
+        return confidences
+
     def predict(
-        self, frame: "pd.DataFrame", name: str = "table", *, prefix: str = ""
+        self,
+        frame: "pd.DataFrame",
+        name: str = "table",
+        *,
+        prefix: str = "",
+        device: str | None = None,
     ) -> "pd.DataFrame":
         """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
 
@@ -102,12 +117,15 @@ class TableModel:
             Its name, for messages.
         prefix : str, default=""
             Goes before the names of the new columns.
+        device : str, optional
+            Where to compute, as PyTorch names it, such as ``"cuda"``.
 
         Returns
         -------
         DataFrame
         """
-        return append_columns(name, frame, choice_columns(self.choices(frame, name), prefix))
+        choices = self.choices(frame, name, device=device)
+        return append_columns(name, frame, choice_columns(choices, prefix))
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
@@ -131,6 +149,7 @@ def fit_table(
     *,
     select: bool = False,
     random_state: int = 0,
+    device: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> TableModel:
     r"""Fit a method to a table with candidate labels.
@@ -149,6 +168,9 @@ def fit_table(
         several columns and nobody said how many make a candidate, with one and with two.
     random_state : int, default=0
         Seed.
+    device : str, optional
+        Where the method computes, as PyTorch names it, such as ``"cuda"``: exactly, whatever the
+        number of rows, unless ``params`` have landmarks. The model comes back from there.
     progress : callable, optional
         Is told what happens next.
 
@@ -166,7 +188,13 @@ def fit_table(
     >>> model.predict(table.frame[["x"]])["label"].to_list()
     ['anna', 'anna', 'bob', 'anna']
     """
-    estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
+    if select and device is not None:
+        raise ValueError(
+            "Parameters are selected on the CPU: select them first without a device, and pass what "
+            "was chosen with one."
+        )
+    n_rows = 0 if device else len(table.frame)
+    estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(table.X)
     chosen: dict[str, Any] = {}
@@ -181,7 +209,7 @@ def fit_table(
         f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
         f"{pluralize(X.shape[1], 'feature')}"
     )
-    estimator.fit(X, table.candidates)
+    fit_there(estimator, X, table.candidates, device)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
         "ambilearn": __version__,

@@ -38,14 +38,20 @@ class BlockedFactor(NamedTuple):
         r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
         return self.solve_upper(self.solve_lower(columns))
 
-    def solve_lower(self, columns: Any) -> Any:
-        r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c)."""
+    def solve_lower(self, columns: Any, start: int = 0) -> Any:
+        r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c).
+
+        They are zero above row ``start``, where a panel begins.
+        """
         xp = array_namespace(columns)
         solved = xp.asarray(columns, copy=True)
         for (first, end), inverse in zip(_panels(self.lower), self.inverses, strict=True):
+            if first < start:
+                continue
             block = solved[first:end, :]
-            if first:
-                block = block - xp.matmul(self.lower[first:end, :first], solved[:first, :])
+            if first > start:
+                left = self.lower[first:end, start:first]
+                block = block - xp.matmul(left, solved[start:first, :])
             solved[first:end, :] = xp.matmul(inverse, block)
         return solved
 
@@ -71,7 +77,7 @@ class BlockedFactor(NamedTuple):
             columns[first:end, :] = xp.eye(
                 end - first, dtype=self.lower.dtype, device=device(self.lower)
             )
-            inverse = self.solve_lower(columns)
+            inverse = self.solve_lower(columns, start=first)
             parts.append(xp.sum(inverse * inverse, axis=0))
         return xp.concat(parts)
 

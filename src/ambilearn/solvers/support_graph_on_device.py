@@ -95,15 +95,15 @@ class DeviceSupportGraph:
             begins = xp.astype(xp.take(begins, shared), xp.int64)
             place = xp.cumulative_sum(begins) - 1  # row of Z in this block, without the lonely
             row, member, pairs = (xp.take(each, shared) for each in (row, member, pair))
-            parts.append((place + n_z, pairs, xp.take(source, shared)))
-            parts[-1] += (xp.take(pair, lonely), xp.take(source, lonely))
+            lonely_pairs, lonely_sources = xp.take(pair, lonely), xp.take(source, lonely)
+            shared_sources = xp.take(source, shared)
+            parts.append((place + n_z, pairs, shared_sources, lonely_pairs, lonely_sources))
             block_z = int(place[-1]) + 1
             # Where each row's labels begin and end among the rows of Z.
             of_z = xp.take(row, xp.nonzero(begins)[0])
             bounds = xp.searchsorted(of_z, xp.arange(n_rows + 1, device=where))
             laid_out = _lay_out(xp, place * (k + 1) + member, pairs, bounds, k + 1, n_pairs)
-            lonely_edges = xp.take(source, lonely) - first * k
-            pattern = SparsePattern(lonely_edges, xp.take(pair, lonely), n_rows * k)
+            pattern = SparsePattern(lonely_sources - first * k, lonely_pairs, n_rows * k)
             ones = xp.ones(lonely.shape, dtype=xp.float64, device=where)
             self.blocks.append(DeviceBlock(rows, laid_out, pattern.matrix(ones)))
             n_z += block_z

@@ -1,0 +1,89 @@
+"""A user's table on a device: the method computes there, and its results come back.
+
+Tables, preprocessing and saved models are in the processor's memory. So a model that was fitted on
+a device is like any other, and one that was not can predict there.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ambilearn._utils.devices import computing_on, to_numpy
+from ambilearn.graph.edges_on_device import DeviceGraph
+from ambilearn.graph.neighbors import NeighborSearch
+from ambilearn.kernel.many_labels import FactoredCoefficients
+
+
+@contextmanager
+def device_rows(X: Any, device: str | None) -> Iterator[Any]:
+    """A context with the rows on a device; without one, the rows as they are.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    device : str or None
+        A device as PyTorch names it, such as ``"cuda"``.
+    """
+    if device is None:
+        yield X
+        return
+    with computing_on(device) as move:
+        yield move(_dense(X))
+
+
+def fit_there(estimator: Any, X: Any, candidates: Any, device: str | None) -> None:
+    """Fit an estimator on a device; it ends up in the processor's memory, as if fitted there."""
+    with device_rows(X, device) as rows:
+        estimator.fit(rows, candidates)
+    if device is not None:
+        _convert(estimator, to_numpy)
+        estimator.classes_ = candidates.classes
+
+
+def predict_proba_there(estimator: Any, X: Any, device: str | None) -> Any:
+    """Confidences of new rows by a fitted estimator, computed on a device."""
+    if device is None:
+        return estimator.predict_proba(X)
+    if isinstance(getattr(estimator, "dual_coef_", None), FactoredCoefficients):
+        raise ValueError(
+            "A model of more than 1000 labels from a sparse mask has no way to compute on a "
+            "device: leave out --device."
+        )
+    with computing_on(device) as move:
+        there = copy(estimator)
+        vars(there).pop("graph_", None)  # as large as the rows squared, and not needed
+        _convert(there, move)
+        return to_numpy(there.predict_proba(move(_dense(X))))
+
+
+def _convert(estimator: Any, move: Callable[[Any], Any]) -> None:
+    """Move all arrays that an estimator has learned, its parameters apart."""
+    learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") or k.startswith("_")}
+    for name, value in learned.items():
+        setattr(estimator, name, _moved(value, move))
+
+
+def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
+    if isinstance(value, DeviceGraph):
+        return value.to_csr()
+    if isinstance(value, NeighborSearch):
+        return value.moved(move)
+    if sparse.issparse(value):
+        return value if move is to_numpy else move(value.toarray())
+    if isinstance(value, np.ndarray):
+        return move(value) if value.dtype.kind in "biuf" else value
+    return to_numpy(value)
+
+
+def _dense(X: Any) -> Any:
+    if sparse.issparse(X):
+        raise ValueError(
+            "The features are sparse, which a device has no room for: leave out --device, or the "
+            "columns that make them so, such as text with many words."
+        )
+    return np.asarray(X, dtype=np.float64)

@@ -1,0 +1,152 @@
+import os
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+import sklearn
+
+from ambilearn._utils import devices
+from ambilearn._utils.devices import (
+    check_array,
+    computing_on,
+    free_memory,
+    on_device,
+    place_of,
+    same_place,
+    to_like,
+    to_numpy,
+)
+
+
+def test_only_other_arrays_are_on_a_device_and_only_with_dispatch(there, monkeypatch):
+    X = there.move(np.ones((2, 2)))
+    if there.device == "cuda":
+        with pytest.raises(ValueError, match="X is on the device cuda"):
+            on_device(X)
+    else:
+        assert not on_device(X)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        assert on_device(X)
+        assert not on_device(np.ones((2, 2)))
+        assert not on_device([[1.0]])
+
+
+def test_other_libraries_are_refused(dispatch):
+    array = pytest.importorskip("dask.array", reason="needs the extra dask")
+    with pytest.raises(ValueError, match=r"Arrays of dask .* PyTorch tensor, a CuPy array"):
+        on_device(array.ones((2, 2)))
+
+
+def test_double_precision_is_taken_as_it_is(there):
+    X = there.move(np.ones((3, 2)))
+    assert check_array(X) is X
+
+
+def test_single_precision_is_widened(there):
+    X = check_array(there.move(np.ones((3, 2), dtype=np.float32)))
+    assert there.back(X).dtype == np.float64
+
+
+def test_to_numpy_and_back(there):
+    array = np.arange(6.0).reshape(2, 3)
+    moved = to_like(array, there.move(np.zeros(1)))
+    assert there.holds(moved)
+    np.testing.assert_array_equal(to_numpy(moved), array)
+
+
+def test_what_is_no_array_comes_back():
+    value = [1, 2]
+    assert to_numpy(value) is value
+    array = np.ones(2)
+    assert to_numpy(array) is array
+
+
+def test_texts_stay(there):
+    texts = np.array(["a", "b"])
+    assert to_like(texts, there.move(np.zeros(1))) is texts
+
+
+def test_an_array_that_must_not_be_written_is_copied(there):
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    assert there.back(to_like(array, there.move(np.zeros(1)))).tolist() == [0, 1, 2]
+
+
+def test_places(there):
+    here, other = np.ones(1), there.move(np.ones(1))
+    assert same_place(here, here)
+    assert same_place(other, there.move(np.zeros(2)))
+    assert not same_place(here, other)
+    assert not same_place(None, other)
+    assert place_of(here) == "NumPy"
+    assert place_of(other).startswith(there.xp.__name__)
+
+
+def test_devices_of_one_library_differ():
+    near, far = strict.ones(1), strict.ones(1, device=strict.Device("device1"))
+    assert not same_place(near, far)
+    assert to_numpy(far).tolist() == [1.0]
+
+
+def test_free_memory(there):
+    free = free_memory(there.move(np.ones(1)))
+    assert 0 < free < np.inf if there.device == "cuda" else free == np.inf
+
+
+def test_computes_on_a_device_by_its_name(monkeypatch):
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
+    with computing_on("cpu") as move:
+        assert sklearn.get_config()["array_api_dispatch"]
+        assert isinstance(move(np.ones(2)), torch.Tensor)
+    assert "SCIPY_ARRAY_API" not in os.environ
+    assert not sklearn.get_config()["array_api_dispatch"]
+
+
+def test_what_the_environment_said_is_said_again(monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "0")
+    with computing_on("cpu"):
+        assert os.environ["SCIPY_ARRAY_API"] == "1"
+    assert os.environ["SCIPY_ARRAY_API"] == "0"
+
+
+@pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_here(name):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    with (
+        pytest.raises(ValueError, match=f"There is no device '{name}' here"),
+        computing_on(name),
+    ):
+        pass
+
+
+def test_without_pytorch_the_extra_is_named(monkeypatch):
+    import builtins
+
+    known = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return known(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'ambilearn\[torch\]'"), computing_on("cpu"):
+        pass
+
+
+def test_no_library_for_devices_is_imported():
+    """Ours import none unless asked."""
+    import subprocess
+    import sys
+
+    code = "import ambilearn, sys; ambilearn.PLCL; print({'torch', 'cupy'} & set(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
+
+
+def test_the_hint_says_both_what_to_set_and_what_to_call():
+    assert "SCIPY_ARRAY_API=1" in devices.DISPATCH_HINT
+    assert "array_api_dispatch=True" in devices.DISPATCH_HINT

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from ambilearn.candidates import as_candidates
+from ambilearn.candidates.on_device import DeviceCandidates, take_classes
+
+SETS = as_candidates([{"a": 1.0, "b": 3.0}, {"c": 2.0}, {"a": 1.0, "b": 1.0, "c": 2.0}])
+VALUES = np.array([0.2, 0.8, 1.0, 0.3, 0.6, 0.6])
+
+
+@pytest.fixture
+def sets(there):
+    return DeviceCandidates.of(SETS, there.move(np.zeros(1)))
+
+
+@pytest.mark.parametrize("name", ["sizes", "rows", "labels", "indptr", "relative_weights"])
+def test_holds_what_the_processor_holds(there, sets, name):
+    assert there.holds(getattr(sets, name))
+    np.testing.assert_array_equal(there.back(getattr(sets, name)), getattr(SETS, name))
+
+
+@pytest.mark.parametrize("name", ["uniform", "prior", "preference"])
+def test_shares(there, sets, name):
+    np.testing.assert_array_equal(there.back(getattr(sets, name)()), getattr(SETS, name)())
+
+
+@pytest.mark.parametrize("off_support", [0.0, 0.5, np.array([1.0, 2.0, 3.0])])
+def test_fills_a_matrix(there, sets, off_support):
+    off = there.move(off_support) if isinstance(off_support, np.ndarray) else off_support
+    expected = SETS.scatter(VALUES, np.reshape(off_support, (-1, 1)))
+    values = there.move(VALUES)
+    np.testing.assert_array_equal(there.back(sets.scatter(values, off)), expected)
+    part = off[1:3] if isinstance(off_support, np.ndarray) else off
+    found = sets.scatter_rows(values, part, slice(1, 3))
+    np.testing.assert_array_equal(there.back(found), expected[1:])
+
+
+def test_reads_a_matrix(there, sets):
+    matrix = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(there.back(sets.gather(there.move(matrix))), SETS.gather(matrix))
+    rows = there.move(matrix[1:])
+    found = there.back(sets.gather_rows(rows, slice(1, 3)))
+    np.testing.assert_array_equal(found, SETS.gather(matrix)[2:])
+
+
+def test_the_best_candidate_is_the_first_of_equals(there, sets):
+    values = there.move(VALUES)
+    assert there.back(sets.best_labels(values)).tolist() == SETS.best_labels(VALUES).tolist()
+    assert there.back(sets.largest(values)).tolist() == SETS.largest(VALUES).tolist()
+    assert sets.best(there.move(SETS.scatter(VALUES))).tolist() == ["b", "c", "b"]
+
+
+def test_weights_of_rows(there):
+    from dataclasses import replace
+
+    weighted = replace(SETS, row_weights=np.array([1.0, 2.0, 4.0]))
+    sets = DeviceCandidates.of(weighted, there.move(np.zeros(1)))
+    assert there.back(sets.pair_weights).tolist() == [1, 1, 2, 4, 4, 4]
+    assert sets.total_weight == 7.0
+
+
+def test_numbers_are_on_the_device_and_texts_are_not(there):
+    columns = there.move(np.array([1, 0]))
+    assert there.holds(take_classes(np.array([10, 20]), columns))
+    assert there.back(take_classes(np.array([10, 20]), columns)).tolist() == [20, 10]
+    assert take_classes(np.array(["x", "y"]), columns).tolist() == ["y", "x"]

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ambilearn.solvers import gathered_products
+from ambilearn.solvers.gathered_products import SparsePattern
+
+
+def entries(seed=0, n_rows=30, n_columns=12, n_entries=150):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(n_rows, size=n_entries)
+    rows[:40] = 3  # a long row among short ones
+    rows = np.where(rows == 5, 6, rows)  # and an empty one
+    return rows, rng.integers(n_columns, size=n_entries), rng.normal(size=n_entries)
+
+
+@pytest.fixture(params=[0, 5, 10**6])
+def filling(request, monkeypatch):
+    """A layout for every power of two, a few, or one for all rows."""
+    monkeypatch.setattr(gathered_products, "_MAX_FILLING", request.param)
+    return request.param
+
+
+def matrix(there, rows, columns, values, n_rows=30):
+    return SparsePattern(there.move(rows), there.move(columns), n_rows).matrix(there.move(values))
+
+
+@pytest.mark.parametrize("shape", [(12,), (12, 4)])
+def test_multiplies_like_scipy(there, filling, shape):
+    rows, columns, values = entries()
+    x = np.random.default_rng(1).normal(size=shape)
+    expected = sparse.coo_array((values, (rows, columns)), shape=(30, 12)).tocsr() @ x
+    found = matrix(there, rows, columns, values) @ there.move(x)
+    np.testing.assert_allclose(there.back(found), expected, atol=1e-14)
+
+
+def test_the_number_of_layouts(there, filling):
+    rows, columns, _ = entries()
+    n_layouts = len(SparsePattern(there.move(rows), there.move(columns), 30).layouts)
+    assert n_layouts == 1 if filling == 10**6 else n_layouts > 1
+
+
+def test_one_pattern_serves_many_values(there, filling):
+    rows, columns, values = entries()
+    pattern = SparsePattern(there.move(rows), there.move(columns), 30)
+    ones = there.move(np.ones(12))
+    once, twice = (there.back(pattern.matrix(there.move(c * values)) @ ones) for c in (1, 2))
+    np.testing.assert_allclose(twice, 2 * once, atol=1e-14)
+
+
+def test_no_entries_at_all(there):
+    nothing = np.empty(0, dtype=np.int64)
+    found = matrix(there, nothing, nothing, np.empty(0)) @ there.move(np.ones(12))
+    assert (there.back(found) == 0).all()
+    assert found.shape == (30,)
+
+
+def test_the_same_input_gives_the_same_bits(there, filling):
+    rows, columns, values = entries()
+    x = there.move(np.random.default_rng(1).normal(size=12))
+    first, second = (there.back(matrix(there, rows, columns, values) @ x) for _ in range(2))
+    np.testing.assert_array_equal(first, second)

@@ -1,0 +1,346 @@
+"""All methods on arrays of other libraries: as the processor computes, or a clear refusal."""
+
+import pickle
+from unittest import mock
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+import sklearn
+from problems import random_mask
+from scipy import sparse
+
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, find_doubtful
+from ambilearn.graph.edges_on_device import DeviceGraph
+from ambilearn.kernel.device_memory import bytes_beside_kernel
+from ambilearn.selection import FitCache
+from ambilearn.solvers.blocked_cholesky import ShiftedFactor
+
+METHODS = [
+    PLCL(max_iter=4, tol=0),
+    PLCL(max_iter=3, tol=0, graph=False),
+    PLCL(max_iter=3, tol=0, complementary=False),
+    PLCL(max_iter=3, tol=0, kernel="linear"),
+    PLCL(max_iter=3, tol=0, kernel=lambda X, Z: (X @ Z.T + 1.0) ** 2),
+    PLCL(max_iter=3, tol=0, n_landmarks=12, random_state=0),
+    PLCL(max_iter=3, tol=0, n_landmarks=12, landmarks="uniform", random_state=0),
+    PLAGGD(max_iter=3, tol=0),
+    LALO(max_iter=3, tol=0),
+    SURE(max_iter=3, tol=0),
+    IPAL(),
+    PLKNN(),
+]
+EACH_METHOD = pytest.mark.parametrize("method", METHODS, ids=lambda m: repr(m)[:40])
+
+
+class Data:
+    def __init__(self, n=60, n_labels=4):
+        rng = np.random.default_rng(0)
+        y = rng.integers(n_labels, size=n)
+        self.X = rng.normal(size=(n_labels, 12))[y] * 2 + rng.normal(size=(n, 12))
+        self.mask = random_mask(rng, n, n_labels)
+        self.mask[np.arange(n), y] = True
+        self.y, self.test = y, self.X[::3] + 0.3
+        self.row_weights = rng.random(n) + 0.5
+
+
+DATA = Data()
+FITTED = ("label_distributions_", "transduction_", "objective_", "train_output_", "classes_")
+
+
+@EACH_METHOD
+def test_computes_what_the_processor_computes(there, dispatch, method):
+    host = sklearn.clone(method).fit(DATA.X, DATA.mask)
+    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+    test = there.move(DATA.test)
+    np.testing.assert_array_equal(there.back(model.predict(test)), host.predict(DATA.test))
+    np.testing.assert_allclose(
+        there.back(model.decision_function(test)), host.decision_function(DATA.test), atol=1e-7
+    )
+    np.testing.assert_allclose(
+        there.back(model.predict_proba(test)), host.predict_proba(DATA.test), atol=1e-7
+    )
+    assert model.score(test, DATA.y[::3]) == host.score(DATA.test, DATA.y[::3])
+    assert getattr(model, "n_iter_", None) == getattr(host, "n_iter_", None)
+
+
+@EACH_METHOD
+def test_results_stay_where_the_rows_are(there, dispatch, method):
+    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask)
+    held = [name for name in FITTED if hasattr(model, name)]
+    assert [name for name in held if not there.holds(getattr(model, name))] == []
+    for result in (model.predict, model.predict_proba, model.decision_function):
+        assert there.holds(result(there.move(DATA.test)))
+    if hasattr(model, "graph_"):
+        assert isinstance(model.graph_, DeviceGraph)
+
+
+@EACH_METHOD
+def test_the_same_input_gives_the_same_bits(there, dispatch, method):
+    first, second = (
+        there.back(sklearn.clone(method).fit(there.move(DATA.X), DATA.mask).label_distributions_)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+@EACH_METHOD
+def test_weights_of_candidates(there, dispatch, method):
+    table = DATA.mask * np.random.default_rng(1).integers(1, 4, size=DATA.mask.shape)
+    host = sklearn.clone(method).fit(DATA.X, table)
+    model = sklearn.clone(method).fit(there.move(DATA.X), table)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if not isinstance(m, IPAL)], ids=repr)
+def test_weights_of_rows(there, dispatch, method):
+    host = sklearn.clone(method).fit(DATA.X, DATA.mask, DATA.row_weights)
+    weights = there.move(DATA.row_weights)
+    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask, weights)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+
+
+def test_candidates_on_the_device(there, dispatch):
+    X = there.move(DATA.X)
+    expected = PLKNN().fit(X, DATA.mask)
+    found = PLKNN().fit(X, there.move(DATA.mask))
+    assert there.back(found.transduction_).tolist() == there.back(expected.transduction_).tolist()
+    labels = PLKNN().fit(X, there.move(DATA.y))
+    assert there.back(labels.transduction_).tolist() == DATA.y.tolist()
+
+
+def test_names_of_labels_are_no_numbers_of_a_device(there, dispatch):
+    names = np.array(["ant", "bee", "cat", "dog"])
+    sets = [set(names[row]) for row in DATA.mask]
+    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), sets)
+    host = PLCL(max_iter=2, tol=0).fit(DATA.X, sets)
+    assert model.predict(there.move(DATA.test)).tolist() == host.predict(DATA.test).tolist()
+    assert model.transduction_.tolist() == host.transduction_.tolist()
+
+
+def test_a_sparse_mask_gives_dense_results(there, dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), sparse.csr_array(DATA.mask))
+    host = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
+
+
+def test_single_precision_costs_its_rounding_and_no_more(there, dispatch):
+    rounded = DATA.X.astype(np.float32)
+    model = PLCL(max_iter=3, tol=0).fit(there.move(rounded), DATA.mask)
+    host = PLCL(max_iter=3, tol=0).fit(rounded.astype(np.float64), DATA.mask)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
+
+
+def test_one_factor_where_two_do_not_fit(there, dispatch):
+    n, n_pairs = len(DATA.X), int(DATA.mask.sum())
+    two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(there.move(DATA.X), DATA.mask)
+    room = bytes_beside_kernel(n, 4, n_pairs, 10) + 8 * n**2
+    solve = mock.patch.object(
+        ShiftedFactor, "solve", autospec=True, side_effect=ShiftedFactor.solve
+    )
+    with mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=room), solve as used:
+        one = PLCL(max_iter=4, tol=0, alpha=0.2).fit(there.move(DATA.X), DATA.mask)
+    assert used.call_count == 5  # once for the bias
+    for name in ("label_distributions_", "complementary_train_output_", "dual_coef_"):
+        expected = there.back(getattr(two, name))
+        np.testing.assert_allclose(there.back(getattr(one, name)), expected, atol=1e-8)
+
+
+def test_a_fit_that_does_not_fit_is_refused_before_it_begins(there, dispatch):
+    model = PLCL()
+    begun = mock.patch.object(PLCL, "_train_kernel", side_effect=AssertionError)
+    with (
+        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=1e6),
+        begun,
+        pytest.raises(MemoryError, match="n_landmarks"),
+    ):
+        model.fit(there.move(DATA.X), DATA.mask)
+
+
+def test_fits_share_a_cache(there, dispatch):
+    cache, X = FitCache(), there.move(DATA.X)
+    models = [PLCL(mu=mu, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache) for mu in (0.1, 1.0)]
+    assert cache.n_computed["kernel"] == cache.n_computed["graph"] == 1
+    alone = PLCL(mu=1.0, max_iter=2, tol=0).fit(X, DATA.mask)
+    found, expected = (there.back(m.label_distributions_) for m in (models[1], alone))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="other rows"):
+        PLCL().fit(there.move(DATA.X + 1), DATA.mask, cache=cache)
+
+
+@pytest.mark.parametrize("method", [PLCL(), PLCL(n_landmarks=9, random_state=0), PLKNN()], ids=repr)
+def test_doubt(there, dispatch, method):
+    host = find_doubtful(method, DATA.X, DATA.mask)
+    found = find_doubtful(method, there.move(DATA.X), DATA.mask)
+    np.testing.assert_allclose(found.score, host.score, atol=1e-9)
+    assert found.suggestion.tolist() == host.suggestion.tolist()
+
+
+def test_doubt_by_folds_is_refused(there, dispatch):
+    with pytest.raises(
+        ValueError, match="Doubt by folds of IPAL has no way to compute on a device"
+    ):
+        find_doubtful(IPAL(), there.move(DATA.X), DATA.mask)
+
+
+def test_a_model_can_be_pickled(there, dispatch):
+    X = there.move(DATA.X)
+    for method in (PLCL(max_iter=2, tol=0), PLKNN()):
+        model = sklearn.clone(method).fit(X, DATA.mask)
+        again = pickle.loads(pickle.dumps(model))
+        found, expected = (there.back(each.predict(X)) for each in (again, model))
+        assert found.tolist() == expected.tolist()
+
+
+# What is refused
+
+
+def refused(there, X, y=DATA.mask, method=None, **fit_params):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        (method or PLCL()).fit(X, y, **fit_params)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_values(there, dispatch, value):
+    X = DATA.X.copy()
+    X[7, 2] = value
+    message = refused(there, there.move(X))
+    assert "contains NaN or infinity, first in row 7" in message
+    assert "Impute" in message
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
+def test_entries_that_are_no_floats(there, dispatch, dtype):
+    message = refused(there, there.move(DATA.X.astype(dtype)))
+    assert "float64 is needed, or float32" in message
+
+
+def test_half_precision(dispatch):
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    with pytest.raises(TypeError, match=r"torch.float16; on a device float64 is needed"):
+        PLCL().fit(torch.asarray(DATA.X).half(), DATA.mask)
+
+
+def test_a_tensor_that_needs_a_gradient(dispatch):
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    X = torch.asarray(DATA.X).requires_grad_()
+    with pytest.raises(ValueError, match=r"needs a gradient.*X\.detach\(\)"):
+        PLCL().fit(X, DATA.mask)
+    PLKNN().fit(X.detach(), DATA.mask)
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 5, 1)])
+def test_other_than_two_dimensions(there, dispatch, shape):
+    assert "2D" in refused(there, there.move(np.ones(shape)))
+
+
+def test_too_few_rows(there, dispatch):
+    assert "minimum of 2 rows" in refused(there, there.move(DATA.X[:1]), DATA.mask[:1])
+
+
+def test_numbers_whose_squares_overflow(there, dispatch):
+    assert "leave the range of floating point" in refused(there, there.move(DATA.X * 1e80))
+
+
+def test_another_number_of_features(there, dispatch):
+    model = PLKNN().fit(there.move(DATA.X), DATA.mask)
+    with pytest.raises(ValueError, match="X has 4 features, but PLKNN is expecting 12"):
+        model.predict(there.move(DATA.X[:, :4].copy()))
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_mixed_devices_in_a_fit(dispatch, name):
+    far = strict.Device("device1")
+    X = strict.asarray(DATA.X)
+    y = strict.asarray(DATA.mask, device=far) if name == "y" else DATA.mask
+    weights = strict.asarray(DATA.row_weights, device=far) if name != "y" else None
+    message = refused(None, X, y, sample_weight=weights)
+    assert f"{name} of array_api_strict on" in message
+    assert f"move {name} to where X is" in message
+
+
+def test_mixed_devices_of_fit_and_predict(dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(strict.asarray(DATA.X), DATA.mask)
+    with pytest.raises(ValueError, match=r"was fitted to one of array_api_strict on .*CPU_DEVICE"):
+        model.predict(strict.asarray(DATA.test, device=strict.Device("device1")))
+
+
+def test_a_fit_on_another_device_than_the_first(dispatch):
+    """Nothing is created where the library would by itself."""
+    far = strict.Device("device1")
+    for method in METHODS:
+        if callable(getattr(method, "kernel", None)):
+            continue
+        model = sklearn.clone(method).fit(strict.asarray(DATA.X, device=far), DATA.mask)
+        assert model.label_distributions_.device == far
+        assert model.predict(strict.asarray(DATA.test, device=far)).device == far
+
+
+def test_a_model_of_a_device_and_rows_of_the_processor(there, dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), DATA.mask)
+    with pytest.raises(ValueError, match=r"was fitted to an array of .*: pass X there, too"):
+        model.predict(DATA.test)
+
+
+def test_a_model_of_the_processor_and_rows_of_a_device(there, dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
+    with pytest.raises(ValueError, match="was fitted to one of NumPy: pass X there"):
+        model.predict(there.move(DATA.test))
+
+
+def test_a_kernel_matrix(there, dispatch):
+    message = refused(there, there.move(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed"))
+    assert "kernel='precomputed' has no way to compute on a device" in message
+
+
+def test_a_method_without_a_way(there, dispatch):
+    message = refused(there, there.move(DATA.X), method=PLDA())
+    assert "PLDA has no way to compute on a device" in message
+    assert "NumPy array, or use PLCL" in message
+
+
+def test_the_tag_says_which_methods_have_a_way():
+    supported = {
+        type(m).__name__: sklearn.utils.get_tags(m).array_api_support for m in (*METHODS, PLDA())
+    }
+    assert [name for name, yes in supported.items() if not yes] == ["PLDA"]
+
+
+def test_without_dispatch_a_device_is_refused():
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    X = torch.empty((60, 5), device="meta")  # the device that is everywhere, and holds nothing
+    with pytest.raises(ValueError, match=r"X is on the device meta.*config_context") as caught:
+        PLCL().fit(X, DATA.mask)
+    assert "SCIPY_ARRAY_API=1" in str(caught.value)
+
+
+def test_without_dispatch_a_tensor_of_the_processor_is_an_array_like():
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    model = PLKNN().fit(torch.asarray(DATA.X), DATA.mask)
+    assert isinstance(model.label_distributions_, np.ndarray)
+    np.testing.assert_array_equal(
+        model.label_distributions_, PLKNN().fit(DATA.X, DATA.mask).label_distributions_
+    )
+
+
+def test_with_dispatch_numpy_remains_numpy(dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
+    assert isinstance(model.predict(DATA.test), np.ndarray)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
+def test_real_data(there, dispatch, real_split, name):
+    X, mask, _, X_test, _ = real_split(name, 0)
+    host = PLCL(max_iter=3, tol=0).fit(X, mask)
+    model = PLCL(max_iter=3, tol=0).fit(there.move(X), mask)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
+    assert (there.back(model.predict(there.move(X_test))) == host.predict(X_test)).all()
