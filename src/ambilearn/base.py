@@ -78,6 +78,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     _tuning_grid: Mapping[str, Sequence[Any]] = {}
     _paper_grid: Mapping[str, Sequence[Any]] = {}
 
+    # Whether `_fit` and `_scores` take arrays of other libraries than NumPy, too.
+    _computes_on_devices = False
+
     # The cache is for searches over fits on the same rows: no meta-estimator routes it.
     __metadata_request__fit = {"cache": UNUSED}
 
@@ -306,6 +309,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._computes_on_devices
         return tags
 
 

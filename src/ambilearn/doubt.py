@@ -246,7 +246,8 @@ def _without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
 
 
 def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
-    votes, labels = to_numpy(model.train_output_), np.arange(model.classes_.shape[0])
+    votes: Any = to_numpy(model.train_output_)
+    labels = np.arange(model.classes_.shape[0])
     for rows in row_blocks(votes.shape[0], 4 * len(labels)):
         block = votes[rows].toarray() if sparse.issparse(votes) else votes[rows]
         yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)

@@ -28,6 +28,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
     ``_fit`` calls :meth:`_alternate`.
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
         "rho": [Interval(Real, 0, None, closed="left")],

@@ -246,7 +246,6 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = not self._pairwise
-        tags.array_api_support = not self._pairwise
         return tags
 
 

@@ -118,6 +118,7 @@ class IPAL(PartialLabelClassifier):
         "neighbors": NEIGHBORS_CONSTRAINT,
         **LOOP_CONSTRAINTS,
     }
+    _computes_on_devices = True
     _tuning_grid = {"alpha": (0.5, 0.8, 0.95, 0.99), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
@@ -215,11 +216,6 @@ class IPAL(PartialLabelClassifier):
         xp = array_namespace(scores)
         worst = xp.clip(-xp.min(scores, axis=1, keepdims=True), min=1.0)
         return normalize_votes(worst + scores)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
 
 
 def _rows_of(X: Any, rows: slice) -> Any:

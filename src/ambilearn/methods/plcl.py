@@ -165,6 +165,7 @@ class PLCL(KernelPartialLabelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
         **LOOP_CONSTRAINTS,

@@ -100,6 +100,7 @@ class PLKNN(WeightedRowsClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
+    _computes_on_devices = True
     _tuning_grid = {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}
 
     def __init__(
@@ -160,8 +161,3 @@ class PLKNN(WeightedRowsClassifier):
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return normalize_votes(scores)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
