@@ -9,6 +9,7 @@ import pytest
 import sklearn
 from problems import random_mask
 from scipy import sparse
+from sklearn.utils.estimator_checks import check_array_api_input
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, find_doubtful
 from ambilearn.graph.edges_on_device import DeviceGraph
@@ -344,3 +345,15 @@ def test_real_data(there, dispatch, real_split, name):
     found = there.back(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
     assert (there.back(model.predict(there.move(X_test))) == host.predict(X_test)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", [PLCL(max_iter=3, tol=0), PLAGGD(), LALO(), SURE(), IPAL(), PLKNN()]
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_passes_the_check_of_scikit_learn(method, dtype, monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check_array_api_input(type(method).__name__, method, "torch", "cpu", dtype, check_values=True)

@@ -249,3 +249,40 @@ def test_leverages_of_weighted_rows():
     np.testing.assert_allclose(left, expected, atol=1e-8)
     primal = PrimalRidge(Moments.of(X, v), 0.3)
     np.testing.assert_allclose(primal.leverage_complements(X, v), complements, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("other", [0.2, 0.01])
+def test_another_ridge_by_the_same_factor(there, other, weighted):
+    rng = np.random.default_rng(0)
+    X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30) + 0.5
+    K = X @ X.T
+    expected = KernelRidge(K, other, row_weights=v if weighted else None).solve(P).value
+    weights = there.move(v) if weighted else None
+    factored = KernelRidge(there.move(K.copy()), 0.1, True, weights)
+    found = factored.with_ridge(other).solve(there.move(P)).value
+    for name in ("coef", "intercept", "fitted"):
+        np.testing.assert_allclose(
+            there.back(getattr(found, name)), getattr(expected, name), atol=1e-8
+        )
+    again = factored.solve(there.move(P)).value  # which keeps its own ridge
+    own = KernelRidge(K, 0.1, row_weights=v if weighted else None).solve(P).value
+    np.testing.assert_allclose(there.back(again.fitted), own.fitted, atol=1e-9)
+
+
+def test_a_kernel_that_is_none_is_refused_with_the_same_words(there):
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        KernelRidge(there.move(-np.eye(5)), 0.1)
+
+
+def test_leverages_on_a_device(there):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    expected = KernelRidge(X @ X.T, 0.1).leverage_complements()
+    found = KernelRidge(there.move(X @ X.T), 0.1).leverage_complements()
+    np.testing.assert_allclose(there.back(found), expected, atol=1e-12)
+
+
+def test_a_kernel_matrix_that_is_not_to_be_overwritten_stays(there):
+    K = there.move(np.eye(5))
+    KernelRidge(K, 0.1)
+    assert (there.back(K) == np.eye(5)).all()

@@ -83,10 +83,11 @@ class KernelRidge:
         self._unit = _cholesky_solve(self._factor, self._root * ones)
 
     def with_ridge(self, ridge: float) -> "KernelRidge":
-        """The same rows with another ridge weight, without a second factor.
+        """The same rows with another ridge weight, without a second factor; on a device only.
 
-        Solves take as many steps of conjugate gradients as the two weights differ, which pays
-        where a second factor does not fit in memory.
+        Conjugate gradients take the more steps the more the two weights differ
+        (:class:`~ambilearn.solvers.blocked_cholesky.ShiftedFactor`). That pays where a second
+        factor does not fit in memory.
         """
         other = copy(self)
         other._ridge = ridge
