@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal import kernel_classifier
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.linear_model import Ridge
 
-from ambilearn.solvers import KernelRidge, Moments, PrimalRidge, Status
+from ambilearn.solvers import KernelRidge, Moments, PrimalRidge, Status, ridge
 
 
 def problem(seed, n=25, d=6, n_labels=3):
@@ -286,3 +286,19 @@ def test_a_kernel_matrix_that_is_not_to_be_overwritten_stays(there):
     K = there.move(np.eye(5))
     KernelRidge(K, 0.1)
     assert (there.back(K) == np.eye(5)).all()
+
+
+def test_more_rows_than_lapack_can_count(monkeypatch):
+    """With 50 000 rows SciPy's factorization ends the process by a segmentation fault."""
+    rng = np.random.default_rng(0)
+    X, P = rng.normal(size=(30, 4)), rng.random((30, 3))
+    expected = KernelRidge(X @ X.T, 0.1)
+    monkeypatch.setattr(ridge, "_MAX_LAPACK_ROWS", 29)
+    monkeypatch.setattr(linalg.lapack, "dpotrf", None)
+    found = KernelRidge(X @ X.T, 0.1)
+    for name in ("coef", "intercept", "fitted"):
+        here, there = (getattr(each.solve(P).value, name) for each in (found, expected))
+        np.testing.assert_allclose(here, there, atol=1e-11)
+    np.testing.assert_allclose(found.leverage_complements(), expected.leverage_complements())
+    monkeypatch.undo()
+    assert ridge._MAX_LAPACK_ROWS**2 < 2**31

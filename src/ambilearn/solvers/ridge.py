@@ -26,6 +26,8 @@ from scipy import linalg, sparse
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor, factor_in_place
 from ambilearn.solvers.result import Solution, Status
 
+# LAPACK, as SciPy calls it, counts entries by 32 bits: larger matrices end the process.
+_MAX_LAPACK_ROWS = 46_340
 _COLUMNS_AT_ONCE = 64  # of an inverse factor that are squared
 
 
@@ -285,7 +287,7 @@ def _inverse_diagonal(factor: Any) -> Any:
 def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:
     """Lower Cholesky factor of ``matrix + ridge * I``."""
     xp = array_namespace(matrix)
-    if not is_numpy_array(matrix):
+    if not is_numpy_array(matrix) or matrix.shape[0] > _MAX_LAPACK_ROWS:
         matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
         _add_to_diagonal(xp, matrix, ridge)
         try:
