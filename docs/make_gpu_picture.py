@@ -80,7 +80,7 @@ def draw(path: Path) -> None:
         panel.loglog(
             [each["rows"] for each in points], [each[key] for each in points], label=label, **style
         )
-    panel.set(xlabel="rows", title="seconds of an exact fit, 8 iterations", ylim=(1e-2, 100))
+    panel.set(xlabel="rows", title="seconds of an exact fit, 8 iterations", ylim=(1e-2, 300))
     panel.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
