@@ -15,12 +15,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.devices import on_device, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier

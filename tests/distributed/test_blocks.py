@@ -145,7 +145,7 @@ def changed(array, place, value):
         (changed(X, (4, 0), np.inf), MASK, "X contains infinity: row 4, column 0"),
         (changed(X, (3, 0), 1e99), MASK, r"The largest entry of X .*row 3, column 0"),
         (X, changed(MASK, 4, 0), "The candidate set of row 4 is empty"),
-        (X, changed(MASK, (3, 2), 7), "row 3 has the value 7"),
+        (X, changed(MASK, (3, 2), -7), "row 3 has the value -7"),
     ],
 )
 def test_errors_name_the_row_among_all_rows(form, rows, mask, message):

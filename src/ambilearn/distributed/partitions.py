@@ -32,7 +32,7 @@ class Rows:
     X: Any
     mask: sparse.csr_array
     numbers: NDArray[np.intp]
-    weights: NDArray[np.float64] | None
+    weights: NDArray[np.float64] | None = None
 
     def take(self, rows: Any) -> "Rows":
         """Some of them, by position."""
