@@ -200,3 +200,29 @@ def test_messages_show_the_beginning_of_a_long_cell_only():
     with pytest.raises(InvalidFileError, match=r"Row 1 has \{'vector': \[0, 1, 2.*…") as caught:
         column(["a"], {"vector": list(range(512))})
     assert len(str(caught.value)) < 250
+
+
+def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_same_labels():
+    file = io.StringIO("x,A,B,truth\n1,1,1.0,1.0\n2,2,,2.0\n3,3,2.0|3.0,\n4,1,NA,1.0\n")
+    with pytest.warns(UserWarning, match="'NA' is read as missing"):
+        table = read_candidate_table(file, candidates=["A", "B"], label="truth", format="csv")
+    assert table.candidates.to_dicts() == [{"1": 2}, {"2": 1}, {"2": 1, "3": 2}, {"1": 1}]
+    assert table.votes.classes.tolist() == ["1", "2", "3"]
+    assert table.texts == ["1|1", "2", "3|2|3", "1"]
+
+    assert table.truth == ["1", "2", None, "1"]
+
+
+@pytest.mark.parametrize("other", ["1.5", "v1", "1.0.0", "1e0"])
+def test_numbers_beside_other_labels_stay_text(other):
+    assert csv(f"A,B\n1,1.0\n2,{other}\n", "A B").sets.to_sets() == [{"1", "1.0"}, {"2", other}]
+
+
+def test_numbers_in_one_column_of_candidates_stay_text():
+    assert csv("c\n1|1.0\n2\n").sets.to_sets() == [{"1", "1.0"}, {"2"}]
+
+
+@pytest.mark.parametrize("code", ["-1", -1, "-1.0", -1.0])
+def test_a_code_for_no_answer_may_be_written_with_a_point(code):
+    sets = csv("A,B\n1,-1.0\n2,3.0\n", "A B", no_answer=[code]).sets
+    assert sets.to_sets() == [{"1"}, {"2", "3"}]

@@ -1,5 +1,6 @@
 """Columns of a table as candidate sets: labels in text, in lists, or one column an annotator."""
 
+import re
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,9 @@ from ambilearn.own_data.candidate_checks import warn_of_doubtful_candidates
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# A whole number as text, perhaps as pandas writes it for a column of numbers with a gap: 1.0.
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
 
 
 class CandidateColumns(NamedTuple):
@@ -82,9 +86,8 @@ def parse_candidates(
             "(--candidates again for each), or leave min_votes (--min-votes) out."
         )
     where = f"{name}, candidates in {', '.join(map(repr, columns))}"
-    cells = [blank_codes(frame[column].to_list(), no_answer) for column in columns]
-    rows = list(zip(*cells, strict=True))
     words = frozenset() if na_is_label else MISSING_WORDS
+    rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
     if len(columns) == 1 and (missing := _find_words(rows, words | {""})):
         raise InvalidFileError(f"{where}: {_describe_rows_without_candidates(missing)}")
     if unvoted := _find_words(rows, words):
@@ -116,22 +119,60 @@ def parse_votes(
     by_annotator = [
         [
             set() if _is_word(cell, words) else parse_labels(cell, sep, i)
-            for i, cell in enumerate(blank_codes(frame[column].to_list(), no_answer))
+            for i, cell in enumerate(cells)
         ]
-        for column in columns
+        for cells in _read_cells(frame, columns, sep, words, no_answer)
     ]
     return Votes.from_wide(list(zip(*by_annotator, strict=True)), annotators=columns)
 
 
+def _read_cells(
+    frame: "pd.DataFrame",
+    columns: Sequence[str],
+    sep: str,
+    words: Set[str],
+    no_answer: Sequence[Any],
+) -> list[list[Any]]:
+    """The cells of each column without codes for no answer.
+
+    Of several columns with nothing but whole numbers as text, those with a gap were perhaps written
+    as 1.0, the others as 1: it is the same label.
+    """
+    cells = [blank_codes(frame[column].to_list(), no_answer) for column in columns]
+    if len(columns) == 1:
+        return cells
+    texts = [
+        cell.strip()
+        for column in cells
+        for cell in column
+        if isinstance(cell, str) and cell.strip() and not _is_word(cell, words)
+    ]
+    if not all(_WHOLE_NUMBER.fullmatch(part.strip()) for text in texts for part in text.split(sep)):
+        return cells
+    return [
+        [
+            sep.join(map(whole_number_text, cell.split(sep))) if isinstance(cell, str) else cell
+            for cell in column
+        ]
+        for column in cells
+    ]
+
+
+def whole_number_text(text: str) -> str:
+    """A whole number without the ``.0`` that pandas writes; any other text as it is."""
+    found = _WHOLE_NUMBER.fullmatch(text.strip())
+    return found[1] if found else text
+
+
 def blank_codes(cells: list[Any], no_answer: Sequence[Any]) -> list[Any]:
     """The cells of a column, None for those that are a code for no answer, as text or number."""
-    codes = {str(code).strip() for code in no_answer}
+    codes = {_code_text(code) for code in no_answer}
     return [None if codes and _code_text(cell) in codes else cell for cell in cells]
 
 
 def _code_text(cell: Any) -> str:
     """A cell as one writes it on the command line: -1 also where a column holds -1.0."""
-    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
+    return whole_number_text(str(cell)).strip()
 
 
 def _is_word(cell: Any, words: Set[str]) -> bool:

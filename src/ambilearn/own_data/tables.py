@@ -14,7 +14,7 @@ from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes
+from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes, whole_number_text
 from ambilearn.own_data.column_patterns import expand_patterns
 from ambilearn.own_data.columns import Features, find_features, parse_features
 from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
@@ -269,7 +269,8 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
 
 
 def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
-    unknown = MISSING_WORDS - set(map(str, sets.classes.tolist()))
+    names = set(map(str, sets.classes.tolist()))
+    unknown = MISSING_WORDS - names
     truths = []
     for i, cell in enumerate(frame[column].to_list()):
         try:
@@ -283,6 +284,8 @@ def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateS
                 "Leave the cell empty where the true label is not known."
             )
         truth = labels.pop() if labels else None
+        if isinstance(truth, str) and truth not in names and whole_number_text(truth) in names:
+            truth = whole_number_text(truth)
         truths.append(None if truth in unknown else truth)
     return truths
 
