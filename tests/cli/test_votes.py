@@ -132,7 +132,6 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         (["answers.csv", *LONG], "also need --features-from"),
         (["answers.csv", "--item", "item"], "also need --annotator, --answer, --features-from"),
         (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "give one or the other"),
-        (["answers.csv", *LONG, *FEATURES, "--na-is-label"], "no meaning for answers in long form"),
         (["answers.csv"], "Missing option '--candidates'"),
         (["items.csv", "--candidates", "truth", "--skills"], "no annotators to judge"),
         (["wide.csv", "--candidates", "q*"], "no column matches 'q*'"),
@@ -176,3 +175,12 @@ def test_many_annotators_are_summed_up(capsys):
     assert "14 annotators judged" in err
     assert "reg=0.1 chosen by the answers" in err
     assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err
+
+
+def test_words_may_be_labels_in_long_form_too(run, crowd):
+    answers = pd.read_csv("answers.csv").replace({"label": {"cat": "NA"}})
+    answers.to_csv("answers.csv", index=False)
+    options = ["--exclude", "truth", "--no-skills", "--na-is-label", "--out", "c.csv"]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert "3 labels" in err

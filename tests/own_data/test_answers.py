@@ -138,3 +138,45 @@ def test_columns_that_were_mixed_up(files):
     frame["row"] = [f"r{i}" for i in range(len(frame))]
     with pytest.warns(UserWarning, match="every answer has a different 'row'"):
         read_answer_table(frame, features_from=items, annotator="row", exclude=["truth"])
+
+
+def small(labels, **options):
+    """Two answers to each of three items, by ann and ben."""
+    answers = pd.DataFrame(
+        {"item": list("pqrpqr"), "annotator": ["ann"] * 3 + ["ben"] * 3, "label": labels}
+    )
+    items = pd.DataFrame({"item": list("pqr"), "x": [1.0, 2.0, 4.0]})
+    return read_answer_table(answers, features_from=items, **options)
+
+
+@pytest.mark.parametrize("word", ["NA", "NaN", " None", "null", "?"])
+def test_words_for_missing_are_no_answer_as_in_the_wide_form(word):
+    labels = ["cat", "dog", "cat", word, "dog", "dog"]
+    with pytest.warns(UserWarning, match=r"column 'label': A cell .* is read as .*in 1 row: 3"):
+        table = small(labels)
+    assert table.votes.classes.tolist() == ["cat", "dog"]
+    assert table.votes.n_answers == 5
+    kept = small(labels, na_is_label=True)
+    assert set(kept.votes.classes.tolist()) == {"cat", "dog", word.strip()}
+
+
+def test_empty_answers_are_none_in_silence(recwarn):
+    assert small(["cat", "dog", "cat", "", " ", None]).votes.n_answers == 3
+    assert not recwarn
+
+
+def test_labels_that_look_like_no_answer_are_named_as_in_the_wide_form(recwarn):
+    with pytest.warns(UserWarning, match=r"column 'label': '-1' is counted .*--no-answer"):
+        small(["1", "2", "1", "-1", "2", "2"])
+    recwarn.clear()
+    small(["1", "2", "1", "-1", "2", "2"], no_answer=["-1"])
+    assert not recwarn
+
+
+def test_labels_that_contain_the_separator_are_named(recwarn):
+    labels = ["gâteau|crème", "tarte", "tarte", "tarte", "tarte", "tarte"]
+    with pytest.warns(UserWarning, match=r"'gâteau\|crème' contains '\|'.*--sep"):
+        small(labels)
+    recwarn.clear()
+    assert small(labels, sep=";").texts[0] == "gâteau|crème;tarte"
+    assert not recwarn

@@ -86,8 +86,6 @@ def read_votes_or_candidates(
             "--candidates is for tables with a row for each thing to label, --item, --annotator "
             "and --answer are for answers in long form: give one or the other."
         )
-    if reading.pop("na_is_label"):
-        raise click.UsageError("--na-is-label has no meaning for answers in long form.")
     from ambilearn.own_data.answers import read_answer_table
 
     given = reading.pop("format")

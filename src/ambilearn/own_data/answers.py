@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS, check_columns, read_frame, source_name
-from ambilearn.own_data.candidate_columns import blank_codes
+from ambilearn.own_data.candidate_checks import warn_of_no_answer_codes
+from ambilearn.own_data.candidate_columns import blank_codes, blank_words
 from ambilearn.own_data.corrections import apply_corrections
 from ambilearn.own_data.tables import CandidateTable, append_columns, read_candidate_table
 
@@ -29,6 +31,7 @@ def read_answer_table(
     annotator: str = "annotator",
     answer: str = "label",
     no_answer: Sequence[Any] = (),
+    na_is_label: bool = False,
     min_votes: int | None = None,
     fallback: str = "error",
     sep: str = "|",
@@ -50,6 +53,9 @@ def read_answer_table(
         Names of the columns of the answers.
     no_answer : sequence, default=()
         Codes that stand for no answer, such as ``"-1"``; empty cells do in any case.
+    na_is_label : bool, default=False
+        Whether an answer ``NA``, ``NaN``, ``null``, ``None`` or the like is a label of that name
+        (Namibia), not a missing answer.
     min_votes, fallback, sep, exclude, format, delimiter
         As for :func:`ambilearn.own_data.read_candidate_table`, format and delimiter for both
         files where their names do not tell.
@@ -70,7 +76,8 @@ def read_answer_table(
     Warns
     -----
     UserWarning
-        Of answers to items without features, and of items without answers.
+        Of answers to items without features, of items without answers, of words that are read as
+        no answer, of labels that look like a code for it, and of labels that contain ``sep``.
 
     Examples
     --------
@@ -95,14 +102,24 @@ def read_answer_table(
                 "several answers, and an annotator gives many."
             )
     columns = {column: answers[column].to_list() for column in (item, annotator)}
-    columns[answer] = blank_codes(answers[answer].to_list(), no_answer)
+    where = f"{name}, column {answer!r}"
+    given = [(cell,) for cell in blank_codes(answers[answer].to_list(), no_answer)]
+    words = frozenset() if na_is_label else MISSING_WORDS
+    columns[answer] = [cell for (cell,) in blank_words(where, given, words)]
     try:
         votes = Votes.from_long(
             columns, item=item, annotator=annotator, label=answer, items=items[item].to_list()
         )
         sets = votes.to_candidates(min_votes=min_votes or 1, fallback=fallback)
     except ValueError as error:
-        raise InvalidFileError(f"{name}, column {answer!r}, and {items_name}: {error}") from error
+        raise InvalidFileError(f"{where}, and {items_name}: {error}") from error
+    warn_of_no_answer_codes(where, votes.classes.tolist())
+    if joined := [label for label in map(str, votes.classes.tolist()) if sep in label]:
+        warn_user(
+            f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which also separates "
+            f"the labels in the new column {ANSWERS_COLUMN!r}, so that they cannot be told apart "
+            "there. Choose another sign by sep (--sep)."
+        )
     if len(votes.unanswered):
         warn_user(
             f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "

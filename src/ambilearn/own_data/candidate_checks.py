@@ -56,7 +56,13 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
             "mostly beside others, so that hardly anything tells where it is right. If it is no "
             "label of yours but a default, or a word for 'none of these', take it out of the sets."
         )
-    if votes and (codes := [label for label in classes if _means_no_answer(label, classes)]):
+    if votes:
+        warn_of_no_answer_codes(where, classes)
+
+
+def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
+    """Warn of labels of votes that look like a code for no answer."""
+    if codes := [label for label in classes if _means_no_answer(label, classes)]:
         warn_user(
             f"{where}: {', '.join(map(shorten_repr, codes))} is counted as a vote like any other, "
             "and looks like 'no answer'. If that is what it means, say so by no_answer "

@@ -90,12 +90,7 @@ def parse_candidates(
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
     if len(columns) == 1 and (missing := _find_words(rows, words | {""})):
         raise InvalidFileError(f"{where}: {_describe_rows_without_candidates(missing)}")
-    if unvoted := _find_words(rows, words):
-        warn_user(
-            f"{where}: {_describe_missing_words(unvoted)} There is no vote in such cells, in "
-            f"{pluralize(len(unvoted), 'row')}: {shorten_list(list(unvoted))}."
-        )
-        rows = [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
+    rows = blank_words(where, rows, words)
     try:
         sets = candidates_from_cells(rows, sep=sep, min_votes=min_votes, fallback=fallback)
     except ValueError as error:
@@ -162,6 +157,18 @@ def whole_number_text(text: str) -> str:
     """A whole number without the ``.0`` that pandas writes; any other text as it is."""
     found = _WHOLE_NUMBER.fullmatch(text.strip())
     return found[1] if found else text
+
+
+def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> list[tuple[Any, ...]]:
+    """The rows with None for the cells that are a word for missing; warn if there are some."""
+    unvoted = _find_words(rows, words)
+    if not unvoted:
+        return rows
+    warn_user(
+        f"{where}: {_describe_missing_words(unvoted)} There is no vote in such cells, in "
+        f"{pluralize(len(unvoted), 'row')}: {shorten_list(list(unvoted))}."
+    )
+    return [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
 
 
 def blank_codes(cells: list[Any], no_answer: Sequence[Any]) -> list[Any]:
