@@ -80,11 +80,39 @@ def test_commands_stand_in_the_order_of_use(run):
 @pytest.mark.parametrize(
     ("command", "titles"),
     [
-        ("clean", ["Candidate labels", "Features", "Reading the table", "Learning", "Output"]),
-        ("fit", ["Candidate labels", "Features", "Reading the table", "Learning", "Output"]),
+        (
+            "clean",
+            [
+                "Candidate labels",
+                "Features",
+                "Reading the table",
+                "Answers of annotators",
+                "Learning",
+                "Output",
+            ],
+        ),
+        (
+            "fit",
+            [
+                "Candidate labels",
+                "Features",
+                "Reading the table",
+                "Answers of annotators",
+                "Learning",
+                "Output",
+            ],
+        ),
         (
             "review",
-            ["Candidate labels", "Features", "Reading the table", "Learning", "Images", "Output"],
+            [
+                "Candidate labels",
+                "Features",
+                "Reading the table",
+                "Answers of annotators",
+                "Learning",
+                "Images",
+                "Output",
+            ],
         ),
         ("predict", ["Reading the table", "Output"]),
         ("reproduce", ["Experiments", "Files", "Choice of parameters", "Work"]),

@@ -181,3 +181,15 @@ def test_one_image_is_singular(table, tmp_path):
     table.write_text("\n".join(lines) + "\n")
     output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
     assert "1 image cannot be shown, the first is 'pics/2.png'" in output
+
+
+def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = [f"{i % 2 * 5 + i / 20},{i % 2 + 1},{-1 if i % 3 else 2}" for i in range(20)]
+    path.write_text("\n".join(["size,A,B", *rows]) + "\n")
+    options = ["--candidates", "A", "--candidates", "B"]
+    assert "looks like 'no answer'" in run(path, *options, "--out", tmp_path / "r.html")
+    output = run(path, *options, "--no-answer", "-1", "--out", tmp_path / "r.html")
+    assert "looks like 'no answer'" not in output
+    assert data_in(tmp_path / "r.html")["classes"] == ["1", "2"]
+    assert "--no-answer -1 --corrections" in output

@@ -141,6 +141,18 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         ),
         (["answers.csv", *LONG, "--features-from", "nowhere.csv"], "nowhere.csv"),
         (
+            ["answers.csv", *LONG, *FEATURES, "--annotators-out", "./c.csv"],
+            "--annotators-out and --out are both c.csv",
+        ),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--annotators-out", "answers.csv"],
+            "answers.csv would replace what is read",
+        ),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--skills", "--min-votes", 2],
+            "--skills and --min-votes exclude each other",
+        ),
+        (
             ["answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--annotators-out", "w.doc"],
             "w.doc: tables are written to",
         ),
@@ -184,3 +196,16 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
     status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert status == 0
     assert "3 labels" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--annotators-out", "m.model"], "--annotators-out and --out are both m.model"),
+        (["--skills", "--min-votes", 1], "--skills and --min-votes exclude each other"),
+    ],
+)
+def test_fit_refuses_the_same(run, crowd, arguments, message):
+    status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
+    assert status == 2
+    assert message in re.sub(r"\s+", " ", err)

@@ -22,7 +22,12 @@ from ambilearn.cli.own_data_options import (
     output_options,
     source_and_format,
 )
-from ambilearn.cli.votes import judge_for_command, read_votes_or_candidates, votes_options
+from ambilearn.cli.votes import (
+    check_votes_options,
+    judge_for_command,
+    read_votes_or_candidates,
+    votes_options,
+)
 
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
@@ -73,6 +78,13 @@ def clean(
         from ambilearn.own_data.clean import clean_table
 
         write = _writer(console, table, out, reading)
+        check_votes_options(
+            out,
+            table,
+            skills=skills,
+            annotators_out=annotators_out,
+            **{name: reading[name] for name in ("min_votes", "corrections", "features_from")},
+        )
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -154,6 +166,13 @@ def fit(
         if str(out) == "-":
             raise click.ClickException("A model cannot go to standard output: give --out a file.")
         check_output(out, table, reading.get("corrections"), reading["features_from"])
+        check_votes_options(
+            out,
+            table,
+            skills=skills,
+            annotators_out=annotators_out,
+            **{name: reading[name] for name in ("min_votes", "corrections", "features_from")},
+        )
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)

@@ -242,5 +242,5 @@ def check_output(out: Path, *inputs: Any) -> None:
     files = [Path(source) for source in inputs if isinstance(source, (str, Path))]
     if any(out.exists() and file.exists() and out.samefile(file) for file in files):
         raise click.ClickException(
-            f"--out {out} would replace what is read from there: choose another name."
+            f"{out} would replace what is read from there: choose another name."
         )

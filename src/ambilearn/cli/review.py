@@ -18,6 +18,7 @@ from ambilearn.cli.own_data_options import (
     output_option,
     read_for_command,
 )
+from ambilearn.cli.votes import no_answer_option
 
 image_option = section("Images")
 
@@ -28,6 +29,7 @@ image_option = section("Images")
 )
 @click.argument("table")
 @candidate_options
+@no_answer_option
 @method_options
 @doubt_option
 @image_option(

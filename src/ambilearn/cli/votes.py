@@ -14,6 +14,12 @@ from ambilearn.cli.own_data_options import check_output, read_for_command, sourc
 _MAX_SHOWN_ANNOTATORS = 10
 
 votes_option = section("Answers of annotators")
+no_answer_option = votes_option(
+    "--no-answer",
+    multiple=True,
+    metavar="CODE",
+    help="What stands for no answer, such as -1. Repeat it for more.",
+)
 
 
 def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,12 +39,7 @@ def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Long form: table with a row for each item and its features. The result has its "
             "rows.",
         ),
-        votes_option(
-            "--no-answer",
-            multiple=True,
-            metavar="CODE",
-            help="What stands for no answer, such as -1. Repeat it for more.",
-        ),
+        no_answer_option,
         votes_option(
             "--skills/--no-skills",
             default=None,
@@ -57,6 +58,32 @@ def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def check_votes_options(
+    out: Path,
+    table: str,
+    *,
+    skills: bool | None,
+    annotators_out: Path | None,
+    min_votes: int | None,
+    corrections: Path | None,
+    features_from: str | None,
+) -> None:
+    """Refuse options that exclude each other before any work is done."""
+    if skills and min_votes is not None:
+        raise click.UsageError(
+            "--skills and --min-votes exclude each other: whoever judges annotators counts no "
+            "votes. Leave one of them out."
+        )
+    if annotators_out is None:
+        return
+    if annotators_out.resolve() == out.resolve():
+        raise click.UsageError(
+            f"--annotators-out and --out are both {out}: one would replace the other. Choose "
+            "another name for one of them."
+        )
+    check_output(annotators_out, table, corrections, features_from)
 
 
 def read_votes_or_candidates(
@@ -134,7 +161,6 @@ def judge_for_command(
     from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
     if annotators_out:
-        check_output(annotators_out)
         check_writable(format_of_name(str(annotators_out)))
     judged = judge_table(
         table, method, params, select=select, random_state=seed, progress=console.stage
