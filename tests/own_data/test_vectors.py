@@ -18,6 +18,7 @@ OPTIONS = {"candidates": "sets", "exclude": ["truth"]}
         [(0.5, 1.0), (2.0, 3.0)],
         [np.array([0.5, 1]), np.array([2, 3], dtype=np.float32)],
         ["[0.5, 1]", " [2, 3.0]"],
+        ["[0.5 1. ]", " [ 2.e+00\n  3.0]"],  # as NumPy prints an array
     ],
 )
 def test_every_form_of_a_list(cells):
@@ -46,7 +47,10 @@ def test_missing_cells_and_numbers(missing):
         [[True, False]],
         [[[1.0], [2.0]]],
         ["[1, 2]", "[sic] he wrote"],  # text that happens to begin like a list
-        ["[0.1 0.2]"],  # as NumPy prints, and shortens, an array
+        ["[0.1 0.2]", "[see 0.2]"],
+        ["[0.1 1_0]"],
+        ["[...] he wrote", "[...]"],
+        ["[1 ... he wrote]"],
         ["[" * 5000],
         [{"a": 1}],
     ],
@@ -123,3 +127,30 @@ def test_numbers_that_are_too_large():
     table = read_candidate_table(frame, **OPTIONS)
     with pytest.raises(InvalidFileError, match=r"column 'embedding', row 0: 1e\+200 is too large"):
         table.X  # noqa: B018, a property that reads
+
+
+@pytest.mark.parametrize("threshold", [1000, 5])
+def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
+    frame = make_vectors()
+    with np.printoptions(threshold=threshold, edgeitems=2, linewidth=20, precision=17):
+        frame.assign(embedding=frame["embedding"].map(np.asarray)).to_csv(tmp_path / "t.csv")
+    if threshold == 5:  # fewer than the six numbers of each
+        with pytest.raises(InvalidFileError, match=r"'embedding', row 0: .*shortened by '\.\.\.'"):
+            read_candidate_table(tmp_path / "t.csv", **OPTIONS)
+        return
+    table = read_candidate_table(tmp_path / "t.csv", **OPTIONS)
+    assert ("embedding", "vector", 6) in table.features.columns
+    X = table.X[[f"embedding[{j}]" for j in range(6)]]
+    np.testing.assert_allclose(X.to_numpy(), np.stack(frame["embedding"]), rtol=1e-12)
+
+
+def test_a_shortened_array_is_named_wherever_it_stands():
+    cells = ["[0.1 0.2 0.3]", "[0.1 ... 0.3]"]
+    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
+        find_vector_length("t", cells)
+    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
+        parse_vectors("t", cells, 3)
+
+
+def test_numbers_that_are_missing_in_printed_arrays():
+    np.testing.assert_array_equal(parse_vectors("t", ["[nan 2.]"], 2), [[np.nan, 2.0]])

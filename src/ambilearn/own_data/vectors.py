@@ -1,6 +1,7 @@
 """Cells that are lists of numbers: embeddings, spectra, histograms."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
+
+# A number as NumPy prints it.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf")
 
 
 def find_vector_length(where: str, cells: list[Any]) -> int | None:
@@ -19,8 +23,8 @@ def find_vector_length(where: str, cells: list[Any]) -> int | None:
     where : str
         Table and column, for messages.
     cells : list
-        The cells: lists, tuples or arrays of numbers, or such lists as JSON text; empty ones and
-        missing ones are missing.
+        The cells: lists, tuples or arrays of numbers, or such lists as text, of JSON or as NumPy
+        prints an array; empty ones and missing ones are missing.
 
     Returns
     -------
@@ -29,13 +33,19 @@ def find_vector_length(where: str, cells: list[Any]) -> int | None:
     Raises
     ------
     InvalidFileError
-        If the first is such a list, and another is not, or has another length. Names the row.
+        If the first is such a list, and another is not, or has another length; or if NumPy has
+        shortened it. Names the row.
     """
     first = next((i for i, cell in enumerate(cells) if not _is_empty(cell)), None)
-    if first is None or (vector := _parse_vector(cells[first])) is None:
+    if first is None:
+        return None
+    _check_not_shortened(where, cells[first], first)
+    if (vector := _parse_vector(cells[first])) is None:
         return None
     if isinstance(cells[first], str) and any(
-        _parse_vector(cell) is None for cell in cells if not _is_empty(cell)
+        _parse_vector(cell) is None and not _is_shortened(cell)
+        for cell in cells
+        if not _is_empty(cell)
     ):
         return None  # text that happens to begin like a list
     parse_vectors(where, cells, len(vector))
@@ -69,6 +79,7 @@ def parse_vectors(where: str, cells: list[Any], length: int) -> NDArray[np.float
             continue
         vector = _parse_vector(cell)
         if vector is None:
+            _check_not_shortened(where, cell, i)
             raise InvalidFileError(
                 f"{where}, row {i}: {shorten_repr(cell)} is not a list of numbers, as the others "
                 "are. Correct the cell, leave it empty, or exclude the column."
@@ -93,6 +104,33 @@ def _is_list(cell: Any) -> bool:
     return isinstance(cell, (list, tuple)) or (isinstance(cell, np.ndarray) and cell.ndim > 0)
 
 
+def _printed_parts(cell: Any) -> list[str]:
+    """What stands in brackets, between blanks and line breaks; nothing if it is another text."""
+    text = cell.strip() if isinstance(cell, str) else ""
+    return text[1:-1].split() if text.startswith("[") and text.endswith("]") else []
+
+
+def _is_shortened(cell: Any) -> bool:
+    """Whether NumPy has printed an array with dots for most of its numbers."""
+    parts = _printed_parts(cell)
+    numbers = [part for part in parts if part != "..."]
+    return 0 < len(numbers) < len(parts) and all(map(_NUMBER.fullmatch, numbers))
+
+
+def _check_not_shortened(where: str, cell: Any, row: int) -> None:
+    if _is_shortened(cell):
+        raise InvalidFileError(
+            f"{where}, row {row}: {shorten_repr(cell)} is an array that NumPy has shortened by "
+            "'...' when it was written: most of its numbers are lost. Write the table again with "
+            "lists (array.tolist()), or exclude the column."
+        )
+
+
+def _parse_printed_array(text: str) -> list[float] | None:
+    parts = _printed_parts(text)
+    return [float(part) for part in parts] if all(map(_NUMBER.fullmatch, parts)) else None
+
+
 def _parse_vector(cell: Any) -> NDArray[np.float64] | None:
     """The numbers of a cell, NaN for those that are missing; None if it is no list of numbers."""
     if isinstance(cell, str):
@@ -101,7 +139,7 @@ def _parse_vector(cell: Any) -> NDArray[np.float64] | None:
         try:
             cell = json.loads(cell)
         except (ValueError, RecursionError):
-            return None
+            cell = _parse_printed_array(cell) or None
     if not _is_list(cell):
         return None
     numbers = np.asarray(cell, dtype=object)
