@@ -170,6 +170,18 @@ def test_rows_that_a_person_settled_are_not_shown(said, people):
     assert "Look at these rows" not in said(describe_cleaned, clean_table(table))
 
 
+def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
+    """The person insists on the label that the method doubts."""
+    row = people["names"].eq(people["truth"]).idxmax()
+    wrong = "anna" if people["truth"][row] != "anna" else "bob"
+    people.loc[row, "names"] = wrong
+    corrections = io.StringIO(f"row,candidates,label\n{row},{wrong},{wrong}\n")
+    table = read_candidate_table(
+        people, candidates="names", exclude=["truth"], corrections=corrections
+    )
+    assert "\n0 rows for which a label that is no" in said(describe_cleaned, clean_table(table))
+
+
 def test_long_labels_and_many_candidates_are_cut(said):
     many = "|".join(f"{'x' * 50}{i}" for i in range(6))
     cleaned = clean_table(csv(f"x,names\n1,{many}\n2,{many}\n3,a\n"), "plknn", {"n_neighbors": 2})

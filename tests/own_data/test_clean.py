@@ -175,8 +175,20 @@ def test_rows_that_a_person_settled_are_not_asked_for_again(people_csv, people):
         people_csv, candidates="names", exclude=["truth"], corrections=io.StringIO(text)
     )
     cleaned = clean_table(table)
-    assert cleaned.frame["doubt"][row] > 0
     assert cleaned.frame["review_rank"][row] == 60
+
+
+@pytest.mark.parametrize("method", ["plcl", "plknn"])
+def test_what_a_person_settled_is_not_doubted(people_csv, people, method):
+    row = next(i for i, text in enumerate(people["names"]) if "|" in text)
+    text = f"row,candidates,label\n{row},{people['names'][row]},zoe\n"
+    table = read_candidate_table(
+        people_csv, candidates="names", exclude=["truth"], corrections=io.StringIO(text)
+    )
+    cleaned = clean_table(table, method)
+    assert cleaned.frame["doubt"][row] == cleaned.doubt.score[row] == -1
+    assert cleaned.doubt.suggestion[row] is None
+    assert cleaned.frame["suggestion"].isna().to_numpy().nonzero()[0].tolist() == [row]
 
 
 def test_a_suggestion_as_correction_becomes_the_label(people):

@@ -143,7 +143,8 @@ def judge_candidates(
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
-    Where annotators were judged, it is doubt in their answers.
+    Where annotators were judged, it is doubt in their answers. In what a person chose there is no
+    doubt: such rows have the score -1 and no suggestion.
 
     Parameters
     ----------
@@ -173,4 +174,14 @@ def judge_candidates(
         found = find_doubtful(
             model.method, rows, sets, random_state=random_state, progress=progress
         )
+    found = _without_settled(found, list(table.corrections.labels))
     return found if table.unjudged is None else replace(found, share=None)
+
+
+def _without_settled(doubt: Doubt, settled: list[int]) -> Doubt:
+    """Doubt that leaves alone the rows whose label a person has chosen."""
+    if not settled:
+        return doubt
+    score, suggestion = doubt.score.copy(), doubt.suggestion.astype(object)
+    score[settled], suggestion[settled] = -1.0, None
+    return replace(doubt, score=score, suggestion=suggestion)
