@@ -96,7 +96,7 @@ def test_a_fixed_point_of_the_propagation_is_reached():
 def test_class_masses_are_restored(monkeypatch):
     """Before the rows are normalised once more, each label has the mass it had in the beginning."""
     seen = {}
-    restore = module._restore_class_mass
+    restore = module.restore_class_mass
 
     def spy(candidates, f, prior):
         seen["mass"] = np.bincount(candidates.labels, restore(candidates, f, prior))
@@ -104,7 +104,7 @@ def test_class_masses_are_restored(monkeypatch):
         seen["before"] = np.bincount(candidates.labels, f)
         return restore(candidates, f, prior)
 
-    monkeypatch.setattr(module, "_restore_class_mass", spy)
+    monkeypatch.setattr(module, "restore_class_mass", spy)
     X, Y, _ = ambiguous(n=60, extra=0.5)
     IPAL().fit(X, Y)
     assert np.abs(seen["before"] - seen["prior"]).max() > 1  # there was something to restore

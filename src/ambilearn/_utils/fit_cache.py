@@ -3,6 +3,7 @@
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Integral, Real
 from types import FunctionType
 from typing import Any, TypeVar
@@ -97,6 +98,33 @@ class FitCache:
             return function(*inputs)
         self.n_computed[kind] += 1
         result = self._results[kind, key] = function(*inputs)
+        return result
+
+    def discard(self, kind: str, condition: Callable[[Any], bool]) -> None:
+        """Forget the results of one kind whose keys meet a condition: nobody will ask for them."""
+        for known in [k for k in self._results if k[0] == kind and condition(k[1])]:
+            del self._results[known]
+
+    def for_last_use(self) -> "FitCache":
+        """A view for the last fit that uses it: what that asks for is handed over, not kept."""
+        return _LastUse(self)
+
+
+class _LastUse(FitCache):
+    """A cache that gives its results away, so that their memory can be used again."""
+
+    keeps_results = False
+
+    def __init__(self, cache: FitCache) -> None:
+        self._results = cache._results
+        self.bind = cache.bind  # type: ignore[method-assign]
+        self.n_computed = cache.n_computed
+
+    def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
+        """Take it out of the cache, or compute it."""
+        result = super().get_or_compute(kind, key, function, *inputs)
+        with suppress(TypeError):  # without a hash it was not kept
+            self._results.pop((kind, key), None)
         return result
 
 

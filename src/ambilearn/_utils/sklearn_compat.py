@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.metaestimators import _BaseComposition, _safe_split
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_sample_weight,
@@ -22,6 +22,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "_BaseComposition",
     "_check_feature_names_in",
     "_check_sample_weight",
     "_num_samples",

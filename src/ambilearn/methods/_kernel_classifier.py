@@ -29,7 +29,7 @@ from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportF
 from ambilearn.methods._outer_loop import OuterLoop
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
-_MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
+MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
 
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
@@ -55,6 +55,11 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         "landmarks": [StrOptions({"kmeans", "uniform"})],
         "random_state": ["random_state"],
     }
+
+    @property
+    def _ridges(self) -> tuple[float, ...]:
+        """Different ridge weights of its regressors, each of which needs a factorization."""
+        return (self.reg,)
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
         if self._pairwise and on_device(X):
@@ -95,7 +100,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X)
-        many_labels = candidates.sparse_mask and candidates.n_labels > _MAX_DENSE_LABELS
+        many_labels = candidates.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
         regressor = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:

@@ -52,3 +52,27 @@ def normalize_candidate_votes(
         return known
     total = np.bincount(candidates.rows, votes, candidates.n_rows)[candidates.rows]
     return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.prior())
+
+
+def restore_class_mass(
+    candidates: CandidateSets, f: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Confidences scaled so that every label has its prior mass again; not normalized.
+
+    Methods come to favor frequent labels; this is the last step of IPAL.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        Candidate sets of the rows.
+    f : ndarray of shape (n_pairs,)
+        Confidences, one per candidate.
+    prior : ndarray of shape (n_pairs,)
+        Those before anything was learned.
+
+    Returns
+    -------
+    scaled : ndarray of shape (n_pairs,)
+    """
+    mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
+    return f * (wanted / np.where(mass > 0, mass, 1.0))[candidates.labels]

@@ -18,7 +18,11 @@ from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_gr
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
-from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
+from ambilearn.methods._votes import (
+    normalize_candidate_votes,
+    normalize_votes,
+    restore_class_mass,
+)
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 from ambilearn.solvers.support_graph import restrict_to_support
 from ambilearn.solvers.support_graph_on_device import restricted_pattern
@@ -163,7 +167,7 @@ class IPAL(PartialLabelClassifier):
             f = normalize_candidate_votes(candidates, f)
             loop.record(f, previous, candidates.n_rows)
 
-        f = normalize_candidate_votes(candidates, _restore_class_mass(candidates, f, start))
+        f = normalize_candidate_votes(candidates, restore_class_mass(candidates, f, start))
         self.label_distributions_ = candidates.as_output(f)
         self._disambiguated = candidates.best_labels(f)
         self.n_iter_ = loop.n_iter
@@ -242,18 +246,3 @@ def _rebuild(
     if not solution.is_optimal:
         warn_inexact(solution, "neighbour weights")
     return solution.value, products
-
-
-def _restore_class_mass(
-    candidates: CandidateSets, f: NDArray[np.float64], prior: NDArray[np.float64]
-) -> Any:
-    """Confidences scaled so that every label has its prior mass again.
-
-    Without this the propagation favours frequent labels.
-    """
-    if not is_numpy_array(f):
-        xp = array_namespace(f)
-        mass, wanted = (xp.sum(candidates.scatter(v), axis=0) for v in (f, prior))
-        return f * xp.take(wanted / xp.where(mass > 0, mass, 1.0), candidates.labels)
-    mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
-    return f * (wanted / np.where(mass > 0, mass, 1.0))[candidates.labels]

@@ -230,12 +230,16 @@ class PLCL(KernelPartialLabelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _ridges(self) -> tuple[float, ...]:
+        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
+        return tuple(dict.fromkeys(ridges))
+
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
         # candidates P is 0, and Q is `q_off_support`, which is 1 once it has been updated.
         steps = PLCLSteps(candidates, PLCLWeights.of(self))
-        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
-        regressors, landmarks = self._factor(X, candidates, cache, *dict.fromkeys(ridges))
+        regressors, landmarks = self._factor(X, candidates, cache, *self._ridges)
         ordinary, complementary = regressors[0], regressors[-1]  # one of both where α = 1
         graph, p = None, candidates.uniform()
         if self.graph:

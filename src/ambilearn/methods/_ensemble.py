@@ -1,0 +1,227 @@
+"""What voting and stacking share: members by name, as in scikit-learn's ensembles."""
+
+from abc import abstractmethod
+from contextlib import suppress
+from numbers import Integral
+from operator import itemgetter
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.sklearn_compat import _BaseComposition
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
+from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
+from ambilearn.methods._members import set_learner, takes_row_weights
+
+
+class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
+    """Base of the classifiers that are made of others.
+
+    A subclass has the parameters ``estimators``, ``n_jobs``, ``n_landmarks``, ``random_state`` and
+    ``verbose``, says what ``estimators=None`` stands for, and sets ``estimators_`` and
+    ``member_names_`` in its fit.
+    """
+
+    estimators: list[tuple[str, Any]] | None
+    n_landmarks: int | None
+    random_state: Any
+
+    _parameter_constraints = {
+        "estimators": [list, None],
+        "n_jobs": [Integral, None],
+        "n_landmarks": [None, LANDMARKS_CONSTRAINT],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    __metadata_request__fit = {"cache": UNUSED, "sample_weight": None}
+
+    @staticmethod
+    @abstractmethod
+    def _default_estimators() -> list[tuple[str, Any]]:
+        """New members, for ``estimators=None``."""
+
+    # --- parameters, those of the members among them --------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and with ``deep`` those of the given members as ``member__parameter``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to name the members and their parameters, too.
+
+        Returns
+        -------
+        params : dict
+        """
+        params: dict[str, Any] = self._get_params("estimators", deep=deep)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, members (``"drop"`` leaves one out), and parameters of members.
+
+        Parameters
+        ----------
+        **params
+            Values by name, such as ``plcl__alpha=1.0``. Members of the default can be named, too.
+
+        Returns
+        -------
+        self : object
+        """
+        named = {name.partition("__")[0] for name in params}
+        if self.estimators is None and "estimators" not in params:
+            default = self._default_estimators()
+            if named & {name for name, _ in default}:
+                self.estimators = default
+        self._set_params("estimators", **params)
+        return self
+
+    # --- members --------------------------------------------------------------------------------
+
+    def _named_members(self) -> list[tuple[str, Any]]:
+        """The members that are not dropped, by their names, in the order of the names.
+
+        The given order cannot matter then, not even for a sum's last bit.
+        """
+        given = self._default_estimators() if self.estimators is None else self.estimators
+        return sorted((each for each in given if not _is_dropped(each[1])), key=itemgetter(0))
+
+    def _checked_members(self) -> list[tuple[str, Any]]:
+        """The members, if they can be members."""
+        for i, item in enumerate(self.estimators or []):
+            if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
+                raise ValueError(
+                    "estimators must be a list of pairs, ('name', estimator); item "
+                    f"{i} is {item!r}."
+                )
+        self._validate_names([name for name, _ in self.estimators or []])
+        members = self._named_members()
+        for name, member in members:
+            check_member(name, member)
+        if len({get_tags(member).input_tags.pairwise for _, member in members}) > 1:
+            raise ValueError(
+                "Some members take a kernel matrix as X (kernel='precomputed') and some take "
+                "features: give all of them the same kernel='precomputed', or none."
+            )
+        return members
+
+    def _learners(self) -> list[tuple[str, Any]]:
+        """All that learn from the rows."""
+        return self._named_members()
+
+    def _check_row_weights(self, candidates: CandidateSets) -> None:
+        """Refuse weights of rows, before any work is done, if a member has none."""
+        if candidates.row_weights is None:
+            return
+        for name, learner in self._learners():
+            if not takes_row_weights(learner):
+                raise ValueError(
+                    f"{type(self).__name__} cannot weigh rows, because {name!r}, a "
+                    f"{type(learner).__name__}, takes no sample_weight. Leave sample_weight out, "
+                    f"or that member, as by set_params({name}='drop')."
+                )
+
+    def _prepare(self, member: Any, seed: int | None) -> Any:
+        """A clone with the landmarks and the seed of the ensemble, where it has none of its own."""
+        member = clone(member)
+        given = {"n_landmarks": self.n_landmarks, "random_state": seed}
+        missing = {
+            name: given[parameter]
+            for name, value in member.get_params().items()
+            if value is None and (parameter := name.rpartition("__")[2]) in given
+        }
+        return member.set_params(**missing)
+
+    def _seed(self) -> int | None:
+        """One number for all members: those with equal landmarks then share them."""
+        if self.random_state is None:
+            return None
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    @property
+    def _ridges(self) -> tuple[float, ...]:
+        """Ridge weights of all members on these rows; see ``KernelPartialLabelClassifier``."""
+        all_ridges = (getattr(member, "_ridges", ()) for _, member in self._named_members())
+        return tuple(dict.fromkeys(ridge for ridges in all_ridges for ridge in ridges))
+
+    @property
+    def named_estimators_(self) -> Bunch:
+        """The fitted members by their names."""
+        return Bunch(**dict(zip(self.member_names_, self.estimators_, strict=True)))
+
+    # --- fit ------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None, **fit_params: Any) -> Self:
+        """Learn from candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
+        cache : FitCache, optional
+            Work that fits on the same rows share, such as the points of a grid: no member is
+            fitted twice; see :class:`~ambilearn.selection.FitCache`.
+        **fit_params
+            ``sample_weight``, of shape (n,), for members that all take it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        for name in fit_params:
+            if name != "sample_weight":
+                raise TypeError(
+                    f"fit of {type(self).__name__} has no argument {name!r}: only sample_weight is "
+                    "passed on to the members."
+                )
+        return self._fit_rows(X, y, fit_params.get("sample_weight"), cache)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
+            members = [get_tags(member).input_tags for _, member in self._named_members()]
+            tags.input_tags.sparse = all(member.sparse for member in members)
+            tags.input_tags.pairwise = any(member.pairwise for member in members)
+        return tags
+
+
+def check_member(name: str, member: Any) -> None:
+    """Refuse what is no classifier, or has no confidences.
+
+    Parameters
+    ----------
+    name : str
+        Name of the member.
+    member : Any
+        What the user gave.
+    """
+    if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
+        raise ValueError(
+            f"{name!r} is no classifier but {member!r}: give an estimator that is not fitted yet, "
+            "such as PLCL(), or 'drop'."
+        )
+    if getattr(member, "refit", True) is False:
+        raise ValueError(
+            f"{name!r} is a search with refit=False, which fits nothing that could be asked: pass "
+            "refit=True."
+        )
+    if set_learner(member) is None and not hasattr(member, "predict_proba"):
+        raise ValueError(
+            f"{name!r}, a {type(member).__name__}, has no predict_proba, and members speak through "
+            "their confidences: wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+
+
+def _is_dropped(member: Any) -> bool:
+    return isinstance(member, str) and member == "drop"

@@ -1,0 +1,310 @@
+"""Members of a vote or a stack: fit them to the same rows, and ask them all in one way.
+
+A member learns from candidate sets, as our methods do, also at the end of a pipeline or in a
+search. Any other classifier is *foreign*: it learns from the confidences of those that do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from ambilearn._utils.fit_cache import FitCache, content_key
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._votes import normalize_candidate_votes
+
+Members = Sequence[tuple[str, Any]]
+_UNKNOWN = object()
+
+
+def set_learner(estimator: Any) -> PartialLabelClassifier | None:
+    """What learns from candidate sets in a member: itself, or the end of a pipeline or search.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A member, fitted or not.
+
+    Returns
+    -------
+    PartialLabelClassifier or None
+        None in a foreign classifier.
+    """
+    if isinstance(estimator, PartialLabelClassifier):
+        return estimator
+    if isinstance(estimator, Pipeline):
+        return set_learner(estimator.steps[-1][1])
+    if hasattr(estimator, "refit"):  # all searches have it, and nothing else
+        return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
+    return None
+
+
+def takes_row_weights(estimator: Any) -> bool:
+    """Whether the rows that a member learns from can count more or less."""
+    if hasattr(estimator, "_learners"):  # an ensemble, which passes them on
+        return all(takes_row_weights(learner) for _, learner in estimator._learners())
+    takes: bool = has_fit_parameter(estimator, "sample_weight")
+    return takes
+
+
+def is_reproducible(estimator: Any) -> bool:
+    """Whether two fits of clones give the same: nothing is drawn, or with a seed."""
+    params = estimator.get_params()
+    for name, value in params.items():
+        prefix, found, _ = name.rpartition("random_state")
+        if found and value is None:
+            # Ours draw landmarks or folds and nothing else; of a foreign one nothing is known.
+            uses = {use: params.get(prefix + use, _UNKNOWN) for use in ("n_landmarks", "cv")}
+            known = [each for each in uses.values() if each is not _UNKNOWN]
+            if not known or any(each is not None for each in known):
+                return False
+    return True
+
+
+def fit_members(
+    members: Members,
+    X: Any,
+    candidates: CandidateSets,
+    cache: FitCache,
+    *,
+    teacher: NDArray[np.float64] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[Any]:
+    """Fitted clones of the members, all on the same rows.
+
+    Kernel, graph and factorizations are computed once for all members that need them.
+
+    Parameters
+    ----------
+    members : sequence of (str, estimator)
+        Names and estimators.
+    X : array or sparse matrix of shape (n, d)
+        Training rows.
+    candidates : CandidateSets
+        Their candidate sets.
+    cache : FitCache
+        If it keeps results, that of a search, which then fits no member twice.
+    teacher : ndarray of shape (n_pairs,), optional
+        Confidences that foreign members learn from. By default the mean of those of the others; if
+        there are none, what the sets alone say.
+    n_jobs : int, optional
+        Processes that fit members at the same time; they share nothing.
+    verbose : int, default=0
+        Print a line per member.
+
+    Returns
+    -------
+    list of fitted estimators
+        In the order of the members.
+    """
+    ours = [each for each in members if set_learner(each[1]) is not None]
+    foreign = [each for each in members if set_learner(each[1]) is None]
+    for name, member in ours:
+        with naming(name):
+            member._validate_params()
+    run = _Run(X, candidates, verbose)
+    if cache.keeps_results:
+        fitted = [
+            cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
+            for name, member in ours
+        ]
+    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1:
+        fitted = Parallel(n_jobs=n_jobs)(delayed(run.fit)(*each) for each in ours)
+    else:
+        fitted = _fit_sharing(ours, run)
+    if foreign:
+        if teacher is None:
+            teacher = mean_confidences(fitted, X, candidates)
+        taught = Parallel(n_jobs=n_jobs)(delayed(run.teach)(*each, teacher) for each in foreign)
+        fitted = [*fitted, *taught]
+    by_name = dict(zip((name for name, _ in [*ours, *foreign]), fitted, strict=True))
+    return [by_name[name] for name, _ in members]
+
+
+def _key(member: Any) -> Any:
+    return content_key(member) if is_reproducible(member) else []  # without a hash: not shared
+
+
+def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
+    """Fit one after the other, with no more in memory than the largest of them needs alone.
+
+    That one comes last and may use the memory of the kernel matrix; a factorization is dropped as
+    soon as no other member needs it.
+    """
+    shared = FitCache()
+    order = sorted(range(len(members)), key=lambda i: len(_ridges(members[i][1])))
+    fitted = {}
+    for place, i in enumerate(order):
+        name, member = members[i]
+        needed = {ridge for j in order[place + 1 :] for ridge in _ridges(members[j][1])}
+        last = not needed and isinstance(member, KernelPartialLabelClassifier)
+        fitted[i] = run.fit(name, member, shared.for_last_use() if last else shared)
+        shared.discard("factorization", partial(_is_unneeded, needed))
+    return [fitted[i] for i in range(len(members))]
+
+
+def _is_unneeded(needed: set[float], key: tuple[Any, ...]) -> bool:
+    return key[-1] not in needed  # the ridge weight
+
+
+def _ridges(member: Any) -> tuple[float, ...]:
+    """Ridge weights of the factorizations that a member needs of these rows."""
+    ridges: tuple[float, ...] = getattr(member, "_ridges", ())
+    return ridges
+
+
+class _Run:
+    """Fits of single members to some rows, which name the member that fails."""
+
+    def __init__(self, X: Any, candidates: CandidateSets, verbose: int) -> None:
+        self._X, self._candidates, self._verbose = X, candidates, verbose
+
+    def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
+        """A fitted clone of a member that learns from candidate sets."""
+        weights = self._candidates.row_weights
+        options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        if cache is not None and has_fit_parameter(member, "cache"):
+            options["cache"] = cache
+        with self._watch(name):
+            return clone(member).fit(self._X, self._candidates, **options)
+
+    def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
+        """A fitted clone of a foreign member, which has learned from confidences.
+
+        It sees every row once for each of its candidates, weighted with the confidence; if it does
+        not take weights, once with the label of the largest.
+        """
+        sets = self._candidates
+        with self._watch(name):
+            if not takes_row_weights(member):
+                best = sets.classes[sets.labels[sets.best_pairs(teacher)]]
+                return clone(member).fit(self._X, best)
+            weights = teacher * sets.pair_weights
+            pairs = np.flatnonzero(weights)
+            rows, labels = self._X[sets.rows[pairs]], sets.classes[sets.labels[pairs]]
+            return clone(member).fit(rows, labels, sample_weight=weights[pairs])
+
+    @contextmanager
+    def _watch(self, name: str) -> Iterator[None]:
+        began = perf_counter()
+        with naming(name):
+            yield
+        if self._verbose:
+            print(f"{name}: fitted in {perf_counter() - began:.2f} s", flush=True)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let an error say in which member it arose."""
+    kinds = (ValueError, TypeError, RuntimeError)
+    try:
+        yield
+    except kinds as error:
+        kind = next(each for each in kinds if isinstance(error, each))
+        raise kind(f"The member {name!r} could not be fitted: {error}") from error
+    except Exception as error:  # such as a MemoryError: what catches it must still know it
+        error.add_note(f"The member {name!r} could not be fitted.")
+        raise
+
+
+# --- what a fitted member says, one column for each of the given labels -------------------------
+
+
+def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores of a fitted member for new rows; the confidences of a foreign one.
+
+    Parameters
+    ----------
+    fitted : estimator
+        The member.
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    classes : ndarray of shape (l,)
+        The labels of the columns.
+
+    Returns
+    -------
+    scores : ndarray of shape (n, l)
+    """
+    if isinstance(fitted, PartialLabelClassifier):
+        return fitted._checked_scores(X)
+    if set_learner(fitted) is None:
+        known = fitted.predict_proba(X)
+        scores = np.zeros((len(known), len(classes)))
+        column = {label: j for j, label in enumerate(classes.tolist())}
+        scores[:, [column[label] for label in fitted.classes_.tolist()]] = known
+        return scores
+    if isinstance(fitted, Pipeline):
+        before, last = fitted[:-1], fitted.steps[-1][1]
+        return scores_of(last, before.transform(X) if len(before) else X, classes)
+    return scores_of(fitted.best_estimator_, X, classes)
+
+
+def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of a member as its confidences, rows of shape (n, l) that sum to one."""
+    learner = set_learner(fitted)
+    return scores if learner is None else learner._confidences(scores)
+
+
+def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores of a fitted member for the rows that it was fitted to.
+
+    ``train_output_``, if it is there and has an entry for every label; otherwise as for new rows.
+    """
+    outputs = getattr(set_learner(fitted), "train_output_", None)
+    if outputs is None or sparse.issparse(outputs):
+        return scores_of(fitted, X, classes)
+    found: NDArray[np.float64] = outputs
+    return found
+
+
+def mean_confidences(
+    fitted: Iterable[Any],
+    X: Any,
+    candidates: CandidateSets,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Mean of the members' confidences in the candidates of their training rows.
+
+    Parameters
+    ----------
+    fitted : iterable of estimators
+        The members.
+    X : array or sparse matrix of shape (n, d)
+        The rows that they were fitted to.
+    candidates : CandidateSets
+        Their candidate sets.
+    weights : ndarray, optional
+        Weight of each member; they sum to one.
+
+    Returns
+    -------
+    p : ndarray of shape (n_pairs,)
+        A point of the candidate simplices; without members the shares of the candidates' weights.
+    """
+    found = [candidate_confidences(each, X, candidates) for each in fitted]
+    if not found:
+        return candidates.prior()
+    p: NDArray[np.float64] = np.average(found, axis=0, weights=weights)
+    return p
+
+
+def candidate_confidences(fitted: Any, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+    """A member's confidences in the candidates of its training rows, a support vector."""
+    learner = set_learner(fitted)
+    if learner is not None:
+        return candidates.gather(learner.label_distributions_)
+    said = candidates.gather(scores_of(fitted, X, candidates.classes))
+    return normalize_candidate_votes(candidates, said)

@@ -1,0 +1,365 @@
+"""Stacking: what some methods make of the candidate sets becomes features of others."""
+
+from contextlib import suppress
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import get_tags
+
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
+from ambilearn._utils.sklearn_compat import HasMethods
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods._ensemble import EnsembleClassifier, check_member
+from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
+from ambilearn.methods._members import (
+    as_confidences,
+    candidate_confidences,
+    fit_members,
+    is_reproducible,
+    mean_confidences,
+    scores_of,
+    set_learner,
+    train_scores_of,
+)
+from ambilearn.methods.ipal import IPAL
+from ambilearn.methods.plcl import PLCL
+from ambilearn.methods.plvoting import PLVoting
+from ambilearn.methods.sure import SURE
+
+_CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
+
+
+class PLStacking(EnsembleClassifier):
+    r"""Methods on top of others' outputs: the most accurate of this library.
+
+    As :class:`sklearn.ensemble.StackingClassifier`, for candidate sets. The members learn from
+    :math:`X`; their outputs on the training rows, one column for each member and label, z-scored,
+    are appended to it, and the final estimator learns from the same candidate sets and
+    :math:`[X, Z]`:
+
+    .. math:: z^m_j(x) = \frac{f^m_j(x) - \operatorname{mean}_i f^m_j(x_i)}
+                              {\operatorname{std}_i f^m_j(x_i)}
+
+    What a kernel classifier says of a training row carries what it has made of the row's *set* and
+    of its neighbours'. So outputs are those on the training rows themselves by default, which is
+    better here than outputs from folds, whatever is true for ordinary labels.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator), default=None
+        Members of the first level and their names, as in :class:`~ambilearn.PLVoting`. None stands
+        for PL-CL and SURE, ``"plcl"`` and ``"sure"``. Without members, ``[]`` or all of them
+        ``"drop"``, the stack is its final estimator alone.
+    final_estimator : estimator, default=None
+        Learns from the rows with the outputs; a foreign classifier learns from the members' mean
+        confidences. For more levels, a stack. None stands for the mean of PL-CL and IPAL,
+        ``PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])``.
+    passthrough : bool, default=True
+        Whether the final estimator sees X, too, and not the outputs only.
+    cv : int, splitter or iterable of splits, default=None
+        None takes the members' outputs on the rows that they were fitted to. A number of shuffled
+        folds, or a splitter that looks at no labels, takes for each row those of members that have
+        not seen it.
+    n_jobs : int, default=None
+        Processes that fit members at the same time. They share nothing; in one process, members
+        on the same rows share kernel, graph and factorizations.
+    n_landmarks : int, optional
+        Number of landmarks for every member that can use them and has no number of its own, the
+        final estimator included.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds, and for every member that has none of its own.
+    verbose : int, default=0
+        Print a line per member.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray or csr_array of shape (n, l)
+        Confidences of the final estimator in the candidates of the training rows: zero off the
+        candidates, rows sum to one; sparse if the candidates came as a sparse mask.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label of each training row: the candidate of largest confidence.
+    estimators_ : list of estimators
+        The fitted members, in the order of ``member_names_``.
+    named_estimators_ : Bunch
+        The same by name.
+    member_names_ : list of str
+        Names of the members, sorted.
+    final_estimator_ : estimator
+        The fitted final estimator.
+    output_mean_, output_scale_ : ndarray of shape (n_members * l,)
+        Mean and standard deviation of the outputs over the training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLVoting : The mean of several members.
+    ambilearn.selection.CandidateSearchCV : Chooses members and parameters without true labels.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): they stand beside
+    outputs of unit variance. A fit takes two to three times that of PL-CL.
+
+    The outputs of a member are its ``train_output_``; those of a method that has none, such as
+    IPAL, and of foreign classifiers, are what it would say of these rows if they were new, which is
+    too sure of itself: pass ``cv`` for such members.
+
+    The order of the members does not matter, not to the last bit: they are taken in the order of
+    their names. The outputs are a dense matrix of rows and labels: with a sparse mask of more than
+    1000 labels the fit is refused; :class:`~ambilearn.PLVoting` has no such limit.
+
+    A row has no weight by default, since it has none in IPAL: ``fit`` takes ``sample_weight`` if
+    all members and the final estimator do.
+
+    References
+    ----------
+    .. [1] Wolpert. Stacked generalization. Neural Networks 5(2), 241-259, 1992.
+
+    Examples
+    --------
+    >>> from ambilearn import IPAL, PLStacking
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> stack = PLStacking(final_estimator=IPAL(n_neighbors=2)).set_params(plcl__n_neighbors=2)
+    >>> stack.fit(X, y).predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> stack.transduction_
+    array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **EnsembleClassifier._parameter_constraints,
+        "final_estimator": [HasMethods(["fit", "predict"]), None],
+        "passthrough": ["boolean"],
+        "cv": ["cv_object"],
+    }
+    _tuning_grid = {"passthrough": (True, False)}
+
+    def __init__(
+        self,
+        *,
+        estimators: list[tuple[str, Any]] | None = None,
+        final_estimator: Any = None,
+        passthrough: bool = True,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.passthrough = passthrough
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @staticmethod
+    def _default_estimators() -> list[tuple[str, Any]]:
+        return [("plcl", PLCL()), ("sure", SURE())]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, members (``"drop"`` leaves one out), and parameters of members.
+
+        Parameters
+        ----------
+        **params
+            Values by name, such as ``plcl__alpha=1.0`` or ``final_estimator__weights=(2, 1)``.
+            Members of the default can be named, too.
+
+        Returns
+        -------
+        self : object
+        """
+        inside = any(name.startswith("final_estimator__") for name in params)
+        if inside and self.final_estimator is None and "final_estimator" not in params:
+            self.final_estimator = _default_final_estimator()
+        return super().set_params(**params)
+
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+        self._check_row_weights(candidates)
+        members = self._checked_members()
+        final = self._final()
+        check_member("final_estimator", final)
+        self._check_sizes(candidates, members)
+
+        seed = self._seed()
+        prepared = [(name, self._prepare(member, seed)) for name, member in members]
+        key = self._level_key(prepared, seed)
+        level = cache.get_or_compute(
+            "level", key, self._fit_level, prepared, X, candidates, cache, seed
+        )
+        self.estimators_ = level.members
+        self.member_names_ = [name for name, _ in members]
+        self.output_mean_, self.output_scale_ = level.mean, level.scale
+        teacher = None
+        if set_learner(final) is None:
+            teacher = mean_confidences(self.estimators_, X, candidates)
+        (self.final_estimator_,) = fit_members(
+            [("final_estimator", self._prepare(final, seed))],
+            level.rows,
+            candidates,
+            level.cache if cache.keeps_results else NO_CACHE,
+            teacher=teacher,
+            verbose=self.verbose,
+        )
+        p = candidate_confidences(self.final_estimator_, level.rows, candidates)
+        self.label_distributions_ = candidates.as_output(p)
+
+    def _fit_level(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        candidates: CandidateSets,
+        cache: FitCache,
+        seed: int | None,
+    ) -> "_Level":
+        """Fit the members, and append their outputs to the rows."""
+        fitted = fit_members(
+            members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        if not members:
+            return _Level([], np.empty(0), np.empty(0), X, FitCache())
+        if self.cv is None:
+            outputs = [train_scores_of(member, X, candidates.classes) for member in fitted]
+            Z = np.hstack(outputs)
+        else:
+            Z = self._held_out_outputs(members, X, candidates, seed)
+        mean, scale = Z.mean(axis=0), Z.std(axis=0)
+        size = np.abs(Z).max(axis=0, initial=0.0)
+        scale[scale <= _CONSTANT * size] = 1.0
+        rows = _append(X, (Z - mean) / scale, self.passthrough)
+        return _Level(fitted, mean, scale, rows, FitCache())
+
+    def _held_out_outputs(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        candidates: CandidateSets,
+        seed: int | None,
+    ) -> NDArray[np.float64]:
+        """Outputs for each row of members that have not seen it, shape (n, n_members * l)."""
+        cv = self.cv
+        if isinstance(cv, Integral):
+            cv = KFold(cv, shuffle=True, random_state=seed)
+        Z = np.full((X.shape[0], len(members) * candidates.n_labels), np.nan)
+        for train, test in check_cv(cv).split(X):
+            X_test = X[test][:, train] if self._pairwise else X[test]
+            X_train = X[train][:, train] if self._pairwise else X[train]
+            fitted = fit_members(
+                members, X_train, candidates.take(train), NO_CACHE, n_jobs=self.n_jobs
+            )
+            Z[test] = np.hstack([scores_of(each, X_test, candidates.classes) for each in fitted])
+        if np.isnan(Z).any():
+            i = int(np.flatnonzero(np.isnan(Z).any(axis=1))[0])
+            raise ValueError(
+                f"No fold of cv={self.cv!r} holds out row {i}: every row must be held out once, as "
+                "KFold does."
+            )
+        return Z
+
+    def _final(self) -> Any:
+        """The final estimator; an ensemble does its work as this one does."""
+        if self.final_estimator is not None:
+            return self.final_estimator
+        return _default_final_estimator().set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _learners(self) -> list[tuple[str, Any]]:
+        return [*self._named_members(), ("final_estimator", self._final())]
+
+    def _level_key(self, members: list[tuple[str, Any]], seed: int | None) -> Any:
+        """All that the rows of the final estimator depend on, besides X and y."""
+        unseeded = isinstance(self.cv, Integral) and seed is None
+        if unseeded or not all(is_reproducible(member) for _, member in members):
+            return []  # without a hash: never found again
+        return self.passthrough, content_key(self.cv), seed, content_key(members)
+
+    def _check_sizes(self, candidates: CandidateSets, members: list[tuple[str, Any]]) -> None:
+        if not members:
+            return
+        if candidates.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS:
+            raise ValueError(
+                f"Stacking appends a column for each member and label to X, and there are "
+                f"{candidates.n_labels} labels in a sparse mask: use PLVoting, which makes no "
+                "dense matrix of rows and labels, or pass a dense mask if there is memory for it."
+            )
+        if self._pairwise and self.passthrough:
+            raise ValueError(
+                "The members take a kernel matrix as X, to which no outputs can be appended: pass "
+                "passthrough=False, so that the final estimator learns from the outputs alone."
+            )
+        if get_tags(self._final()).input_tags.pairwise:
+            raise ValueError(
+                "The final estimator learns from the outputs of the members, which are no kernel "
+                "matrix: give it another kernel than 'precomputed'."
+            )
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return scores_of(self.final_estimator_, self._with_outputs(X), self.classes_)
+
+    def _with_outputs(self, X: Any) -> Any:
+        """New rows as the final estimator sees them."""
+        if not self.estimators_:
+            return X
+        Z = np.hstack([scores_of(member, X, self.classes_) for member in self.estimators_])
+        return _append(X, (Z - self.output_mean_) / self.output_scale_, self.passthrough)
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return as_confidences(self.final_estimator_, scores)
+
+    @property
+    def _pairwise(self) -> bool:
+        pairwise: bool = get_tags(self).input_tags.pairwise
+        return pairwise
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
+            final = get_tags(self._final()).input_tags
+            tags.input_tags.sparse &= final.sparse
+            if not self._named_members():
+                tags.input_tags.pairwise = final.pairwise
+        return tags
+
+
+class _Level(NamedTuple):
+    """The members of a level, and what the next one gets from it.
+
+    Parameters
+    ----------
+    members : list of estimators
+        Fitted.
+    mean, scale : ndarrays of shape (n_members * l,)
+        Of the outputs over the training rows.
+    rows : array or sparse matrix
+        Training rows of the next level.
+    cache : FitCache
+        For fits to these.
+    """
+
+    members: list[Any]
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    rows: Any
+    cache: FitCache
+
+
+def _default_final_estimator() -> PLVoting:
+    return PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
+
+
+def _append(X: Any, Z: NDArray[np.float64], passthrough: bool) -> Any:
+    if not passthrough:
+        return Z
+    return sparse.hstack([X, Z]).tocsr() if sparse.issparse(X) else np.hstack([X, Z])

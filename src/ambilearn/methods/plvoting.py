@@ -1,0 +1,214 @@
+"""Voting: the mean of several methods' confidences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods._ensemble import EnsembleClassifier
+from ambilearn.methods._members import as_confidences, fit_members, mean_confidences, scores_of
+from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
+from ambilearn.methods.ipal import IPAL
+from ambilearn.methods.plcl import PLCL
+from ambilearn.methods.sure import SURE
+
+
+class PLVoting(EnsembleClassifier):
+    r"""Mean of the confidences of several classifiers, learned from candidate sets.
+
+    As :class:`sklearn.ensemble.VotingClassifier` with ``voting="soft"``. With the weights
+    :math:`w_m`, which sum to one, and the confidences :math:`f^m` of the members
+
+    .. math:: f_j(x) = \sum_m w_m f^m_j(x), \qquad
+              P_{ij} \propto \frac{\sum_h F^0_{hj}}{\sum_h \bar F_{hj}} \bar F_{ij}, \quad
+              \bar F = \sum_m w_m P^m
+
+    for new rows and for training rows. The factor brings the mass of each label back to the one
+    that it has in the candidate sets alone, :math:`F^0_{ij} = [j \in S_i] / |S_i|`, as IPAL does
+    [1]_: kernel methods favour frequent labels, and a mean of them does so, too.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator), default=None
+        Members and their names. Any of this library, also at the end of a pipeline or in a search;
+        any other classifier with ``predict_proba`` learns from the mean confidences of those:
+        every row is repeated for each of its candidates, with the confidence as its weight (or is
+        given its most likely candidate, if the classifier takes no ``sample_weight``). ``"drop"``
+        in the place of an estimator leaves the member out. None stands for PL-CL, SURE and IPAL,
+        ``"plcl"``, ``"sure"`` and ``"ipal"``.
+    weights : sequence of float or mapping of str to float, default=None
+        Weight of each member, in the order of ``estimators`` or by name; a member of weight zero
+        is not fitted. None is equal weights.
+    restore_mass : bool, default=True
+        Whether to bring back the mass of each label in ``label_distributions_``.
+    n_jobs : int, default=None
+        Processes that fit members at the same time. They share nothing; in one process, members
+        on the same rows share kernel, graph and factorizations.
+    n_landmarks : int, optional
+        Number of landmarks for every member that can use them and has no number of its own.
+    random_state : int, RandomState instance or None, default=None
+        Seed for every member that has none of its own.
+    verbose : int, default=0
+        Print a line per member.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels, in the order of the columns below.
+    label_distributions_ : ndarray or csr_array of shape (n, l)
+        Confidences P of the training rows: zero off the candidates, rows sum to one; sparse if
+        the candidates came as a sparse mask.
+    transduction_ : ndarray of shape (n,)
+        Disambiguated label of each training row: the candidate of largest confidence.
+    estimators_ : list of estimators
+        The fitted members, in the order of ``member_names_``.
+    named_estimators_ : Bunch
+        The same by name.
+    member_names_ : list of str
+        Names of the members that vote, sorted.
+    weights_ : ndarray of shape (n_members,)
+        Their weights, which sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLStacking : Members whose outputs become features of others.
+    ambilearn.selection.CandidateSearchCV : Chooses members and weights without true labels.
+
+    Notes
+    -----
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). A vote of one member
+    is that member, in all that it says. The order of the members does not matter, not to the last
+    bit: they are taken in the order of their names.
+
+    A row has no weight by default, since it has none in IPAL: ``fit`` takes ``sample_weight`` if
+    all members do.
+
+    References
+    ----------
+    .. [1] Zhang, Yu. Solving the partial label learning problem: an instance-based approach.
+       IJCAI 2015.
+
+    Examples
+    --------
+    >>> from ambilearn import IPAL, SURE, PLVoting
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat", "emu"}, {"dog"}, {"dog", "emu"}, {"cat", "dog"}]
+    >>> members = [("sure", SURE()), ("ipal", IPAL(n_neighbors=2))]
+    >>> model = PLVoting(estimators=members, weights={"sure": 2, "ipal": 1}).fit(X, y)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    >>> model.transduction_
+    array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **EnsembleClassifier._parameter_constraints,
+        "weights": [list, tuple, np.ndarray, Mapping, None],
+        "restore_mass": ["boolean"],
+    }
+    # Of the default members: all of them, each pair, each alone.
+    _tuning_grid = {
+        "weights": (None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    }
+
+    def __init__(
+        self,
+        *,
+        estimators: list[tuple[str, Any]] | None = None,
+        weights: Sequence[float] | Mapping[str, float] | None = None,
+        restore_mass: bool = True,
+        n_jobs: int | None = None,
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.restore_mass = restore_mass
+        self.n_jobs = n_jobs
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @staticmethod
+    def _default_estimators() -> list[tuple[str, Any]]:
+        return [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())]
+
+    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+        self._check_row_weights(candidates)
+        weights = self._weights_by_name()
+        seed = self._seed()
+        members = [
+            (name, self._prepare(member, seed))
+            for name, member in self._checked_members()
+            if weights[name] > 0
+        ]
+        if not members:
+            raise ValueError(
+                "There is no member to vote: estimators is empty, or all members are dropped or "
+                "have the weight zero."
+            )
+        self.estimators_ = fit_members(
+            members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        self.member_names_ = [name for name, _ in members]
+        total = np.array([weights[name] for name in self.member_names_], dtype=np.float64)
+        self.weights_ = total / total.sum()
+        p = mean_confidences(self.estimators_, X, candidates, self.weights_)
+        if self.restore_mass and len(members) > 1:
+            scaled = restore_class_mass(candidates, p, candidates.prior())
+            p = normalize_candidate_votes(candidates, scaled)
+        self.label_distributions_ = candidates.as_output(p)
+
+    def _learners(self) -> list[tuple[str, Any]]:
+        weights = self._weights_by_name()
+        return [each for each in self._named_members() if weights[each[0]] > 0]
+
+    def _weights_by_name(self) -> dict[str, float]:
+        """Weight of every member, those that are dropped included."""
+        given = self._default_estimators() if self.estimators is None else self.estimators
+        names = [name for name, _ in given]
+        if self.weights is None:
+            return dict.fromkeys(names, 1.0)
+        if isinstance(self.weights, Mapping):
+            if set(self.weights) != set(names):
+                raise ValueError(
+                    f"weights names {sorted(self.weights)}, but the members are {sorted(names)}: "
+                    "give one weight for each."
+                )
+            found = dict(self.weights)
+        else:
+            if len(self.weights) != len(names):
+                raise ValueError(
+                    f"weights has {len(self.weights)} entries but there are {len(names)} members "
+                    f"({', '.join(names)}): give one weight for each."
+                )
+            found = dict(zip(names, self.weights, strict=True))
+        for name, weight in found.items():
+            if not (np.isfinite(weight) and weight >= 0):
+                raise ValueError(
+                    f"The weight of {name!r} is {weight}: weights are finite and not negative."
+                )
+        return found
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        said = [scores_of(member, X, self.classes_) for member in self.estimators_]
+        if len(said) == 1:
+            return said[0]
+        confidences = map(as_confidences, self.estimators_, said)
+        mean: NDArray[np.float64] = np.zeros_like(said[0])
+        for weight, each in zip(self.weights_, confidences, strict=True):
+            mean += weight * each
+        return mean
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.estimators_) == 1:
+            return as_confidences(self.estimators_[0], scores)
+        return scores  # they are a mean of confidences already
