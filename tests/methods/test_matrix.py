@@ -22,13 +22,26 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates, registry
+from ambilearn import (
+    IPAL,
+    LALO,
+    PLAGGD,
+    PLCL,
+    PLDA,
+    PLKNN,
+    SURE,
+    PLStacking,
+    PLVoting,
+    as_candidates,
+    registry,
+)
 
 METHODS = [method.load() for method in registry.METHODS.values()]
 KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
 NEIGHBOUR_METHODS = [PLKNN, IPAL, PLDA]
 ITERATIVE_METHODS = [PLCL, IPAL, LALO, SURE, PLAGGD, PLDA]
 WITH_OBJECTIVE = [PLCL, LALO, SURE, PLAGGD, PLDA]
+ENSEMBLES = [PLVoting, PLStacking]
 NAMES = np.array(["ant", "bee", "cow", "dog"])
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -164,6 +177,8 @@ def test_fewer_rows_than_neighbors(method):
         model = method().fit(X, Y)
     assert {w.filename for w in caught} == {__file__}
     assert_sound(model, X, Y)
+    if method in ENSEMBLES:  # whose members are as above
+        return
     smaller = method(n_neighbors=5).fit(X, Y)
     np.testing.assert_allclose(model.label_distributions_, smaller.label_distributions_, atol=1e-9)
 
@@ -235,7 +250,7 @@ def test_a_label_that_is_never_a_candidate(method):
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
     assert_sound(model, X, wider)
     assert 2 not in model.predict(X)
-    if method is PLCL:  # its complementary classifier learns that no row has the label
+    if method in (PLCL, *ENSEMBLES):  # its complementary classifier learns that no row has it
         return
     kept = np.delete(model.label_distributions_, 2, axis=1)
     np.testing.assert_allclose(kept, without.label_distributions_, atol=1e-9)
@@ -320,7 +335,9 @@ def test_order_of_rows_and_labels_does_not_matter(method):
     X, Y, _ = ambiguous(n=60, d=10, n_labels=6)
     rng = np.random.default_rng(0)
     rows, labels = rng.permutation(60), rng.permutation(6)
-    model = method(**({} if method is SURE else {"n_neighbors": 6})).fit(X, Y)
+    model = method()
+    model.set_params(**{"n_neighbors": 6} if "n_neighbors" in model.get_params() else {})
+    model.fit(X, Y)
     other = clone(model).fit(X[rows], Y[rows][:, labels])
     np.testing.assert_allclose(
         other.label_distributions_, model.label_distributions_[rows][:, labels], atol=1e-6
@@ -372,8 +389,8 @@ def test_pipeline_grid_search_clone_and_pickle(method):
     mask = np.eye(3, dtype=int)[y]
     mask[np.arange(150), (y + np.random.default_rng(0).integers(3, size=150)) % 3] = 1
     order = np.random.default_rng(1).permutation(150)
-    parameter = "reg" if method is SURE else "n_neighbors"
-    values = [0.05, 0.1] if method is SURE else [5, 10]
+    grids = {SURE: ("reg", [0.05, 0.1]), **dict.fromkeys(ENSEMBLES, ("plcl__reg", [0.03, 0.1]))}
+    parameter, values = grids.get(method, ("n_neighbors", [5, 10]))
     pipeline = make_pipeline(StandardScaler(), method())
     grid = {f"{method.__name__.lower()}__{parameter}": values}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X[order], mask[order])
@@ -409,6 +426,8 @@ BAD = {
     "estimator": 3, "graph": "yes", "complementary": 3, "neighbors": "nearest", "n_landmarks": 0,
     "landmarks": "grid", "random_state": "seed", "kappa": 0, "handover": "none", "base_iter": 0,
     "partner_iter": 0, "graph_on": "X",
+    "landmarks": "grid", "random_state": "seed", "estimators": 3, "final_estimator": 3,
+    "weights": 3, "restore_mass": "yes", "passthrough": "yes", "cv": "five", "n_jobs": "two",
 }  # fmt: skip
 
 

@@ -93,7 +93,8 @@ class PLStacking(EnsembleClassifier):
     final_estimator_ : estimator
         The fitted final estimator.
     output_mean_, output_scale_ : ndarray of shape (n_members * l,)
-        Mean and standard deviation of the outputs over the training rows.
+        Mean and standard deviation of the outputs over the training rows; the latter is infinite
+        for an output that is constant, which becomes zero.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
@@ -188,10 +189,10 @@ class PLStacking(EnsembleClassifier):
         return super().set_params(**params)
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
-        self._check_row_weights(candidates)
         members = self._checked_members()
         final = self._final()
         check_member("final_estimator", final)
+        self._check_row_weights(candidates)
         self._check_sizes(candidates, members)
 
         seed = self._seed()
@@ -238,7 +239,7 @@ class PLStacking(EnsembleClassifier):
             Z = self._held_out_outputs(members, X, candidates, seed)
         mean, scale = Z.mean(axis=0), Z.std(axis=0)
         size = np.abs(Z).max(axis=0, initial=0.0)
-        scale[scale <= _CONSTANT * size] = 1.0
+        scale[scale <= _CONSTANT * size] = np.inf  # its rounding must not separate equal rows
         rows = _append(X, (Z - mean) / scale, self.passthrough)
         return _Level(fitted, mean, scale, rows, FitCache())
 

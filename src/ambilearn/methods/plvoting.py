@@ -142,13 +142,12 @@ class PLVoting(EnsembleClassifier):
         return [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())]
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+        named = self._checked_members()
         self._check_row_weights(candidates)
         weights = self._weights_by_name()
         seed = self._seed()
         members = [
-            (name, self._prepare(member, seed))
-            for name, member in self._checked_members()
-            if weights[name] > 0
+            (name, self._prepare(member, seed)) for name, member in named if weights[name] > 0
         ]
         if not members:
             raise ValueError(

@@ -1,0 +1,358 @@
+"""What voting and stacking share: members by name, their parameters, seeds, weights of rows."""
+
+import numpy as np
+import pytest
+from problems import ambiguous
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from ambilearn import IPAL, LALO, PLCL, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn.selection import CandidateSearchCV
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+every_ensemble = pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
+
+
+@pytest.fixture
+def data():
+    return ambiguous(n=60, seed=1)
+
+
+def assert_same_bits(a, b, X):
+    np.testing.assert_array_equal(a.label_distributions_, b.label_distributions_)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+@every_ensemble
+def test_members_and_their_parameters_are_parameters(ensemble):
+    model = ensemble(estimators=[("mine", PLCL(alpha=0.7)), ("yours", SURE())])
+    params = model.get_params()
+    assert params["mine__alpha"] == 0.7
+    assert params["yours"] is model.estimators[1][1]
+    assert "mine" not in model.get_params(deep=False)
+    model.set_params(mine__alpha=2.0, yours="drop")
+    assert model.estimators[0][1].alpha == 2.0
+    assert model.estimators[1] == ("yours", "drop")
+    copy = clone(model)
+    assert copy.get_params()["mine__alpha"] == 2.0
+    assert copy.estimators[0][1] is not model.estimators[0][1]
+
+
+@every_ensemble
+def test_members_of_the_default_can_be_named(ensemble):
+    model = ensemble()
+    assert all(value is None or not hasattr(value, "fit") for value in model.get_params().values())
+    model.set_params(plcl__alpha=2.0)
+    assert dict(model.estimators)["plcl"].alpha == 2.0
+    assert ensemble().estimators is None  # the default has not changed
+    assert dict(ensemble().set_params(sure="drop").estimators)["sure"] == "drop"
+    with pytest.raises(ValueError, match="Invalid parameter 'plcd'"):
+        ensemble().set_params(plcd__alpha=2.0)
+
+
+def test_the_default_final_estimator_can_be_named():
+    model = PLStacking().set_params(
+        final_estimator__weights=(2, 1), final_estimator__ipal__alpha=0.9
+    )
+    assert model.final_estimator.weights == (2, 1)
+    assert dict(model.final_estimator.estimators)["ipal"].alpha == 0.9
+    assert PLStacking().final_estimator is None
+
+
+@every_ensemble
+def test_the_default_is_what_it_is_said_to_be(ensemble, data):
+    X, mask, _ = data
+    default = ensemble().fit(X, mask)
+    members = {
+        PLVoting: [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())],
+        PLStacking: [("plcl", PLCL()), ("sure", SURE())],
+    }[ensemble]
+    explicit = ensemble(estimators=members)
+    if ensemble is PLStacking:
+        final = PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
+        explicit.set_params(final_estimator=final)
+    assert_same_bits(default, explicit.fit(X, mask), X)
+
+
+# --- members ------------------------------------------------------------------------------------
+
+
+@every_ensemble
+def test_the_order_of_members_changes_no_bit(ensemble, data):
+    X, mask, _ = data
+    members = [("a", PLCL()), ("b", IPAL()), ("c", LALO()), ("d", GaussianNB())]
+    first = ensemble(estimators=members).fit(X, mask)
+    second = ensemble(estimators=[members[i] for i in (2, 3, 0, 1)]).fit(X, mask)
+    assert first.member_names_ == second.member_names_ == ["a", "b", "c", "d"]
+    assert_same_bits(first, second, X)
+
+
+@every_ensemble
+def test_a_dropped_member_is_not_there(ensemble, data):
+    X, mask, _ = data
+    members = [("a", PLCL()), ("b", SURE())]
+    dropped = ensemble(estimators=[*members, ("c", "drop")]).fit(X, mask)
+    assert dropped.member_names_ == ["a", "b"]
+    assert list(dropped.named_estimators_) == ["a", "b"]
+    assert dropped.named_estimators_["b"] is dropped.estimators_[1]
+    assert_same_bits(dropped, ensemble(estimators=members).fit(X, mask), X)
+
+
+@every_ensemble
+@pytest.mark.parametrize(
+    ("estimators", "message"),
+    [
+        ([PLCL()], r"list of pairs, \('name', estimator\); item 0 is PLCL\(\)"),
+        ([("a", PLCL(), 1)], "item 0 is"),
+        ([(1, PLCL())], "item 0 is"),
+        ([("a", PLCL()), ("a", SURE())], "not unique"),
+        ([("a__b", PLCL())], "must not contain __"),
+        ([("n_jobs", PLCL())], "conflict with constructor arguments"),
+        ([("a", PLCL)], "'a' is no classifier but .*not fitted yet"),
+        ([("a", "dropped")], "'a' is no classifier but 'dropped'.*or 'drop'"),
+        ([("a", Ridge())], "'a' is no classifier"),
+        ([("a", LinearSVC())], "'a', a LinearSVC, has no predict_proba.*CalibratedClassifierCV"),
+        (
+            [("a", CandidateSearchCV(PLCL(), {}, refit=False))],
+            "'a' is a search with refit=False.*refit=True",
+        ),
+        (
+            [("a", PLCL(kernel="precomputed")), ("b", SURE())],
+            "Some members take a kernel matrix.*or none",
+        ),
+    ],
+)
+def test_what_cannot_be_a_member(ensemble, estimators, message, data):
+    X, mask, _ = data
+    with pytest.raises(ValueError, match=message):
+        ensemble(estimators=estimators).fit(X, mask)
+
+
+@every_ensemble
+def test_a_failing_member_is_named(ensemble, data):
+    X, mask, _ = data
+    with pytest.raises(ValueError, match="The member 'bad' could not be fitted: The 'mu' param"):
+        ensemble(estimators=[("good", SURE()), ("bad", PLCL(mu=-1))]).fit(X, mask)
+
+
+def test_a_failing_member_on_top_is_named_by_its_place(data):
+    X, mask, _ = data
+    stack = PLStacking().set_params(final_estimator__plcl__mu=-1)
+    with pytest.raises(ValueError, match=r"'final_estimator' could not .*'plcl' could not be fitt"):
+        stack.fit(X, mask)
+
+
+@every_ensemble
+@pytest.mark.parametrize(
+    "member",
+    [
+        make_pipeline(StandardScaler(), PLCL()),
+        CandidateSearchCV(SURE(), {"lam": [0.1, 0.3]}, cv=2, random_state=0),
+        LogisticRegression(),
+        PLVoting(estimators=[("x", PLKNN()), ("y", SURE())]),
+        PLStacking(final_estimator=SURE()),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_members_of_every_kind(ensemble, member, data):
+    X, mask, y = data
+    model = ensemble(estimators=[("a", PLCL()), ("b", member)]).fit(X, mask)
+    assert type(model.named_estimators_.b) is type(member)
+    assert np.mean(model.transduction_ == y) > 0.8
+    assert model.score(X, y) > 0.8
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+# --- seeds and landmarks ------------------------------------------------------------------------
+
+
+@every_ensemble
+def test_landmarks_and_seed_go_to_members_without_their_own(ensemble, data):
+    X, mask, _ = data
+    members = [("a", PLCL()), ("b", SURE(n_landmarks=7, random_state=5)), ("c", IPAL())]
+    model = ensemble(estimators=members, n_landmarks=15, random_state=3).fit(X, mask)
+    fitted = model.named_estimators_
+    assert (fitted.a.n_landmarks, fitted.a.random_state) == (15, 3)
+    assert fitted.a.X_fit_.shape == (15, 4)
+    assert (fitted.b.n_landmarks, fitted.b.random_state) == (7, 5)
+    assert members[0][1].n_landmarks is None  # what the user gave has not changed
+    if ensemble is PLStacking:
+        top = model.final_estimator_.named_estimators_.plcl
+        assert (top.n_landmarks, top.random_state) == (15, 3)
+
+
+@every_ensemble
+def test_the_same_seed_gives_the_same_bits(ensemble, data):
+    X, mask, _ = data
+    first, second, other = (
+        ensemble(n_landmarks=10, random_state=seed).fit(X, mask) for seed in (0, 0, 1)
+    )
+    assert_same_bits(first, second, X)
+    assert np.abs(other.predict_proba(X) - first.predict_proba(X)).max() > 1e-6
+    first, second = (
+        ensemble(n_landmarks=10, random_state=np.random.RandomState(4)).fit(X, mask)
+        for _ in range(2)
+    )
+    assert_same_bits(first, second, X)
+
+
+def test_as_many_landmarks_as_rows_are_the_exact_kernel(data):
+    X, mask, _ = data
+    members = [("plcl", PLCL(landmarks="uniform", sigma=2.0)), ("sure", SURE(sigma=2.0))]
+    exact = PLVoting(estimators=members).fit(X, mask)
+    low_rank = PLVoting(estimators=members, n_landmarks=len(X), random_state=0).fit(X, mask)
+    np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-3)
+
+
+# --- weights of rows and of candidates ----------------------------------------------------------
+
+
+@every_ensemble
+def test_weights_of_rows_go_to_all_members(ensemble, data):
+    X, mask, _ = data
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(X))
+    options = {"final_estimator": PLCL()} if ensemble is PLStacking else {}
+    model = ensemble(estimators=[("a", SURE()), ("b", GaussianNB())], **options)
+    plain = clone(model).fit(X, mask)
+    weighted = clone(model).fit(X, mask, sample_weight=weights)
+    np.testing.assert_array_equal(
+        weighted.named_estimators_.a.dual_coef_, SURE().fit(X, mask, weights).dual_coef_
+    )
+    assert np.abs(weighted.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
+    ones = clone(model).fit(X, mask, sample_weight=np.ones(len(X)))
+    assert_same_bits(ones, plain, X)
+
+
+@every_ensemble
+def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
+    X, mask, _ = data
+    weights = np.linspace(1, 2, len(X))
+    with pytest.raises(ValueError, match=r"cannot weigh rows, because 'ipal|final_estimator'"):
+        ensemble().fit(X, mask, sample_weight=weights)
+    members = [("a", SURE()), ("b", IPAL())]
+    with pytest.raises(ValueError, match=r"because 'b', a IPAL, takes no sample.*b='drop'"):
+        ensemble(estimators=members).fit(X, mask, sample_weight=weights)
+    with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
+        ensemble().fit(X, mask, weight=weights)
+
+
+def test_a_vote_that_drops_the_member_takes_weights(data):
+    X, mask, _ = data
+    weights = np.linspace(1, 2, len(X))
+    vote = PLVoting().set_params(ipal="drop").fit(X, mask, sample_weight=weights)
+    zero = PLVoting(weights=(1, 1, 0)).fit(X, mask, sample_weight=weights)
+    assert_same_bits(vote, zero, X)
+
+
+def test_weights_of_rows_can_be_routed(data):
+    X, mask, _ = data
+    weights = np.linspace(0.5, 3, len(X))
+    with config_context(enable_metadata_routing=True):
+        vote = PLVoting(estimators=[("a", SURE())]).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, vote).fit(X, mask, sample_weight=weights)
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_array_equal(
+        pipeline[-1].estimators_[0].dual_coef_, SURE().fit(scaled, mask, weights).dual_coef_
+    )
+
+
+@every_ensemble
+def test_weights_of_candidates_reach_all_members(ensemble, data):
+    X, mask, y = data
+    table = mask * np.random.default_rng(0).uniform(0.2, 1.0, mask.shape)
+    model = ensemble().fit(X, table)
+    np.testing.assert_array_equal(
+        model.named_estimators_.sure.label_distributions_, SURE().fit(X, table).label_distributions_
+    )
+    told = ensemble().fit(X, mask + 3.0 * np.eye(4)[y])
+    assert np.mean(told.transduction_ == y) == 1.0
+
+
+# --- forms of input -----------------------------------------------------------------------------
+
+
+@every_ensemble
+def test_sparse_rows_and_masks(ensemble, data):
+    X, mask, _ = data
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense = ensemble().fit(X, mask)
+    scattered = ensemble().fit(sparse.csr_array(X), sparse.csr_array(mask))
+    assert sparse.issparse(scattered.label_distributions_)
+    assert scattered.label_distributions_.nnz == mask.sum()
+    np.testing.assert_allclose(
+        scattered.label_distributions_.toarray(), dense.label_distributions_, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        scattered.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-6
+    )
+
+
+@every_ensemble
+def test_a_member_that_takes_no_sparse_rows_has_that_said(ensemble, data):
+    X, mask, _ = data
+    model = ensemble(estimators=[("a", PLCL()), ("b", GaussianNB())])
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        model.fit(sparse.csr_array(X), mask)
+
+
+def test_a_kernel_matrix_as_rows(data):
+    X, mask, _ = data
+    K, K_new = X[:50] @ X[:50].T, X[50:] @ X[:50].T
+    members = [("a", PLCL(kernel="precomputed")), ("b", SURE(kernel="precomputed"))]
+    linear = [("a", PLCL(kernel="linear")), ("b", SURE(kernel="linear"))]
+    for model, plain in (
+        (PLVoting(estimators=members), PLVoting(estimators=linear)),
+        (
+            PLStacking(estimators=members, passthrough=False),
+            PLStacking(estimators=linear, passthrough=False),
+        ),
+    ):
+        model.fit(K, mask[:50])
+        plain.fit(X[:50], mask[:50])
+        assert model.__sklearn_tags__().input_tags.pairwise
+        np.testing.assert_allclose(
+            model.predict_proba(K_new), plain.predict_proba(X[50:]), atol=1e-3
+        )
+    with pytest.raises(ValueError, match="to which no outputs can be appended: pass passthrough"):
+        PLStacking(estimators=members).fit(K, mask[:50])
+    with pytest.raises(ValueError, match="which are no kernel matrix"):
+        PLStacking(final_estimator=PLCL(kernel="precomputed")).fit(X, mask)
+
+
+@every_ensemble
+def test_processes_give_the_same(ensemble, data):
+    X, mask, _ = data
+    alone, together = (ensemble(n_jobs=n_jobs).fit(X, mask) for n_jobs in (None, 2))
+    np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), atol=1e-10)
+    np.testing.assert_array_equal(together.transduction_, alone.transduction_)
+
+
+@every_ensemble
+def test_verbose_prints_a_line_per_member(ensemble, data, capsys):
+    X, mask, _ = data
+    ensemble(verbose=1).fit(X, mask)
+    names = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    expected = {
+        PLVoting: ["ipal", "sure", "plcl"],
+        PLStacking: ["sure", "plcl", "ipal", "plcl", "final_estimator"],
+    }
+    assert names == expected[ensemble]
+
+
+def test_a_warning_of_a_member_points_to_the_call(data):
+    X, mask, _ = data
+    with pytest.warns(ConvergenceWarning, match="PLCL stopped after max_iter=1") as caught:
+        PLVoting(estimators=[("a", PLCL(max_iter=1, tol=1e-9))]).fit(X, mask)
+    assert caught[0].filename == __file__

@@ -1,0 +1,363 @@
+"""Members of votes and stacks: who learns from what, and what they share."""
+
+import weakref
+
+import numpy as np
+import pytest
+from problems import ambiguous
+from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import IPAL, PLCL, PLDA, PLKNN, SURE, PLStacking, PLVoting, as_candidates
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn.bridges import to_sample_weights
+from ambilearn.kernel.functions import train_kernel
+from ambilearn.methods import _kernel_classifier as kernel_classifier
+from ambilearn.methods._members import (
+    as_confidences,
+    candidate_confidences,
+    fit_members,
+    is_reproducible,
+    mean_confidences,
+    naming,
+    scores_of,
+    set_learner,
+    takes_row_weights,
+    train_scores_of,
+)
+from ambilearn.selection import CandidateSearchCV
+from ambilearn.solvers import KernelRidge
+
+
+@pytest.fixture
+def data():
+    X, mask, y = ambiguous(n=60, seed=1)
+    return X, as_candidates(mask), y
+
+
+def fit(members, X, sets, cache=NO_CACHE, **options):
+    return fit_members(members, X, sets, cache, **options)
+
+
+# --- who learns from candidate sets -------------------------------------------------------------
+
+
+def test_what_learns_from_candidate_sets():
+    method = PLCL()
+    assert set_learner(method) is method
+    assert set_learner(make_pipeline(StandardScaler(), method)) is method
+    assert set_learner(CandidateSearchCV(method, {"mu": [1, 2]})) is method
+    assert set_learner(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
+    plda = PLDA(estimator=method)
+    assert set_learner(plda) is plda
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        GaussianNB(),
+        make_pipeline(StandardScaler(), GaussianNB()),
+        GridSearchCV(GaussianNB(), {}),
+        CalibratedClassifierCV(PLCL()),  # cannot pass sets on to what it wraps
+        AdaBoostClassifier(PLCL()),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_does_not(foreign):
+    assert set_learner(foreign) is None
+
+
+def test_a_fitted_search_speaks_through_its_best_estimator(data):
+    X, sets, _ = data
+    search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets)
+    assert set_learner(search) is search.best_estimator_
+    np.testing.assert_array_equal(scores_of(search, X, sets.classes), search.decision_function(X))
+
+
+def test_who_takes_weights_of_rows():
+    assert takes_row_weights(PLCL())
+    assert takes_row_weights(GaussianNB())
+    assert not takes_row_weights(IPAL())
+    assert not takes_row_weights(KNeighborsClassifier())
+    assert takes_row_weights(PLVoting(estimators=[("a", PLCL()), ("b", SURE())]))
+    assert not takes_row_weights(PLVoting(estimators=[("a", PLCL()), ("b", IPAL())]))
+    assert not takes_row_weights(PLStacking())  # IPAL is on top
+    assert takes_row_weights(PLStacking(final_estimator=SURE()))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (PLCL(), True),
+        (IPAL(), True),
+        (PLCL(n_landmarks=5), False),
+        (PLCL(n_landmarks=5, random_state=0), True),
+        (PLStacking(), True),
+        (PLStacking(cv=3), False),
+        (PLStacking(cv=3, random_state=0), True),
+        (PLVoting(estimators=[("a", PLCL(n_landmarks=5))]), False),
+        (RandomForestClassifier(), False),
+        (RandomForestClassifier(random_state=1), True),
+        (GaussianNB(), True),
+    ],
+    ids=repr,
+)
+def test_what_gives_the_same_twice(estimator, expected):
+    assert is_reproducible(estimator) is expected
+
+
+# --- fits ---------------------------------------------------------------------------------------
+
+
+def test_clones_are_fitted_and_come_back_in_the_given_order(data):
+    X, sets, _ = data
+    members = [("b", PLCL()), ("a", IPAL()), ("c", SURE())]
+    fitted = fit(members, X, sets)
+    assert [type(each) for each in fitted] == [PLCL, IPAL, SURE]
+    assert not any(hasattr(member, "classes_") for _, member in members)
+    for (_, member), found in zip(members, fitted, strict=True):
+        np.testing.assert_array_equal(
+            found.decision_function(X), member.fit(X, sets).decision_function(X)
+        )
+
+
+@pytest.fixture
+def count_work(monkeypatch):
+    """Kernel matrices and factorizations that are really made."""
+    counts = {"kernel": 0, "factorization": 0}
+
+    def counted(kind, function):
+        def call(*arguments, **options):
+            counts[kind] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(kernel_classifier, "train_kernel", counted("kernel", train_kernel))
+    monkeypatch.setattr(kernel_classifier, "KernelRidge", counted("factorization", KernelRidge))
+    return counts
+
+
+def test_members_on_the_same_rows_share_kernel_and_factorizations(data, count_work):
+    X, sets, _ = data
+    fit([("a", PLCL()), ("b", SURE()), ("c", PLCL(mu=0.1)), ("d", SURE(reg=0.06))], X, sets)
+    assert count_work == {"kernel": 1, "factorization": 3}  # 0.03, 0.06 = 0.03 / 0.5 and 0.05
+
+
+def test_an_ensemble_inside_shares_with_the_others(data, count_work):
+    X, sets, _ = data
+    inner = PLVoting(estimators=[("a", PLCL(mu=0.1)), ("b", SURE())])
+    fit([("a", PLCL()), ("b", inner)], X, sets)
+    assert count_work == {"kernel": 1, "factorization": 3}
+
+
+def test_the_largest_member_takes_the_memory_of_the_kernel_matrix(data, monkeypatch):
+    X, sets, _ = data
+    alive, overwritten = [], []
+
+    class Watched(KernelRidge):
+        def __init__(self, kernel, ridge, overwrite=False, row_weights=None):
+            alive.append(sum(1 for each in Watched.all if each() is not None))
+            overwritten.append((ridge, overwrite))
+            super().__init__(kernel, ridge, overwrite, row_weights)
+            Watched.all.append(weakref.ref(self))
+
+    Watched.all = []
+    monkeypatch.setattr(kernel_classifier, "KernelRidge", Watched)
+    fit([("plcl", PLCL()), ("sure", SURE())], X, sets)
+    assert overwritten == [(0.05, False), (0.03, False), (0.06, True)]
+    assert alive == [0, 0, 1]  # that of SURE is gone before PL-CL begins
+
+
+def test_a_cache_that_keeps_results_fits_no_member_twice(data):
+    X, sets, _ = data
+    cache = FitCache()
+    first = fit([("a", PLCL()), ("b", SURE())], X, sets, cache)
+    again = fit([("other", SURE()), ("c", IPAL())], X, sets, cache)
+    assert again[0] is first[1]
+    assert cache.n_computed["member"] == 3
+    unseeded = [("a", SURE(n_landmarks=5))]
+    assert fit(unseeded, X, sets, cache)[0] is not fit(unseeded, X, sets, cache)[0]
+
+
+def test_processes_give_the_same(data):
+    X, sets, _ = data
+    members = [("a", PLCL()), ("b", IPAL()), ("c", GaussianNB())]
+    alone, together = (fit(members, X, sets, n_jobs=n_jobs) for n_jobs in (None, 2))
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-10)
+
+
+def test_verbose_prints_a_line_per_member(data, capsys):
+    X, sets, _ = data
+    fit([("mine", PLKNN()), ("theirs", GaussianNB())], X, sets, verbose=1)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("mine: fitted in ")
+    assert second.startswith("theirs: fitted in ")
+
+
+# --- foreign members ----------------------------------------------------------------------------
+
+
+def test_a_foreign_member_learns_from_the_mean_confidences_of_ours(data):
+    X, sets, _ = data
+    ours = [("a", PLCL()), ("b", SURE())]
+    *fitted, taught = fit([*ours, ("c", LogisticRegression())], X, sets)
+    mean = np.mean([each.label_distributions_ for each in fitted], axis=0)
+    rows, labels, weights = to_sample_weights(mean, X, classes=sets.classes)
+    expected = LogisticRegression().fit(rows, labels, sample_weight=weights)
+    np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-9)
+
+
+def test_without_ours_it_learns_from_the_sets_alone(data):
+    X, sets, _ = data
+    (taught,) = fit([("c", GaussianNB())], X, sets)
+    expected = GaussianNB().fit(
+        X[sets.rows], sets.labels, sample_weight=1.0 / sets.sizes[sets.rows]
+    )
+    np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X))
+
+
+def test_a_foreign_member_without_weights_learns_the_likeliest_candidates(data):
+    X, sets, _ = data
+    ours, taught = fit([("a", PLCL()), ("b", KNeighborsClassifier(3))], X, sets)
+    expected = KNeighborsClassifier(3).fit(X, ours.transduction_)
+    np.testing.assert_array_equal(taught.predict_proba(X), expected.predict_proba(X))
+
+
+def test_a_foreign_member_learns_from_a_given_teacher_and_counts_rows_by_their_weight(data):
+    X, sets, y = data
+    teacher = sets.gather(np.eye(4)[y])
+    (taught,) = fit([("c", GaussianNB())], X, sets, teacher=teacher)
+    np.testing.assert_allclose(
+        taught.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X), atol=1e-12
+    )
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    weighted = type(sets)(sets.classes, sets.indptr, sets.labels, row_weights=weights)
+    (taught,) = fit([("c", GaussianNB())], X, weighted, teacher=teacher)
+    expected = GaussianNB().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-12)
+
+
+def test_a_foreign_member_that_does_not_know_all_labels():
+    X, mask, _ = ambiguous(n=40)
+    wide = as_candidates(np.insert(mask, 2, 0, axis=1))  # nobody has the label 2
+    (taught,) = fit([("c", GaussianNB())], X, wide)
+    assert taught.classes_.tolist() == [0, 1, 3, 4]
+    scores = scores_of(taught, X, wide.classes)
+    assert (scores[:, 2] == 0).all()
+    np.testing.assert_array_equal(np.delete(scores, 2, axis=1), taught.predict_proba(X))
+    p = candidate_confidences(taught, X, wide)
+    np.testing.assert_allclose(np.add.reduceat(p, wide.indptr[:-1]), 1)
+
+
+def test_labels_in_any_order_find_their_columns(data):
+    X, sets, _ = data
+    names = np.array(["d", "a", "c", "b"])
+    named = type(sets)(names, sets.indptr, sets.labels)
+    (taught,) = fit([("c", GaussianNB())], X, named)
+    assert taught.classes_.tolist() == ["a", "b", "c", "d"]
+    (plain,) = fit([("c", GaussianNB())], X, sets)
+    np.testing.assert_allclose(
+        scores_of(taught, X, names), scores_of(plain, X, sets.classes), atol=1e-12
+    )
+
+
+# --- what members say ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [PLCL(), PLKNN(), IPAL()], ids=repr)
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_a_pipeline_says_what_its_method_says(method, n_labels):
+    X, mask, _ = ambiguous(n=50, n_labels=n_labels)
+    sets = as_candidates(mask)
+    scaled = StandardScaler().fit_transform(X)
+    (alone,) = fit([("a", method)], scaled, sets)
+    for pipeline in (make_pipeline(StandardScaler(), method), make_pipeline(method)):
+        rows = X if len(pipeline) == 2 else scaled
+        (piped,) = fit([("a", pipeline)], rows, sets)
+        scores = scores_of(piped, rows, sets.classes)
+        assert scores.shape == (50, n_labels)
+        np.testing.assert_array_equal(scores, scores_of(alone, scaled, sets.classes))
+        np.testing.assert_array_equal(as_confidences(piped, scores), alone.predict_proba(scaled))
+        np.testing.assert_array_equal(
+            candidate_confidences(piped, rows, sets), sets.gather(alone.label_distributions_)
+        )
+
+
+def test_scores_of_training_rows(data):
+    X, sets, _ = data
+    plknn, ipal, foreign = fit([("a", PLKNN()), ("b", IPAL()), ("c", GaussianNB())], X, sets)
+    np.testing.assert_array_equal(train_scores_of(plknn, X, sets.classes), plknn.train_output_)
+    for member in (ipal, foreign):  # as for new rows
+        np.testing.assert_array_equal(
+            train_scores_of(member, X, sets.classes), scores_of(member, X, sets.classes)
+        )
+    scattered = PLCL().fit(X, sparse.csr_array(sets.to_mask()))  # has outputs for candidates only
+    np.testing.assert_allclose(
+        train_scores_of(scattered, X, sets.classes), PLCL().fit(X, sets).train_output_, atol=1e-8
+    )
+
+
+def test_mean_confidences(data):
+    X, sets, _ = data
+    fitted = fit([("a", PLCL()), ("b", IPAL())], X, sets)
+    a, b = (sets.gather(each.label_distributions_) for each in fitted)
+    np.testing.assert_allclose(mean_confidences(fitted, X, sets), (a + b) / 2)
+    weights = np.array([0.75, 0.25])
+    np.testing.assert_allclose(mean_confidences(fitted, X, sets, weights), 0.75 * a + 0.25 * b)
+    np.testing.assert_array_equal(mean_confidences([], X, sets), sets.prior())
+
+
+# --- failures -----------------------------------------------------------------------------------
+
+
+class Broken(PLKNN):
+    """Fails in a way of its own."""
+
+    def __init__(self, *, error=None, n_neighbors=10, neighbors="auto"):
+        super().__init__(n_neighbors=n_neighbors, neighbors=neighbors)
+        self.error = error
+
+    _parameter_constraints = {**PLKNN._parameter_constraints, "error": "no_validation"}
+
+    def _fit(self, X, candidates, cache):
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError, np.linalg.LinAlgError])
+def test_a_failing_member_is_named(data, kind):
+    X, sets, _ = data
+    with pytest.raises(kind.__base__ if kind is np.linalg.LinAlgError else kind) as caught:
+        fit([("fine", PLKNN()), ("mine", Broken(error=kind("no luck")))], X, sets)
+    assert str(caught.value) == "The member 'mine' could not be fitted: no luck"
+    assert isinstance(caught.value.__cause__, kind)
+
+
+def test_other_errors_stay_what_they_are(data):
+    X, sets, _ = data
+    with pytest.raises(MemoryError, match="too large") as caught:
+        fit([("mine", Broken(error=MemoryError("too large")))], X, sets)
+    assert caught.value.__notes__ == ["The member 'mine' could not be fitted."]
+    with pytest.raises(KeyboardInterrupt), naming("mine"):
+        raise KeyboardInterrupt
+
+
+def test_a_failing_foreign_member_is_named(data):
+    X, sets, _ = data
+    with pytest.raises(ValueError, match=r"member 'forest' could not be fitted: .*n_estimators"):
+        fit([("forest", RandomForestClassifier(n_estimators=-1))], X, sets)
+
+
+def test_parameters_are_checked_before_anything_is_fitted(data, count_work):
+    X, sets, _ = data
+    with pytest.raises(ValueError, match="member 'b' could not be fitted: The 'alpha' parameter"):
+        fit([("a", SURE()), ("b", PLCL(alpha=0))], X, sets)
+    assert count_work["kernel"] == 0

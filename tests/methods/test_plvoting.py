@@ -1,0 +1,215 @@
+"""Voting: means of confidences, and the mass of labels."""
+
+import numpy as np
+import pytest
+from problems import ambiguous
+from scipy import sparse
+from sklearn.naive_bayes import GaussianNB
+
+from ambilearn import IPAL, PLCL, PLKNN, SURE, PLVoting, as_candidates
+from ambilearn.metrics import covering_rate_scorer
+from ambilearn.selection import CandidateSearchCV, FitCache
+
+MEMBERS = [("plcl", PLCL()), ("ipal", IPAL())]
+
+
+@pytest.fixture
+def data():
+    return ambiguous(n=60, seed=1)
+
+
+@pytest.mark.parametrize("weights", [None, (3, 1), {"ipal": 1, "plcl": 3}, np.array([0.3, 0.1])])
+def test_confidences_are_the_weighted_mean(weights, data):
+    X, mask, _ = data
+    model = PLVoting(estimators=MEMBERS, weights=weights).fit(X[:40], mask[:40])
+    plcl, ipal = (method.fit(X[:40], mask[:40]) for method in (PLCL(), IPAL()))
+    share = 0.5 if weights is None else 0.75
+    expected = share * plcl.predict_proba(X) + (1 - share) * ipal.predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
+    assert dict(zip(model.member_names_, model.weights_, strict=True)) == pytest.approx(
+        {"plcl": share, "ipal": 1 - share}
+    )
+
+
+@pytest.mark.parametrize("restore_mass", [True, False])
+def test_confidences_in_the_candidates_of_training_rows(restore_mass, data):
+    X, mask, _ = data
+    model = PLVoting(estimators=MEMBERS, weights=(3, 1), restore_mass=restore_mass).fit(X, mask)
+    P, F = (method.fit(X, mask).label_distributions_ for method in (PLCL(), IPAL()))
+    expected = 0.75 * P + 0.25 * F
+    if restore_mass:
+        prior = mask / mask.sum(axis=1, keepdims=True)
+        expected = expected * prior.sum(axis=0) / expected.sum(axis=0)
+        expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-12)
+
+
+def test_restored_masses_favor_rare_labels():
+    X, mask, y = ambiguous(n=150, n_labels=5, extra=0.5, seed=2)
+    rare = y != 0
+    rare[np.flatnonzero(~rare)[:60]] = True
+    X, mask = X[rare], mask[rare]
+    before, after = (
+        PLVoting(restore_mass=restore).fit(X, mask).label_distributions_.sum(axis=0)
+        for restore in (False, True)
+    )
+    wanted = (mask / mask.sum(axis=1, keepdims=True)).sum(axis=0)
+    assert np.abs(after - wanted).sum() < np.abs(before - wanted).sum()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [PLCL(), IPAL(), PLKNN(), PLVoting(estimators=MEMBERS)],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_vote_of_one_member_is_that_member(member, data):
+    X, mask, _ = data
+    for model in (
+        PLVoting(estimators=[("only", member)]),
+        PLVoting(estimators=[("a", "drop"), ("only", member)]),
+        PLVoting(estimators=[("a", SURE()), ("only", member)], weights=(0, 2)),
+    ):
+        model.fit(X[:40], mask[:40])
+        alone = member.fit(X[:40], mask[:40])
+        for name in ("predict", "predict_proba", "decision_function"):
+            np.testing.assert_array_equal(getattr(model, name)(X), getattr(alone, name)(X))
+        np.testing.assert_array_equal(model.label_distributions_, alone.label_distributions_)
+        np.testing.assert_array_equal(model.transduction_, alone.transduction_)
+        assert model.member_names_ == ["only"]
+
+
+def test_a_vote_of_one_foreign_member(data):
+    X, mask, _ = data
+    model = PLVoting(estimators=[("nb", GaussianNB())]).fit(X, mask)
+    proba = model.estimators_[0].predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), proba)
+    expected = mask * proba
+    np.testing.assert_allclose(
+        model.label_distributions_, expected / expected.sum(axis=1, keepdims=True), atol=1e-12
+    )
+
+
+def test_a_foreign_member_has_a_voice(data):
+    X, mask, y = data
+    model = PLVoting(estimators=[*MEMBERS, ("nb", GaussianNB())]).fit(X, mask)
+    voices = [member.predict_proba(X) for member in model.estimators_]
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(voices, axis=0))
+    assert model.score(X, y) > 0.85
+
+
+def test_a_member_of_weight_zero_is_not_fitted(data):
+    X, mask, _ = data
+    broken = PLCL(mu=-1)
+    model = PLVoting(estimators=[("bad", broken), ("good", SURE())], weights=(0, 1)).fit(X, mask)
+    assert model.member_names_ == ["good"]
+    assert not hasattr(broken, "classes_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"weights": (1, 2, 3)}, r"weights has 3 entries but there are 2 members \(plcl, ipal\)"),
+        ({"weights": (1, -1)}, "weight of 'ipal' is -1: weights are finite and not negative"),
+        ({"weights": (np.nan, 1)}, "weight of 'plcl' is nan"),
+        ({"weights": {"plcl": 1}}, r"weights names \['plcl'\], but the members are \['ipal', 'p"),
+        ({"weights": (0, 0)}, "no member to vote"),
+        ({"estimators": []}, "no member to vote: estimators is empty"),
+        ({"estimators": [("a", "drop")]}, "all members are dropped"),
+    ],
+)
+def test_mistakes(parameters, message, data):
+    X, mask, _ = data
+    with pytest.raises(ValueError, match=message):
+        PLVoting(**{"estimators": MEMBERS} | parameters).fit(X, mask)
+
+
+def test_more_than_a_thousand_labels_need_no_dense_matrix(data):
+    X, few, _ = data
+    mask = np.zeros((len(X), 1200), dtype=bool)
+    mask[:, [7, 300, 301, 1100]] = few
+    members = [("plcl", PLCL(max_iter=3, tol=0)), ("sure", SURE()), ("ipal", IPAL())]
+    dense = PLVoting(estimators=members).fit(X, mask)
+    scattered = PLVoting(estimators=members).fit(X, sparse.csr_array(mask))
+    assert sparse.issparse(scattered.label_distributions_)
+    np.testing.assert_allclose(
+        scattered.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
+    )
+    np.testing.assert_array_equal(scattered.predict(X), dense.predict(X))
+
+
+# --- choice without true labels -----------------------------------------------------------------
+
+
+GOOD, BAD = PLCL(), PLKNN(n_neighbors=60)  # of the latter's neighbours most are of other classes
+
+
+@pytest.fixture
+def halves():
+    X, mask, y = ambiguous(n=200, n_labels=5, seed=3)
+    return X[:100], mask[:100], X[100:], y[100:]
+
+
+def test_weights_are_chosen_by_held_out_covering_rate(halves):
+    X, mask, X_new, y_new = halves
+    vote = PLVoting(estimators=[("good", GOOD), ("bad", BAD)])
+    grid = {"weights": [(0, 1), (1, 3), (1, 1), (1, 0)]}
+    search = CandidateSearchCV(vote, grid, scoring=covering_rate_scorer, random_state=0)
+    search.fit(X, mask)
+    assert search.best_params_["weights"] not in [(0, 1), (1, 3)]
+    bad = BAD.fit(X, mask).score(X_new, y_new)
+    assert search.score(X_new, y_new) > bad + 0.1
+
+
+def test_members_are_values_of_a_grid(halves):
+    X, mask, X_new, y_new = halves
+    vote = PLVoting(estimators=[("one", BAD), ("two", "drop")])
+    grid = {"one": [BAD, GOOD], "two": ["drop", SURE(), IPAL()]}
+    search = CandidateSearchCV(vote, grid, cv=3, random_state=0).fit(X, mask)
+    assert len(search.cv_results_["params"]) == 6
+    assert isinstance(search.best_params_["one"], PLCL)
+    assert search.best_estimator_.named_estimators_.one.n_iter_ > 0
+    assert search.score(X_new, y_new) > BAD.fit(X, mask).score(X_new, y_new) + 0.1
+
+
+def test_parameters_of_members_are_chosen(halves):
+    X, mask, *_ = halves
+    grid = {"plcl__reg": [0.03, 1e6], "sure__reg": [0.05, 1e6]}
+    search = CandidateSearchCV(PLVoting(), grid, cv=2, random_state=0).fit(X, mask)
+    assert search.best_params_ != {"plcl__reg": 1e6, "sure__reg": 1e6}
+    chosen = dict(search.best_estimator_.estimators)
+    assert chosen["plcl"].reg == search.best_params_["plcl__reg"]
+
+
+def test_a_search_over_weights_fits_each_member_once(data):
+    X, mask, _ = data
+    cache = FitCache()
+    for weights in PLVoting._tuning_grid["weights"]:
+        PLVoting(weights=weights).fit(X, mask, cache=cache)
+    assert cache.n_computed["member"] == 3
+    assert cache.n_computed["kernel"] == 1
+    shared = PLVoting(weights=(1, 2, 0)).fit(X, mask, cache=cache)
+    alone = PLVoting(weights=(1, 2, 0)).fit(X, mask)
+    np.testing.assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
+
+
+# --- real data ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_covering_rate_drops_what_drags_the_mean_down_on_fg_net(real_split):
+    """There IPAL and SURE are worse than PL-CL, and a mean of all three is worse as well."""
+    equal, chosen, weights = [], [], []
+    for seed in range(3):
+        X, mask, _, X_test, y_test = real_split("FG-NET", seed)
+        sets = as_candidates(mask)
+        grid = PLVoting._tuning_grid
+        search = CandidateSearchCV(PLVoting(), grid, scoring=covering_rate_scorer, random_state=0)
+        search.fit(X, sets)
+        weights.append(search.best_params_["weights"] or (1, 1, 1))
+        models = PLVoting().fit(X, sets), search
+        for model, found in zip(models, (equal, chosen), strict=True):
+            found.append(np.mean(np.abs(model.predict(X_test) - y_test) <= 3))
+    assert all(plcl > 0 for plcl, _, _ in weights)
+    assert np.mean(chosen) > np.mean(equal)
