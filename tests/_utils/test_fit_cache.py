@@ -53,6 +53,42 @@ def test_a_key_without_a_hash_is_computed_each_time():
     assert cache.n_computed == {"list": 2}
 
 
+def test_what_nobody_will_ask_for_is_forgotten():
+    cache = FitCache()
+    for key in ((1, "a"), (2, "a"), (2, "b")):
+        cache.get_or_compute("square", key, list, "xy")
+    cache.get_or_compute("other", (1, "a"), list, "xy")
+    cache.discard("square", lambda key: key[-1] == "a")
+    for kind, key in (("square", (2, "b")), ("other", (1, "a"))):
+        cache.get_or_compute(kind, key, list, "xy")
+    assert cache.n_computed == {"square": 3, "other": 1}  # these two are still there
+    cache.get_or_compute("square", (1, "a"), list, "xy")
+    assert cache.n_computed["square"] == 4
+
+
+def test_the_last_use_hands_results_over():
+    cache = FitCache()
+    first = cache.get_or_compute("matrix", (1,), np.ones, 3)
+    last = cache.for_last_use()
+    assert not last.keeps_results
+    assert last.get_or_compute("matrix", (1,), np.ones, 3) is first
+    assert last.get_or_compute("matrix", (2,), np.ones, 3) is not None
+    assert last.get_or_compute("list", ([],), list, "ab") == ["a", "b"]  # without a hash
+    for key in ((1,), (2,)):  # neither is there any more
+        cache.get_or_compute("matrix", key, np.ones, 3)
+    assert cache.n_computed == {"matrix": 4, "list": 1}
+
+
+def test_the_last_use_is_of_the_same_rows(rows):
+    X, sets = rows
+    cache = FitCache()
+    expected = PLCL().fit(X, sets, cache=cache)
+    with pytest.raises(ValueError, match="other rows"):
+        PLCL().fit(X + 1, sets, cache=cache.for_last_use())
+    assert_same(PLCL().fit(X, sets, cache=cache.for_last_use()), expected, X)
+    assert cache.n_computed == {"kernel": 1, "factorization": 2, "graph": 1}
+
+
 def test_a_failure_is_not_kept():
     cache = FitCache()
     with pytest.raises(ZeroDivisionError):

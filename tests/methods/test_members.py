@@ -158,22 +158,36 @@ def test_an_ensemble_inside_shares_with_the_others(data, count_work):
     assert count_work == {"kernel": 1, "factorization": 3}
 
 
-def test_the_largest_member_takes_the_memory_of_the_kernel_matrix(data, monkeypatch):
-    X, sets, _ = data
-    alive, overwritten = [], []
+@pytest.fixture
+def watch_factorizations(monkeypatch):
+    """Ridge of each factorization, whether it overwrote the kernel, and how many others lived."""
+    made = []
 
     class Watched(KernelRidge):
-        def __init__(self, kernel, ridge, overwrite=False, row_weights=None):
-            alive.append(sum(1 for each in Watched.all if each() is not None))
-            overwritten.append((ridge, overwrite))
-            super().__init__(kernel, ridge, overwrite, row_weights)
-            Watched.all.append(weakref.ref(self))
+        alive = weakref.WeakSet()
 
-    Watched.all = []
+        def __init__(self, kernel, ridge, overwrite=False, row_weights=None):
+            made.append((ridge, overwrite, len(self.alive)))
+            super().__init__(kernel, ridge, overwrite, row_weights)
+            self.alive.add(self)
+
     monkeypatch.setattr(kernel_classifier, "KernelRidge", Watched)
+    return made
+
+
+PLCL_ALONE = [(0.03, False, 0), (0.06, True, 1)]
+
+
+def test_the_largest_member_takes_the_memory_of_the_kernel_matrix(data, watch_factorizations):
+    X, sets, _ = data
     fit([("plcl", PLCL()), ("sure", SURE())], X, sets)
-    assert overwritten == [(0.05, False), (0.03, False), (0.06, True)]
-    assert alive == [0, 0, 1]  # that of SURE is gone before PL-CL begins
+    assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE]
+
+
+def test_a_stack_never_holds_more_factorizations_than_plcl(data, watch_factorizations):
+    X, sets, _ = data
+    PLStacking().fit(X, sets)
+    assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE, *PLCL_ALONE]
 
 
 def test_a_cache_that_keeps_results_fits_no_member_twice(data):

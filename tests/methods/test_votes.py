@@ -6,7 +6,11 @@ from hypothesis.extra import numpy as hnp
 from problems import random_mask
 
 from ambilearn import as_candidates
-from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
+from ambilearn.methods._votes import (
+    normalize_candidate_votes,
+    normalize_votes,
+    restore_class_mass,
+)
 
 votes = hnp.arrays(
     float,
@@ -42,3 +46,22 @@ def test_candidate_shares_are_row_shares_of_the_candidates(seed):
     for row, candidates, share in zip(values, mask.astype(bool), shares, strict=True):
         np.testing.assert_allclose(share[candidates], normalize_votes(row[None, candidates])[0])
         assert (share[~candidates] == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_restored_masses_are_the_prior_ones(seed):
+    rng = np.random.default_rng(seed)
+    sets = as_candidates(random_mask(rng, 12, 5))
+    f = normalize_candidate_votes(sets, rng.random(len(sets.labels)))
+    restored = restore_class_mass(sets, f, sets.prior())
+    masses = (np.bincount(sets.labels, each, 5) for each in (restored, sets.prior()))
+    np.testing.assert_allclose(*masses)
+    ratios = restored / f  # one number for each label
+    for label in range(5):
+        assert np.ptp(ratios[sets.labels == label]) < 1e-12
+
+
+def test_a_label_without_mass_stays_without():
+    sets = as_candidates([{0, 1}, {0, 1}, {0}])
+    restored = restore_class_mass(sets, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sets.prior())
+    np.testing.assert_allclose(restored, [2 / 3, 0, 2 / 3, 0, 2 / 3])

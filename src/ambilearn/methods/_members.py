@@ -143,8 +143,11 @@ def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
     That one comes last and may use the memory of the kernel matrix; a factorization is dropped as
     soon as no other member needs it.
     """
+    n_ridges = [len(_ridges(member)) for _, member in members]
+    if np.count_nonzero(n_ridges) < 2:  # there is nobody to share with
+        return [run.fit(name, member) for name, member in members]
     shared = FitCache()
-    order = sorted(range(len(members)), key=lambda i: len(_ridges(members[i][1])))
+    order = np.argsort(n_ridges, kind="stable")
     fitted = {}
     for place, i in enumerate(order):
         name, member = members[i]
