@@ -32,16 +32,15 @@ def test_confidences_are_the_weighted_mean(weights, data):
     )
 
 
-@pytest.mark.parametrize("restore_mass", [True, False])
+@pytest.mark.parametrize("restore_mass", [0, 0.5, 1])
 def test_confidences_in_the_candidates_of_training_rows(restore_mass, data):
     X, mask, _ = data
     model = PLVoting(estimators=MEMBERS, weights=(3, 1), restore_mass=restore_mass).fit(X, mask)
     P, F = (method.fit(X, mask).label_distributions_ for method in (PLCL(), IPAL()))
     expected = 0.75 * P + 0.25 * F
-    if restore_mass:
-        prior = mask / mask.sum(axis=1, keepdims=True)
-        expected = expected * prior.sum(axis=0) / expected.sum(axis=0)
-        expected /= expected.sum(axis=1, keepdims=True)
+    prior = mask / mask.sum(axis=1, keepdims=True)
+    expected = expected * (prior.sum(axis=0) / expected.sum(axis=0)) ** restore_mass
+    expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-12)
 
 
@@ -50,12 +49,12 @@ def test_restored_masses_favor_rare_labels():
     rare = y != 0
     rare[np.flatnonzero(~rare)[:60]] = True
     X, mask = X[rare], mask[rare]
-    before, after = (
-        PLVoting(restore_mass=restore).fit(X, mask).label_distributions_.sum(axis=0)
-        for restore in (False, True)
-    )
     wanted = (mask / mask.sum(axis=1, keepdims=True)).sum(axis=0)
-    assert np.abs(after - wanted).sum() < np.abs(before - wanted).sum()
+    away = []
+    for share in (0, 0.5, 1):
+        masses = PLVoting(restore_mass=share).fit(X, mask).label_distributions_.sum(axis=0)
+        away.append(np.abs(masses - wanted).sum())
+    assert away == sorted(away, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,15 @@ def test_restored_masses_are_the_prior_ones(seed):
         assert np.ptp(ratios[sets.labels == label]) < 1e-12
 
 
+def test_half_the_way_back_are_geometric_means():
+    sets = as_candidates([{0, 1}, {0, 1}, {0, 1}])
+    f = np.array([0.9, 0.1, 0.9, 0.1, 0.9, 0.1])
+    half = restore_class_mass(sets, f, sets.prior(), share=0.5)
+    masses = np.bincount(sets.labels, half, 2)
+    np.testing.assert_allclose(masses, np.sqrt([2.7 * 1.5, 0.3 * 1.5]))
+    np.testing.assert_array_equal(restore_class_mass(sets, f, sets.prior(), share=0.0), f)
+
+
 def test_a_label_without_mass_stays_without():
     sets = as_candidates([{0, 1}, {0, 1}, {0}])
     restored = restore_class_mass(sets, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sets.prior())

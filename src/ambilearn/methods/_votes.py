@@ -55,7 +55,10 @@ def normalize_candidate_votes(
 
 
 def restore_class_mass(
-    candidates: CandidateSets, f: NDArray[np.float64], prior: NDArray[np.float64]
+    candidates: CandidateSets,
+    f: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    share: float = 1.0,
 ) -> NDArray[np.float64]:
     """Confidences scaled so that every label has its prior mass again; not normalized.
 
@@ -69,10 +72,14 @@ def restore_class_mass(
         Confidences, one per candidate.
     prior : ndarray of shape (n_pairs,)
         Those before anything was learned.
+    share : float, default=1.0
+        How much of the way back is gone, between the masses that were learned (0) and the prior
+        ones (1); half the way are their geometric means.
 
     Returns
     -------
     scaled : ndarray of shape (n_pairs,)
     """
     mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
-    return f * (wanted / np.where(mass > 0, mass, 1.0))[candidates.labels]
+    factors: NDArray[np.float64] = (wanted / np.where(mass > 0, mass, 1.0)) ** share
+    return f * factors[candidates.labels]

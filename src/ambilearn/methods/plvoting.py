@@ -1,12 +1,14 @@
 """Voting: the mean of several methods' confidences."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._members import as_confidences, fit_members, mean_confidences, scores_of
@@ -23,12 +25,14 @@ class PLVoting(EnsembleClassifier):
     :math:`w_m`, which sum to one, and the confidences :math:`f^m` of the members
 
     .. math:: f_j(x) = \sum_m w_m f^m_j(x), \qquad
-              P_{ij} \propto \frac{\sum_h F^0_{hj}}{\sum_h \bar F_{hj}} \bar F_{ij}, \quad
+              P_{ij} \propto \bar F_{ij}
+              \Big( \sum_h F^0_{hj} \Big/ \sum_h \bar F_{hj} \Big)^\eta, \quad
               \bar F = \sum_m w_m P^m
 
-    for new rows and for training rows. The factor brings the mass of each label back to the one
-    that it has in the candidate sets alone, :math:`F^0_{ij} = [j \in S_i] / |S_i|`, as IPAL does
-    [1]_: kernel methods favour frequent labels, and a mean of them does so, too.
+    for new rows and for training rows. The factor brings the mass of each label back towards the
+    one that it has in the candidate sets alone, :math:`F^0_{ij} = [j \in S_i] / |S_i|`, as IPAL
+    does [1]_, with :math:`\eta = 1`: kernel methods favour frequent labels, and a mean of them does
+    so, too.
 
     Parameters
     ----------
@@ -42,8 +46,10 @@ class PLVoting(EnsembleClassifier):
     weights : sequence of float or mapping of str to float, default=None
         Weight of each member, in the order of ``estimators`` or by name; a member of weight zero
         is not fitted. None is equal weights.
-    restore_mass : bool, default=True
-        Whether to bring back the mass of each label in ``label_distributions_``.
+    restore_mass : float, default=0.5
+        How much of the mass of each label is brought back in ``label_distributions_``, :math:`\eta`
+        between 0 and 1. 1 is better where false candidates are often frequent labels, as on the
+        real sets of the PL-CL paper, and 0 where they are random and some labels are rare.
     n_jobs : int, default=None
         Processes that fit members at the same time. They share nothing; in one process, members
         on the same rows share kernel, graph and factorizations.
@@ -111,7 +117,7 @@ class PLVoting(EnsembleClassifier):
     _parameter_constraints = {
         **EnsembleClassifier._parameter_constraints,
         "weights": [list, tuple, np.ndarray, Mapping, None],
-        "restore_mass": ["boolean"],
+        "restore_mass": [Interval(Real, 0, 1, closed="both")],
     }
     # Of the default members: all of them, each pair, each alone.
     _tuning_grid = {
@@ -123,7 +129,7 @@ class PLVoting(EnsembleClassifier):
         *,
         estimators: list[tuple[str, Any]] | None = None,
         weights: Sequence[float] | Mapping[str, float] | None = None,
-        restore_mass: bool = True,
+        restore_mass: float = 0.5,
         n_jobs: int | None = None,
         n_landmarks: int | None = None,
         random_state: Any = None,
@@ -162,7 +168,7 @@ class PLVoting(EnsembleClassifier):
         self.weights_ = total / total.sum()
         p = mean_confidences(self.estimators_, X, candidates, self.weights_)
         if self.restore_mass and len(members) > 1:
-            scaled = restore_class_mass(candidates, p, candidates.prior())
+            scaled = restore_class_mass(candidates, p, candidates.prior(), self.restore_mass)
             p = normalize_candidate_votes(candidates, scaled)
         self.label_distributions_ = candidates.as_output(p)
 
