@@ -33,6 +33,8 @@ SCORERS = {
     "covering rate": covering_rate_scorer,
     "approximated accuracy": approximated_accuracy_scorer,
 }
+# Of PL-CL, SURE and IPAL: all of them, each pair, each alone.
+SUBSETS = [None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 WEIGHTS = [(1, 1), (1, 0), (3, 1), (2, 1), (1, 2), (1, 3), (0, 1)]  # of PL-CL and IPAL
 LEARNERS = {
     **{method.name: method.load()() for method in METHODS.values()},
@@ -46,7 +48,7 @@ for name, scorer in SCORERS.items():
         PLStacking(), {"final_estimator__weights": WEIGHTS}, **choice
     )
     LEARNERS[f"PLVoting, members by {name}"] = CandidateSearchCV(
-        PLVoting(), PLVoting._tuning_grid, **choice
+        PLVoting(), {"weights": SUBSETS}, **choice
     )
 
 

@@ -1,8 +1,8 @@
 """Print the tables of ``guide/stacking.md``.
 
 The lines of ``benchmarks/stacking_accuracy.py`` are kept in ``stacking.jsonl``. The first table has
-every learner, with the best row that the PL-CL paper prints for any method; the second one has the
-accuracy of every method beside the published one.
+every method, with the best row that the PL-CL paper prints for any of them; the second one their
+accuracy beside the published one, the third one what becomes of other weights, members and outputs.
 """
 
 import json
@@ -22,16 +22,21 @@ METHODS = {
     "PLAGGD": "PL-AGGD",
     "PLCL": "PL-CL",
 }
+WRAPPERS = {"PLCP": "PLCP", "PRA": "PRA"}
 ENSEMBLES = {
     "PLVoting": "`PLVoting()`",
-    "PLVoting, members by covering rate": "… members by covering rate",
-    "PLVoting, members by approximated accuracy": "… members by approximated accuracy",
     "PLStacking": "**`PLStacking()`**",
     "PLStacking, PL-CL on top": "… PL-CL alone on top",
     "PLStacking, IPAL on top": "… IPAL alone on top",
-    "PLStacking, five folds": "… outputs from five folds",
+}
+VARIANTS = {  # of which only the new rows are shown
+    "PLVoting": "`PLVoting()`, equal weights",
+    "PLVoting, members by covering rate": "… members by covering rate",
+    "PLVoting, members by approximated accuracy": "… members by approximated accuracy",
+    "PLStacking": "`PLStacking()`, equal weights",
     "PLStacking, weights by covering rate": "… weights by covering rate",
     "PLStacking, weights by approximated accuracy": "… weights by approximated accuracy",
+    "PLStacking, five folds": "… outputs from five folds",
 }
 LINES = [json.loads(line) for line in (HERE / "stacking.jsonl").read_text("utf-8").splitlines()]
 
@@ -48,10 +53,10 @@ def short(value: float) -> str:
 
 
 def print_tables() -> None:
-    """All learners; then the methods beside the published figures."""
+    """Methods and ensembles; beside the published figures; variants of the ensembles."""
     print(f"| new rows / training rows | {' | '.join(DATA.values())} | FG-NET, within 3 years |")
     print("|---|---|---|---|---|")
-    for learner, name in {**METHODS, **ENSEMBLES}.items():
+    for learner, name in {**METHODS, **WRAPPERS, **ENSEMBLES}.items():
         found = [line(data, learner) for data in DATA]
         cells = [f"{short(x['accuracy'])} / {short(x['transductive'])}" for x in found]
         print(f"| {name} | {' | '.join(cells)} | {short(found[-1]['within_3'])} |")
@@ -77,6 +82,13 @@ def print_tables() -> None:
         print(f"| {name} | {' | '.join(cells)} |")
     stack = [short(line(data, "PLStacking")["accuracy"]) for data in DATA]
     print(f"| **`PLStacking()`** | {' / – | '.join(stack)} / – |")
+
+    print(f"\n| new rows | {' | '.join(DATA.values())} | FG-NET, within 3 years |")
+    print("|---|---|---|---|---|")
+    for learner, name in VARIANTS.items():
+        found = [line(data, learner) for data in DATA]
+        cells = [short(x["accuracy"]) for x in found] + [short(found[-1]["within_3"])]
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from problems import ambiguous
 from scipy import sparse
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, find_doubtful
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLVoting, find_doubtful
 from ambilearn.kernel.many_labels import FactoredCoefficients
 from ambilearn.metrics import transductive_accuracy
 
@@ -25,6 +25,7 @@ MODELS = [
     IPAL(max_iter=2, tol=0),
     PLKNN(),
     PLDA(max_iter=3, tol=0),
+    PLVoting(estimators=[("plknn", PLKNN()), ("sure", SURE(**LOW_RANK, max_iter=2, tol=0))]),
 ]
 EXACT = [
     PLCL(max_iter=2, tol=0),

@@ -20,9 +20,9 @@ from .methods.plcp import PLCP as PLCP
 from .methods.plda import PLDA as PLDA
 from .methods.plda import PLDATransformer as PLDATransformer
 from .methods.plknn import PLKNN as PLKNN
-from .methods.pra import PRA as PRA
 from .methods.plstacking import PLStacking as PLStacking
 from .methods.plvoting import PLVoting as PLVoting
+from .methods.pra import PRA as PRA
 from .methods.sure import SURE as SURE
 
 __version__: str

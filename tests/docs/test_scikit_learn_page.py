@@ -57,7 +57,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import resample
 
-from ambilearn import PLCL, PLKNN, PLDATransformer, as_candidates
+from ambilearn import PLCL, PLKNN, PLDATransformer, PLStacking, PLVoting, as_candidates
 from ambilearn.datasets import make_candidates
 from ambilearn.metrics import covering_rate_scorer
 
@@ -419,19 +419,18 @@ def bagging():
 
 def voting():
     assert_refuses(lambda y: VotingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
+    vote = PLVoting(estimators=[("a", PLKNN()), ("b", PLCL())]).fit(X, SETS)
     voters = [model.fit(X, SETS) for model in (PLCL(), PLKNN())]
-    assert accuracy_of(np.mean([model.predict_proba(X) for model in voters], axis=0)) > 0.9
+    mean = np.mean([model.predict_proba(X) for model in voters], axis=0)
+    np.testing.assert_allclose(vote.predict_proba(X), mean)
+    assert accuracy_of(mean) > 0.9
 
 
 def stacking():
     assert_refuses(lambda y: StackingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
-    methods = PLCL(), PLKNN()
-    parts = [
-        cross_val_predict(model, X, SETS, cv=FOLDS, method="predict_proba") for model in methods
-    ]
-    stacked = PLCL().fit(np.hstack(parts), SETS)
-    new_parts = [model.fit(X, SETS).predict_proba(X) for model in methods]
-    assert stacked.score(np.hstack(new_parts), Y) > 0.9
+    members = [("a", PLCL()), ("b", PLKNN())]
+    stack = PLStacking(estimators=members, final_estimator=PLCL(), cv=FOLDS).fit(X, SETS)
+    assert stack.score(X, Y) > 0.9
 
 
 WAYS_ROUND = {

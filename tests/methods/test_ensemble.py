@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from ambilearn import IPAL, LALO, PLCL, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, PRA, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,6 +146,14 @@ def test_a_failing_member_is_named(ensemble, data):
         ensemble(estimators=[("good", SURE()), ("bad", PLCL(mu=-1))]).fit(X, mask)
 
 
+@pytest.mark.parametrize("alpha", [0, "half"])
+def test_a_failing_member_of_a_member_is_named_by_its_place(alpha, data):
+    X, mask, _ = data
+    inner = PLVoting(estimators=[("bad", PLCL(alpha=alpha))])
+    with pytest.raises(ValueError, match=r"'inner' could not .*'bad' could not .* 'alpha' param"):
+        PLVoting(estimators=[("inner", inner), ("good", SURE())]).fit(X, mask)
+
+
 def test_a_failing_member_on_top_is_named_by_its_place(data):
     X, mask, _ = data
     stack = PLStacking().set_params(final_estimator__plcl__mu=-1)
@@ -162,6 +170,8 @@ def test_a_failing_member_on_top_is_named_by_its_place(data):
         LogisticRegression(),
         PLVoting(estimators=[("x", PLKNN()), ("y", SURE())]),
         PLStacking(final_estimator=SURE()),
+        PLCP(),
+        PRA(),
     ],
     ids=lambda each: type(each).__name__,
 )

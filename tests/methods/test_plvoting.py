@@ -11,6 +11,7 @@ from ambilearn.metrics import covering_rate_scorer
 from ambilearn.selection import CandidateSearchCV, FitCache
 
 MEMBERS = [("plcl", PLCL()), ("ipal", IPAL())]
+SUBSETS = [None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_parameters_of_members_are_chosen(halves):
 def test_a_search_over_weights_fits_each_member_once(data):
     X, mask, _ = data
     cache = FitCache()
-    for weights in PLVoting._tuning_grid["weights"]:
+    for weights in SUBSETS:
         PLVoting(weights=weights).fit(X, mask, cache=cache)
     assert cache.n_computed["member"] == 3
     assert cache.n_computed["kernel"] == 1
@@ -203,7 +204,7 @@ def test_the_covering_rate_drops_what_drags_the_mean_down_on_fg_net(real_split):
     for seed in range(3):
         X, mask, _, X_test, y_test = real_split("FG-NET", seed)
         sets = as_candidates(mask)
-        grid = PLVoting._tuning_grid
+        grid = {"weights": SUBSETS}
         search = CandidateSearchCV(PLVoting(), grid, scoring=covering_rate_scorer, random_state=0)
         search.fit(X, sets)
         weights.append(search.best_params_["weights"] or (1, 1, 1))

@@ -164,7 +164,10 @@ def _is_unneeded(needed: set[float], key: tuple[Any, ...]) -> bool:
 
 def _ridges(member: Any) -> tuple[float, ...]:
     """Ridge weights of the factorizations that a member needs of these rows."""
-    ridges: tuple[float, ...] = getattr(member, "_ridges", ())
+    try:
+        ridges: tuple[float, ...] = getattr(member, "_ridges", ())
+    except (TypeError, ZeroDivisionError):  # a bad parameter deep inside, which its fit will name
+        return ()
     return ridges
 
 

@@ -119,10 +119,6 @@ class PLVoting(EnsembleClassifier):
         "weights": [list, tuple, np.ndarray, Mapping, None],
         "restore_mass": [Interval(Real, 0, 1, closed="both")],
     }
-    # Of the default members: all of them, each pair, each alone.
-    _tuning_grid = {
-        "weights": (None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1))
-    }
 
     def __init__(
         self,
