@@ -1,13 +1,12 @@
 """What a stack and a vote cost beside one fit of PL-CL: time and memory, measured in one run.
 
 Lost and MSRCv2 (training halves), and generated data of the size of Yahoo!News: 11 495 rows and 219
-labels. Every fit has a process of its own, so that the peak memory is its own; ``time_ratio`` and
-``memory_ratio`` are over those of PL-CL at the same size. Memory is what the process holds at its
-peak, less what it held before the fit. One line for each size and method.
+labels. The fits to be compared follow each other, several times for the small sets, of which the
+shortest counts; so all have the same machine. Memory is what a process of its own holds at its
+peak, less what it held before the fit. One line for each size and method, with the ratios to PL-CL.
 """
 
 import argparse
-import json
 import resource
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ambilearn.registry import METHODS
 
 SIZES = ("lost", "msrcv2", "yahoo-news")
-LEARNERS = ("PLCL", "PLVoting", "PLStacking")
+LEARNERS = ("PLCL", "PLVoting", "PLStacking")  # the others are compared with the first
 
 
 def rows_of(size, scale):
@@ -33,33 +32,41 @@ def rows_of(size, scale):
     return X[:n], Y[:n], X[n:], y[n:]
 
 
-def measure(size, learner, scale, repeats):
-    """Shortest time of some fits, the memory that they took, and the accuracy, as one line."""
-    X, Y, X_test, y_test = rows_of(size, scale)
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    model = METHODS[learner.lower()].load()()
-    model.__class__().fit(X[:50], Y[:50])  # whatever is imported late is there now
-    before, seconds = peak_memory(), []
+def make(learner):
+    """An estimator with its default parameters."""
+    return METHODS[learner.lower()].load()()
+
+
+def fit_times(X, Y, learners, repeats):
+    """Shortest time of each learner's fit, and the fitted models."""
+    models = {learner: make(learner) for learner in learners}
+    times = {learner: [] for learner in learners}
     for _ in range(repeats):
-        began = perf_counter()
-        model.fit(X, Y)
-        seconds.append(perf_counter() - began)
-    print(
-        json.dumps(
-            {
-                "rows": X.shape[0],
-                "labels": Y.shape[1],
-                "fit": min(seconds),
-                "memory": peak_memory() - before,
-                "accuracy": float(np.mean(model.predict(X_test) == y_test)),
-            }
-        )
-    )
+        for learner, model in models.items():
+            began = perf_counter()
+            model.fit(X, Y)
+            times[learner].append(perf_counter() - began)
+    return {learner: min(each) for learner, each in times.items()}, models
 
 
-def peak_memory():
-    """Bytes that this process has held at most, so far."""
+def print_memory(size, learner, scale):
+    """Bytes that one fit takes in this process."""
+    X, Y, *_ = rows_of(size, scale)
+    make(learner).fit(X[:50], Y[:50])  # whatever is imported late is there now
+    before = _peak_memory()
+    make(learner).fit(X, Y)
+    print(_peak_memory() - before)
+
+
+def _peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def memory_in_own_process(size, learner, scale):
+    """The same, of a new process."""
+    command = [sys.executable, __file__, "--memory-of", learner, "--size", size]
+    command += ["--scale", str(scale)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def main():
@@ -68,27 +75,36 @@ def main():
     parser.add_argument("--size", choices=SIZES, nargs="*", default=list(SIZES))
     parser.add_argument("--learner", choices=LEARNERS, nargs="*", default=list(LEARNERS))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the 11 495 rows")
-    parser.add_argument("--one", action="store_true", help="this process fits; for the script")
+    parser.add_argument("--repeats", type=int, default=7, help="fits to the small sets")
+    parser.add_argument("--memory-of", choices=LEARNERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.one:
-        (size,), (learner,) = args.size, args.learner
-        measure(size, learner, args.scale, repeats=1 if size == "yahoo-news" else 5)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    if args.memory_of:
+        print_memory(args.size[0], args.memory_of, args.scale)
         return
     for size in args.size:
-        if size != "yahoo-news" and real_split(size) is None:
+        split = rows_of(size, args.scale)
+        if split is None:
             print_result("stacking_cost", data=size, skipped="file not found; set AMBILEARN_DATA")
             continue
-        found = {}
-        for learner in dict.fromkeys(["PLCL", *args.learner]):
-            command = [sys.executable, __file__, "--one", "--size", size, "--learner", learner]
-            command += ["--scale", str(args.scale)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found[learner] = json.loads(done.stdout)
-            ratios = {
-                f"{name}_ratio": found[learner][what] / found["PLCL"][what]
-                for name, what in (("time", "fit"), ("memory", "memory"))
-            }
-            print_result("stacking_cost", data=size, learner=learner, **found[learner], **ratios)
+        X, Y, X_test, y_test = split
+        learners = list(dict.fromkeys([LEARNERS[0], *args.learner]))
+        memory = {each: memory_in_own_process(size, each, args.scale) for each in learners}
+        repeats = 1 if size == "yahoo-news" else args.repeats
+        times, models = fit_times(X, Y, learners, repeats)
+        for learner in learners:
+            print_result(
+                "stacking_cost",
+                data=size,
+                learner=learner,
+                rows=X.shape[0],
+                labels=Y.shape[1],
+                fit=times[learner],
+                time_ratio=times[learner] / times[LEARNERS[0]],
+                memory=memory[learner],
+                memory_ratio=memory[learner] / memory[LEARNERS[0]],
+                accuracy=float(np.mean(models[learner].predict(X_test) == y_test)),
+            )
 
 
 if __name__ == "__main__":
