@@ -84,7 +84,7 @@ def test_the_last_use_is_of_the_same_rows(rows):
     cache = FitCache()
     expected = PLCL().fit(X, sets, cache=cache)
     with pytest.raises(ValueError, match="other rows"):
-        PLCL().fit(X + 1, sets, cache=cache.for_last_use())
+        cache.for_last_use().bind(X + 1)
     assert_same(PLCL().fit(X, sets, cache=cache.for_last_use()), expected, X)
     assert cache.n_computed == {"kernel": 1, "factorization": 2, "graph": 1}
 

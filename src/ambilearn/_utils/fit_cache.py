@@ -116,8 +116,7 @@ class _LastUse(FitCache):
     keeps_results = False
 
     def __init__(self, cache: FitCache) -> None:
-        self._results = cache._results
-        self.bind = cache.bind  # type: ignore[method-assign]
+        self._fingerprint, self._results = cache._fingerprint, cache._results
         self.n_computed = cache.n_computed
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:

@@ -1,5 +1,7 @@
 """Votes as confidences: each row divided by its sum, the shares before them if nobody voted."""
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
@@ -80,6 +82,15 @@ def restore_class_mass(
     -------
     scaled : ndarray of shape (n_pairs,)
     """
+    factors: Any
+    scaled: NDArray[np.float64]
+    if not is_numpy_array(f):
+        xp = array_namespace(f)
+        mass, wanted = (xp.sum(candidates.scatter(v), axis=0) for v in (f, prior))
+        factors = (wanted / xp.where(mass > 0, mass, 1.0)) ** share
+        scaled = f * xp.take(factors, candidates.labels)
+        return scaled
     mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
-    factors: NDArray[np.float64] = (wanted / np.where(mass > 0, mass, 1.0)) ** share
-    return f * factors[candidates.labels]
+    factors = (wanted / np.where(mass > 0, mass, 1.0)) ** share
+    scaled = f * factors[candidates.labels]
+    return scaled
