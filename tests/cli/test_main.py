@@ -114,7 +114,7 @@ def test_commands_stand_in_the_order_of_use(run):
                 "Output",
             ],
         ),
-        ("predict", ["Reading the table", "Output"]),
+        ("predict", ["Reading the table", "Work", "Output"]),
         ("reproduce", ["Experiments", "Files", "Choice of parameters", "Work"]),
         ("tables", ["Experiments", "Files"]),
         ("figures", ["Experiments", "Files"]),

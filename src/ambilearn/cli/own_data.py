@@ -9,7 +9,7 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.own_data_options import (
     candidate_options,
     check_output,
@@ -213,7 +213,7 @@ def fit(
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
 @format_options
-@device_option
+@device_option(section("Work"))
 @output_options
 def predict(
     model: Path,

@@ -117,12 +117,16 @@ candidate_options = _add(
     format_options,
 )
 
-device_option = method_option(
-    "--device",
-    metavar="NAME",
-    help="Where to compute, for instance cuda; needs PyTorch (the extra torch). By default the "
-    "CPU.",
-)
+
+def device_option(option: Any) -> Any:
+    """``--device``, under the title of ``option``."""
+    return option(
+        "--device",
+        metavar="NAME",
+        help="Where to compute, for instance cuda; needs PyTorch (the extra torch). By default "
+        "the CPU.",
+    )
+
 
 method_options = _add(
     method_option(
@@ -159,7 +163,7 @@ method_options = _add(
         metavar="N",
         help="Seed of what is drawn at random.",
     ),
-    device_option,
+    device_option(method_option),
 )
 
 doubt_option = method_option(
