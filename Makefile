@@ -55,7 +55,7 @@ install: $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
-	@echo && echo "All seven methods on iris, wine and digits:"
+	@echo && echo "All methods on iris, wine and digits:"
 	$(BIN)/ambilearn reproduce demo --quick --store out/demo.sqlite
 	$(BIN)/ambilearn tables demo --quick --store out/demo.sqlite --output out/tables
 	$(BIN)/ambilearn report demo --quick --store out/demo.sqlite --output out/report.html

@@ -31,4 +31,9 @@ def test_scikit_learn_array_api_check():
     n_checks = len(list(checks_of(ESTIMATORS, array_api=True)))
     if n_checks == 0:
         pytest.skip("this version of scikit-learn does not have the check")
-    assert array_api_outcomes(ESTIMATORS) == ["passed"] * n_checks
+    outcomes = array_api_outcomes(ESTIMATORS)
+    assert len(outcomes) == n_checks
+    skipped = [outcome for outcome in outcomes if outcome != "passed"]
+    # Libraries that are not here, and arrays of a GPU that is not.
+    assert all("is not installed" in outcome or "CUDA" in outcome for outcome in skipped), skipped
+    assert len(skipped) < n_checks

@@ -107,7 +107,7 @@ def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
         np.testing.assert_array_equal(other.suggestion, linear.suggestion)
         assert other.share == pytest.approx(linear.share, abs=1e-8)
     dense = find_doubtful(SURE(), X, mask)
-    monkeypatch.setattr("ambilearn.methods._kernel_classifier._MAX_DENSE_LABELS", 2)
+    monkeypatch.setattr("ambilearn.methods._kernel_classifier.MAX_DENSE_LABELS", 2)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
     many = find_doubtful(SURE(), X, sparse.csr_array(mask))
     np.testing.assert_allclose(many.score, dense.score, atol=1e-8)

@@ -12,7 +12,8 @@ from ambilearn.registry import METHODS
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_is_made_and_its_grid_is_valid(name):
     assert type(make_method(name)) is METHODS[name].load()
-    assert METHODS[name].tuning_grid
+    # Of a vote of methods every choice that was tried without true labels made it worse.
+    assert bool(METHODS[name].tuning_grid) == (name != "plvoting")
     for key, values in METHODS[name].tuning_grid.items():
         for value in values:
             make_method(name, {key: value})

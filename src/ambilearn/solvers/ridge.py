@@ -72,7 +72,7 @@ class KernelRidge:
     ) -> None:
         xp = array_namespace(kernel)
         self._ridge = ridge
-        self._root: Any = 1.0  # D
+        self._root: Any | None = None  # D
         if row_weights is not None:
             self._root = xp.sqrt(row_weights)[:, None]
             if overwrite and not is_numpy_array(kernel):  # there may be no room for another
@@ -82,7 +82,11 @@ class KernelRidge:
                 kernel, overwrite = self._root * kernel * self._root[:, 0], True
         self._factor = _cholesky(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
-        self._unit = _cholesky_solve(self._factor, self._root * ones)
+        self._unit = _cholesky_solve(self._factor, self._scale(ones))
+
+    def _scale(self, values: Any) -> Any:
+        """The product with *D*; no copy where all rows count alike."""
+        return values if self._root is None else self._root * values
 
     def with_ridge(self, ridge: float) -> "KernelRidge":
         """The same rows with another ridge weight, without a second factor; on a device only.
@@ -95,24 +99,27 @@ class KernelRidge:
         other._ridge = ridge
         other._factor = ShiftedFactor(self._factor, ridge - self._ridge)
         xp = array_namespace(self._unit)
-        other._unit = _cholesky_solve(other._factor, self._root * xp.ones_like(self._unit))
+        other._unit = _cholesky_solve(other._factor, self._scale(xp.ones_like(self._unit)))
         return other
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
-        solved = _cholesky_solve(self._factor, self._root * targets)
+        solved = _cholesky_solve(self._factor, self._scale(targets))
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
-        intercept = xp.sum(self._root * solved, axis=0) / xp.sum(self._root * self._unit)
-        scaled = solved - self._unit * intercept[None, :]
-        coef = self._root * scaled
-        fitted = targets - self._ridge * scaled / self._root
+        intercept = xp.sum(self._scale(solved), axis=0) / xp.sum(self._scale(self._unit))
+        coef = solved - self._unit * intercept[None, :]
+        if self._root is None:
+            fitted = targets - self._ridge * coef
+        else:
+            fitted = targets - self._ridge * coef / self._root
+            coef = self._root * coef
         fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * fitted)))
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
     def solve_system(self, columns: Any) -> Any:
         r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c); :math:`DM^{-1}DC`."""
-        return self._root * _cholesky_solve(self._factor, self._root * columns)
+        return self._scale(_cholesky_solve(self._factor, self._scale(columns)))
 
     def leverage_complements(self) -> Any:
         r"""What each row's own target leaves to the others, :math:`1 - h_i`, shape (n,).
@@ -134,7 +141,7 @@ class KernelRidge:
         xp = array_namespace(self._unit)
         unit = self._unit[:, 0]
         return self._ridge * (
-            _inverse_diagonal(self._factor) - unit**2 / xp.sum(self._root * self._unit)
+            _inverse_diagonal(self._factor) - unit**2 / xp.sum(self._scale(self._unit))
         )
 
 
