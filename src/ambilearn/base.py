@@ -372,6 +372,8 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
     )
+    if not weights.any():  # older releases of scikit-learn do not look
+        raise ValueError("Sample weights must contain at least one non-zero number.")
     if np.all(weights == 1):
         return None
     if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:

@@ -1,7 +1,7 @@
 # The public names, and where they live.
 
 from .classifier import CrowdClassifier as CrowdClassifier
-from .dawid_skene import dawid_skene as dawid_skene
+from .dawid_skene_model import dawid_skene as dawid_skene
 from .report import AnnotatorReport as AnnotatorReport
 from .report import report_annotators as report_annotators
 from .votes import Votes as Votes

@@ -16,7 +16,7 @@ from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, 
 from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.crowd.dawid_skene import dawid_skene
+from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.votes import Votes

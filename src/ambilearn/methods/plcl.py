@@ -347,7 +347,7 @@ class PLCLSteps:
         """
         alpha, beta = self._weights.alpha, self._weights.beta
         q = (alpha * f_hat.outputs + beta * (1 - p)) / (alpha + beta)
-        clipped: NDArray[np.float64] = array_namespace(q).clip(q, 0, 1)
+        clipped: NDArray[np.float64] = array_namespace(q).clip(q, 0.0, 1.0)
         return clipped
 
     def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
