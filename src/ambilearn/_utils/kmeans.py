@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -31,8 +32,10 @@ def kmeans_centers(
     centers : ndarray of shape (n_centers, d)
     """
     means = KMeans(n_centers, n_init=1, max_iter=max_iter, random_state=random_state)
-    # One thread: with several, the order of a sum, and so its last bit, is left to chance.
-    with threadpool_limits(1), warnings.catch_warnings():
+    # One thread: with several, the order of a sum, and so its last bit, is left to chance. The rows
+    # are NumPy's whatever the fit computes on, and not every release bears dispatch here.
+    on_processor = config_context(array_api_dispatch=False)
+    with on_processor, threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal centres do no harm
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers
