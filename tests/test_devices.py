@@ -206,6 +206,10 @@ def test_doubt_by_folds_is_refused(there, dispatch):
 
 def test_a_model_can_be_pickled(there, dispatch):
     X = there.move(DATA.X)
+    try:
+        pickle.loads(pickle.dumps(X))
+    except TypeError:
+        pytest.skip("arrays of this release cannot be pickled themselves")
     for method in (PLCL(max_iter=2, tol=0), PLKNN()):
         model = sklearn.clone(method).fit(X, DATA.mask)
         again = pickle.loads(pickle.dumps(model))
