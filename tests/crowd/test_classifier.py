@@ -210,6 +210,14 @@ def test_confidence_in_labels_that_nobody_gave(crowd):
     np.testing.assert_array_equal(few.unvoted_[3:], 0.0)  # there is no answer to be wrong
 
 
+def test_a_crowd_of_one_opinion(crowd):
+    X, _, _ = crowd
+    votes = Votes.from_wide([["x", "x"]] * 20, annotators=["ann", "ben"])
+    model = CrowdClassifier(PLCL(n_neighbors=3), random_state=0).fit(X[:20], votes)
+    assert set(model.transduction_) == {"x"}
+    assert set(model.predict(X[20:30])) == {"x"}
+
+
 def test_a_classifier_that_is_always_wrong_is_not_heard():
     likelihood = np.log(np.array([[0.9, 0.1]] * 5 + [[0.1, 0.9]] * 5))
     wrong = np.array([[0.0, 1.0]] * 5 + [[1.0, 0.0]] * 5)

@@ -186,3 +186,9 @@ def test_the_counts_matter():
     counted = PLCL().fit(X, votes.to_candidates())
     uncounted = PLCL().fit(X, votes.to_candidates(weights=False))
     assert not np.allclose(counted.label_distributions_, uncounted.label_distributions_)
+
+
+def test_columns_of_one_name_are_refused():
+    frame = pd.DataFrame([["x", "y"], ["y", "y"]], columns=["ann", "ann"])
+    with pytest.raises(ValueError, match="The annotator 'ann' has several columns"):
+        Votes.from_wide(frame)

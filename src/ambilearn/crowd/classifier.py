@@ -1,11 +1,13 @@
 """Annotators and features judge the rows together, and each other."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ParameterGrid
@@ -257,7 +259,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
         best = confidences.max(axis=1, keepdims=True)
         table = np.where(confidences >= self.min_share * best, confidences, 0.0)
-        return as_candidates(table, classes=self.classes_)
+        # Sparse, for a dense table with one column would be read as a column of labels.
+        sets = as_candidates(sparse.csr_array(table), classes=self.classes_)
+        return replace(sets, sparse_mask=False)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most likely label of every row, by its features.

@@ -156,6 +156,12 @@ class Votes:
                 else "There are no rows of votes: pass at least one row."
             )
         names = range(widths.pop()) if annotators is None else list(annotators)
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise ValueError(
+                f"The annotator {twice!r} has several columns: every annotator needs one, with a "
+                "name of its own."
+            )
         row_names = np.arange(len(rows)) if items is None else _as_names(items)
         if len(row_names) != len(rows):
             raise ValueError(
