@@ -27,7 +27,7 @@ class Result:
         Every metric by name.
     details : dict
         ``n_iter``, ``objective`` after each iteration, the ``chosen`` parameters of a search and
-        what was tried, and the ``warnings`` of the method.
+        how it went, every point that an oracle ``tried``, and the ``warnings`` of the method.
     error : str
         Traceback of a failure.
     seconds : float
@@ -68,9 +68,13 @@ def execute(task: Task, data_home: str | None = None) -> Result:
 
 def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
     split = make_split(task, data_home)
+    if task.select == "oracle":
+        from ambilearn.experiments.oracle import try_points
+
+        return try_points(task, split)
     model = task.estimator()
     details: dict[str, Any] = {}
-    if task.select != "fixed":
+    if task.select == "label-free":
         from ambilearn.experiments.choose import choose
 
         chosen, details["search"] = choose(task, split)

@@ -16,12 +16,29 @@ def score_model(model: Any, split: Split) -> dict[str, float]:
     Returns
     -------
     dict
+        Those of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated``,
+        the two that need no hidden label, on the training rows.
+    """
+    sets = split.candidates
+    proba = model.predict_proba(split.X_train)
+    best = sets.classes[proba.argmax(axis=1)]
+    return score_by_truth(model, split) | {
+        "training.covering": covering_rate(sets, best),
+        "training.approximated": approximated_accuracy(sets, proba),
+    }
+
+
+def score_by_truth(model: Any, split: Split) -> dict[str, float]:
+    """Scores that need the true labels.
+
+    Returns
+    -------
+    dict
         ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings:
         the best candidate in the learned confidences (``confidences``), the best candidate in the
         classifier's training outputs (``outputs_in_set``), and the best of *all* labels in them
         (``outputs``). Each also with ``@3`` and ``@5``: right if missed by at most that many
-        labels, which the paper calls MAE3 and MAE5. And ``training.covering`` and
-        ``training.approximated``, the two that need no hidden label, on the training rows.
+        labels, which the paper calls MAE3 and MAE5.
     """
     sets = split.candidates
     outputs = train_outputs(model, split.X_train)
@@ -38,10 +55,6 @@ def score_model(model: Any, split: Split) -> dict[str, float]:
             scores[f"{name}@{tolerance}"] = tolerance_accuracy(
                 truth, labels, tolerance, classes=sets.classes
             )
-    proba = model.predict_proba(split.X_train)
-    best = sets.classes[proba.argmax(axis=1)]
-    scores["training.covering"] = covering_rate(sets, best)
-    scores["training.approximated"] = approximated_accuracy(sets, proba)
     return scores
 
 

@@ -23,17 +23,21 @@ class SpecError(ValueError):
 class Variant:
     """A line of a table: a method, with parameters where they are not the defaults.
 
-    ``sweep`` is the (parameter, value) that a sensitivity study varies.
+    ``sweep`` is the (parameter, value) that a sensitivity study varies; ``own_grid`` is what the
+    experiment's file chooses parameters from, where that is not the paper's grid.
     """
 
     label: str
     estimator: str
     params: Mapping[str, Any] = field(default_factory=dict)
     sweep: tuple[str, float] | None = None
+    own_grid: Mapping[str, Sequence[Any]] | None = None
 
     @property
-    def grid(self) -> dict[str, list[Any]]:
-        """What the paper chooses the other parameters from; nothing where a study varies one."""
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """What the other parameters are chosen from; nothing where a study varies one."""
+        if self.own_grid is not None:
+            return self.own_grid
         grid = {} if self.sweep else find_method(self.estimator).paper_grid
         return {name: list(values) for name, values in grid.items() if name not in self.params}
 
@@ -189,7 +193,8 @@ def _methods(content: dict[str, Any]) -> list[Variant]:
         if isinstance(entry, str):  # a method as it is; tables call it as the file does
             entry = {"method": entry, "label": entry}
         method = find_method(entry["method"])
-        methods.append(Variant(entry["label"], method.name, params=entry.get("params", {})))
+        params, grid = entry.get("params", {}), entry.get("grid")
+        methods.append(Variant(entry["label"], method.name, params=params, own_grid=grid))
     for parameter, values in content.pop("sweep", {}).items():
         first = methods[0]
         for value in values:
