@@ -3,10 +3,8 @@
 The search itself is :mod:`ambilearn.selection`.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.splits import Split
 from ambilearn.experiments.task import Task
 from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
@@ -34,13 +32,8 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
         scoring=_SCORERS[search["scoring"]],
         halving=search["kind"] == "halving",
         refit=False,
-        random_state=points_seed(search),
+        random_state=search["seed"],
     ).fit(split.X_train, split.candidates)
     n_points = len(found.cv_results_["params"])
     account = {"points": n_points, "fits": found.n_fits_, "score": found.best_score_}
     return found.best_params_, account
-
-
-def points_seed(search: Mapping[str, Any]) -> int:
-    """Seed of the points: every run, every data set and both ways of choosing see the same ones."""
-    return derive_seed("search", search["grid"])

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn.experiments.choose import points_seed
 from ambilearn.experiments.execute import Result
 from ambilearn.experiments.scores import score_by_truth
 from ambilearn.experiments.splits import Split
@@ -34,7 +33,7 @@ def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, An
         ``scores``.
     """
     search, model = task.search, task.estimator()
-    points = draw_points(search["grid"], search["points"], points_seed(search))
+    points = draw_points(search["grid"], search["points"], search["seed"])
     points = include_current(model, points)[: search["points"]]
     fits = fit_points(model, points, split.X_train, split.candidates)
     tried = [

@@ -1,6 +1,6 @@
 """What a store holds of an experiment, line by line and column by column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn.experiments.execute import Result
+from ambilearn.experiments.oracle import choose_for_all_runs
 from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import SELECTIONS
 
 ORACLE_NOTE = (
-    "† oracle: parameters chosen by the test labels. An upper bound, not a result one can have."
+    "† oracle: parameters chosen by the test labels, once for all runs of a case, or anew in each "
+    "run. An upper bound, not a result one can have."
 )
+
+# How the selections of tasks are read, in the order of the lines: an oracle in two ways.
+READINGS = {
+    "fixed": "fixed",
+    "label-free": "label-free",
+    "oracle": "oracle",
+    "oracle per run": "oracle",
+}
 
 _SEARCH = ("kind", "points", "scoring")
 
@@ -23,7 +32,8 @@ _SEARCH = ("kind", "points", "scoring")
 class Line:
     """A method with one way of choosing its parameters: a line of a table.
 
-    ``search`` is how the grid was searched, as (kind, points, scoring); None if it was not.
+    ``select`` is one of :data:`READINGS`, ``search`` how the grid was searched, as (kind, points,
+    scoring); None if it was not.
     """
 
     method: Variant
@@ -38,8 +48,13 @@ class Line:
         kind, points, scoring = self.search
         how = f"{self.select}, {kind}" + (f" {points}" if points else "")
         # The oracle looks at the test labels, whatever the metric of a label-free choice.
-        how += " †" if self.select == "oracle" else f", {scoring}"
+        how += " †" if self.is_oracle else f", {scoring}"
         return f"{self.method.label} ({how})"
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether the test labels were seen."""
+        return READINGS[self.select] == "oracle"
 
 
 @dataclass(frozen=True)
@@ -98,13 +113,15 @@ class ExperimentResults:
         search = line.search and dict(zip(_SEARCH, line.search, strict=True))
         runs = {}
         for run in range(self.spec.runs):
-            task = self.spec.task(line.method, case.data, case.setting, run, line.select, search)
+            select = READINGS[line.select]
+            task = self.spec.task(line.method, case.data, case.setting, run, select, search)
             result = stored.get(task.key)
             if result is not None and result.status == "failed":
-                self.failures.append(result)
+                if result not in self.failures:  # an oracle is read twice
+                    self.failures.append(result)
             elif result is not None:
                 runs[run] = result
-        return runs
+        return choose_for_all_runs(runs) if line.select == "oracle" else runs
 
     def results(self, line: Line, case: Case) -> list[Result]:
         """Results of a cell, run by run."""
@@ -132,13 +149,43 @@ class ExperimentResults:
         """Lines with fixed parameters, the reference first."""
         return [line for line in self.lines if line.select == "fixed"]
 
+    def read(self, reference: str, others: str) -> list[Line]:
+        """The first method chosen in one way, and the others in another, as far as measured.
+
+        Parameters
+        ----------
+        reference, others : str
+            Some of :data:`READINGS`.
+
+        Returns
+        -------
+        list of Line
+            Nothing where there is no such line of the first method, to compare with.
+        """
+        first = self.spec.methods[0]
+        lines = [
+            line
+            for line in self.lines
+            if line.select == (reference if line.method is first else others)
+        ]
+        return lines if lines and lines[0].method is first else []
+
+
+def oracle_notes(lines: Iterable[Line]) -> list[str]:
+    """What must be said below a table with these lines."""
+    return [ORACLE_NOTE] if any(line.is_oracle for line in lines) else []
+
 
 def _choices(stored: Mapping[str, Result], method: Variant) -> list[tuple[Any, ...]]:
     """Ways in which the store has a method's parameters chosen, in a stable order."""
-    found = set()
+    found: dict[str, set[tuple[Any, ...]]] = {}
     for result in stored.values() if method.grid else ():
         task = result.task
         if task["method"] == method.estimator and task["select"] != "fixed":
-            found.add((task["select"], tuple(task["search"][name] for name in _SEARCH)))
-    order = sorted(found, key=lambda how: (SELECTIONS.index(how[0]), str(how[1])))
-    return [("fixed", None), *order]
+            search = tuple(task["search"][name] for name in _SEARCH)
+            found.setdefault(task["select"], set()).add(search)
+    return [("fixed", None)] + [
+        (reading, search)
+        for reading, select in READINGS.items()
+        for search in sorted(found.get(select, ()), key=str)
+    ]

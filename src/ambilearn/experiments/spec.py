@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
+from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.task import SELECTIONS, Task
 from ambilearn.registry import find_method
 
@@ -122,7 +123,9 @@ class Spec:
         if select == "fixed" or not method.grid:
             return task
         search = search or parse_search(DEFAULT_SEARCH)
-        return task.to(select=select, search={**search, "grid": method.grid})
+        # Every run, every data set and every way of choosing see the same points.
+        drawn = {"grid": method.grid, "seed": derive_seed("search", method.grid)}
+        return task.to(select=select, search={**search, **drawn})
 
     def tasks(
         self, select: str = "fixed", search: Mapping[str, Any] | None = None

@@ -1,12 +1,14 @@
 """Tables of an experiment: what stands in each cell. How a table looks is :mod:`.render`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ambilearn.experiments.published import printed_metric, published_cells, published_counts
-from ambilearn.experiments.results import ORACLE_NOTE, Case, ExperimentResults, Line
+from ambilearn.experiments.results import Case, ExperimentResults, Line, oracle_notes
 from ambilearn.experiments.stats import compare, holm, rank, summarize
 
 MARKS = {1: "●", 0: "", -1: "○"}
@@ -27,7 +29,12 @@ class Table:
 
 def build_tables(experiment: ExperimentResults) -> list[Table]:
     """All tables that the experiment's file asks for, in its order."""
-    builders = {"table": accuracy_table, "win-tie-loss": win_tie_loss_table, "ranks": rank_table}
+    builders = {
+        "table": accuracy_table,
+        "win-tie-loss": win_tie_loss_table,
+        "readings": readings_table,
+        "ranks": rank_table,
+    }
     shows = [show for show in experiment.spec.shows if show["kind"] in builders]
     return [builders[show["kind"]](experiment, show) for show in shows]
 
@@ -47,15 +54,23 @@ def table_columns(
 
 
 def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
-    """Mean ± std of every method, with marks against the first one and Holm's p-values."""
+    """Mean ± std of every line, with marks against the first one and Holm's p-values.
+
+    ``select`` of the table says how the first method's parameters are chosen and how the others';
+    without it every line is shown.
+    """
+    lines = experiment.read(*show["select"]) if "select" in show else experiment.lines
     columns = table_columns(experiment, show)
+    header = ["method", *(title for title, _, _ in columns)]
+    if not lines:
+        return Table(show["name"], show["title"], header, [], [], [UNMEASURED])
     published = published_cells(show["published"]) if "published" in show else {}
     records = []
-    for line in experiment.lines:
+    for line in lines:
         for title, case, metric in columns:
             record: dict[str, Any] = {"line": line.label, "method": line.method.label}
             record |= {"select": line.select, "column": title, "data": case.data, "metric": metric}
-            record |= _cell(experiment, line, case, metric)
+            record |= _cell(experiment, lines[0], line, case, metric)
             printed = published.get((line.method.label, case.data, printed_metric(metric)))
             if printed is not None:
                 record |= {"published_mean": printed.mean, "published_std": printed.std}
@@ -66,26 +81,24 @@ def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     for record, p in zip(records, holm([r["p"] for r in records]), strict=True):
         record["p_holm"] = p
     texts = iter([_cell_text(record) for record in records])
-    rows = [[line.label, *(next(texts) for _ in columns)] for line in experiment.lines]
-    reference = experiment.fixed_lines[0].label
+    rows = [[line.label, *(next(texts) for _ in columns)] for line in lines]
     notes = [
-        f"Mean ± standard deviation over the runs. ●/○: {reference} is significantly better/worse "
-        "(paired t-test, 0.05). ● or ○ in brackets: not significant after Holm's correction over "
-        "this table."
+        f"Mean ± standard deviation over the runs. ●/○: {lines[0].label} is significantly "
+        "better/worse (paired t-test, 0.05). ● or ○ in brackets: not significant after Holm's "
+        "correction over this table."
     ]
-    if any(line.select == "oracle" for line in experiment.lines):
-        notes.append(ORACLE_NOTE)
-    header = ["method", *(title for title, _, _ in columns)]
+    notes += oracle_notes(lines)
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
-def _cell(experiment: ExperimentResults, line: Line, case: Case, metric: str) -> dict[str, Any]:
+def _cell(
+    experiment: ExperimentResults, reference: Line, line: Line, case: Case, metric: str
+) -> dict[str, Any]:
     values = experiment.values(line, case, metric)
     if not len(values):
         return {"mean": None, "std": None, "runs": 0, "mark": "", "p": float("nan")}
     mean, std, n = summarize(values)
     cell = {"mean": mean, "std": std, "runs": n, "mark": "", "p": float("nan")}
-    reference = experiment.fixed_lines[0]
     if line != reference:
         p, outcome = compare(*experiment.paired(reference, line, case, metric))
         cell |= {"mark": MARKS[outcome], "p": p}
@@ -116,16 +129,13 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
     for line in others:
         row, total = [line.label], np.zeros(3, dtype=int)
         for group in [*groups, "Total"]:
-            counts = np.zeros(3, dtype=int)
-            for case in experiment.cases:
-                first, second = experiment.paired(reference, line, case, show["metric"])
-                if case.setting and case.setting.group == group and len(first) > 1:
-                    counts[1 - compare(first, second).outcome] += 1
+            cases = [c for c in experiment.cases if c.setting and c.setting.group == group]
+            columns = [(case.label, case, show["metric"]) for case in cases]
+            counts = _count(experiment, reference, line, columns)
             counts = total if group == "Total" else counts
             total = total + counts
             printed = published.get((line.label, group))
-            text = "/".join(map(str, counts)) if counts.any() else UNMEASURED
-            row.append(text)
+            row.append(_counts_text(counts))
             record: dict[str, Any] = {"method": line.label, "group": group}
             record |= dict(zip(("win", "tie", "loss"), counts.tolist(), strict=True))
             if printed:
@@ -142,9 +152,67 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
             "In brackets as published; the published total of SURE is printed as 88/14/0, though "
             "its columns add up to 98/14/0."
         )
-    if any(line.select == "oracle" for line in experiment.lines):
-        notes.append(ORACLE_NOTE)
+    notes += oracle_notes(experiment.lines)
     return Table(show["name"], show["title"], header, rows, records, notes)
+
+
+def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
+    """How often the first method wins, ties and loses, by how parameters are chosen.
+
+    ``readings`` of the table are its columns: each has a ``title`` and a ``select``, the ways for
+    the first method and for the others.
+    """
+    published = published_counts(show["published"]) if "published" in show else {}
+    reference, *others = (method.label for method in experiment.spec.methods)
+    columns = table_columns(experiment, show)
+    counts: dict[tuple[str, str], NDArray[np.int_]] = {}
+    seen: list[Line] = []
+    for reading in show["readings"]:
+        lines = experiment.read(*reading["select"])
+        for line in lines[1:]:
+            found = _count(experiment, lines[0], line, columns)
+            counts[line.method.label, reading["title"]] = found
+        seen += lines
+    for label, group in published:  # summed here, since one of the printed totals is wrong
+        if label in others and group != "Total":
+            before = counts.get((label, "published"), np.zeros(3, dtype=int))
+            counts[label, "published"] = before + published[label, group]
+    titles = [reading["title"] for reading in show["readings"]] + ["published"] * bool(published)
+    rows = [[label, *(_counts_text(counts.get((label, t))) for t in titles)] for label in others]
+    totals = {t: sum(counts[m, t] for m in others if (m, t) in counts) for t in titles}
+    rows.append(["all, share of wins", *(_wins_text(totals[t]) for t in titles)])
+    records = [
+        {"method": label, "reading": title}
+        | dict(zip(("win", "tie", "loss"), found.tolist(), strict=True))
+        for (label, title), found in counts.items()
+    ]
+    notes = [f"Wins/ties/losses of {reference} in {len(columns)} cases (paired t-test, 0.05)."]
+    notes += oracle_notes(seen)
+    return Table(show["name"], show["title"], ["method", *titles], rows, records, notes)
+
+
+def _count(
+    experiment: ExperimentResults,
+    reference: Line,
+    line: Line,
+    columns: Iterable[tuple[str, Case, str]],
+) -> NDArray[np.int_]:
+    """Wins, ties and losses of a line against another over some columns."""
+    counts = np.zeros(3, dtype=int)
+    for _, case, metric in columns:
+        first, second = experiment.paired(reference, line, case, metric)
+        if len(first) > 1:
+            counts[1 - compare(first, second).outcome] += 1
+    return counts
+
+
+def _counts_text(counts: NDArray[np.int_] | None) -> str:
+    return UNMEASURED if counts is None or not counts.any() else "/".join(map(str, counts))
+
+
+def _wins_text(counts: Any) -> str:
+    total = np.sum(counts)
+    return f"{counts[0]} of {total} ({counts[0] / total:.0%})" if total else UNMEASURED
 
 
 def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:

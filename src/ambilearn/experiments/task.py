@@ -41,7 +41,8 @@ class Task:
     select : {"fixed", "label-free", "oracle"}
         How hyper-parameters are chosen.
     search : mapping
-        How the grid is searched, unless ``select`` is ``"fixed"``.
+        How the grid is searched, unless ``select`` is ``"fixed"``: ``kind``, ``points``,
+        ``scoring``, the ``grid`` and the ``seed`` of what is drawn from it.
     """
 
     data: str

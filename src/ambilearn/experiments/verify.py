@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ambilearn.experiments.results import ExperimentResults
+from ambilearn.experiments.results import ORACLE_NOTE, READINGS, ExperimentResults
 from ambilearn.experiments.tables import UNMEASURED, Table, accuracy_table, plus_minus
 
 
@@ -75,5 +75,7 @@ def verification_table(found: Iterable[Check]) -> Table:
         + ", ".join(f"{count} {name}" for name, count in counts.items())
         + ". Disagreement is reported, it is no error."
     ]
+    if any(READINGS[check.select] == "oracle" for check in found):
+        notes.append(ORACLE_NOTE)
     header = ["table", "method", "column", "published", "measured", "difference", "verdict"]
     return Table("verify", "Published and measured", header, rows, records, notes)
