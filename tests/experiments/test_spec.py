@@ -199,3 +199,13 @@ def test_every_published_line_and_column_has_its_place():
             rows = list(csv.DictReader(text.read_text("utf-8").splitlines()))
             assert {row["method"] for row in rows} == {m.label for m in spec.methods}
             assert {row["data"] for row in rows} == {c["data"] for c in show["columns"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "of_the_paper"), [("stacking", "real-world"), ("stacking-controlled", "controlled")]
+)
+def test_stacking_meets_the_paper_s_methods_on_the_paper_s_cases(name, of_the_paper):
+    spec, paper = load_spec(name), load_spec(of_the_paper)
+    assert spec.methods[0].estimator == "PLStacking"  # with which the tables compare
+    shared = {task.key for task in paper.tasks()}
+    assert shared < {task.key for task in spec.tasks()}  # measured once, for both
