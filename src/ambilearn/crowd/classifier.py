@@ -21,6 +21,7 @@ from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
+from ambilearn.crowd.unvoted import unvoted_confidence
 from ambilearn.crowd.votes import Votes
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to judge
@@ -78,9 +79,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     transduction_ : ndarray of shape (n,)
         Cleaned label of each training row.
     unvoted_ : ndarray of shape (n,)
-        Confidence that the label of a row is one that nobody gave it; zero without answers. The
-        mean estimates the share of such rows: rather too small, for who fits the answers best
-        takes them for better than they are.
+        Confidence that the label of a row is one that nobody gave it; zero without answers. It
+        tells which rows; :func:`estimate_unvoted_share` tells how many.
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
@@ -103,6 +103,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     See Also
     --------
     dawid_skene : The answers alone.
+    estimate_unvoted_share : How many rows have a label that nobody gave.
 
     References
     ----------
@@ -204,7 +205,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.skills_ = skills
         self.label_distributions_ = confidences
         self.transduction_ = votes.classes[np.argmax(confidences, axis=1)]
-        self.unvoted_ = _unvoted(votes, confidences)
+        self.unvoted_ = unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
         self.candidates_ = self._to_candidates(confidences)
         self.estimator_ = _fit_candidates(estimator, X, self.candidates_)
@@ -344,13 +345,6 @@ def combine_witnesses(
     joint = likelihood * ((1 - doubt) * held_out + doubt * prior)
     total = joint.sum(axis=1, keepdims=True)
     return Witnesses(joint / total, 1 - doubt, float(np.log(total).mean()))
-
-
-def _unvoted(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Confidence in labels that nobody gave, of each row that has answers."""
-    voted = votes.counts().toarray() > 0
-    off = np.where(voted, 0.0, confidences).sum(axis=1)
-    return np.where(voted.any(axis=1), off, 0.0)
 
 
 def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
+from ambilearn.crowd.unvoted import estimate_unvoted_share
 from ambilearn.own_data.corrections import apply_corrections
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
@@ -129,6 +130,6 @@ def judge_table(
         judged,
         crowd.annotators_,
         crowd.feature_trust_,
-        float(crowd.unvoted_.mean()),
+        estimate_unvoted_share(votes),
         crowd.best_params_,
     )
