@@ -113,7 +113,7 @@ def find_doubtful(
     of 0, .1 and .2 on Lost and MSRCv2 it is off by .03 on average and by .1 at worst. Where it is
     missing from the hard rows above all, as from the votes of people, the estimate is too small:
     .01 instead of .127 on the music set. On such rows no output can tell a wrong set from a wrong
-    classifier.
+    classifier; the votes can, see :func:`ambilearn.crowd.estimate_unvoted_share`.
 
     References
     ----------
