@@ -1,8 +1,37 @@
 import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
 from ambilearn._utils.files import atomic_write
+
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="needs the modes of POSIX")
+
+IMPORTS = """
+import os, sys
+from pathlib import Path
+from ambilearn._utils.files import atomic_write
+"""
+
+
+def write(target, content):
+    with atomic_write(target) as file:
+        file.write(content)
+
+
+def fail_halfway(target, error):
+    with atomic_write(target) as file:
+        file.write(b"new")
+        raise error
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -20,14 +49,8 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
 def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path, error):
     target = tmp_path / "file"
     target.write_bytes(b"old")
-
-    def fail_halfway():
-        with atomic_write(target) as file:
-            file.write(b"new")
-            raise error
-
     with pytest.raises(error):
-        fail_halfway()
+        fail_halfway(target, error)
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
 
@@ -52,5 +75,175 @@ def test_two_writers_do_not_meet(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "none" / "file"):
-        pass
+    target = tmp_path / "none" / "file"
+    with pytest.raises(FileNotFoundError) as caught:
+        write(target, b"new")
+    assert caught.value.filename == str(target)  # not that of a temporary file
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(OSError):  # noqa: PT011  (PermissionError on Windows)
+        write(tmp_path, b"new")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("letter", ["x", "\N{CJK UNIFIED IDEOGRAPH-6587}"])
+def test_a_name_as_long_as_can_be(tmp_path, letter):
+    """There was no room in it for that of the temporary file."""
+    target = tmp_path / (letter * (240 // len(letter.encode())))
+    write(target, b"new")
+    assert target.read_bytes() == b"new"
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o666])
+def test_a_file_keeps_its_mode(tmp_path, mode):
+    """A private file became readable by all."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    target.chmod(mode)
+    with atomic_write(target) as file:
+        file.write(b"new")
+        assert mode_of(Path(file.name)) & ~mode == 0  # nor can it be read meanwhile
+    assert target.read_bytes() == b"new"
+    assert mode_of(target) == mode
+
+
+@needs_modes
+def test_a_file_keeps_its_group(tmp_path):
+    """Its owner, too, where the system allows it: to root alone."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    for group in os.getgroups():
+        os.chown(target, -1, group)
+        write(target, b"new")
+        assert target.stat().st_gid == group
+    if os.geteuid() == 0:
+        os.chown(target, 65534, 65534)
+        write(target, b"new")
+        assert (target.stat().st_uid, target.stat().st_gid) == (65534, 65534)
+
+
+@needs_modes
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write(tmp_path / "file", b"new")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "file") == 0o666 & ~umask
+
+
+def test_a_write_protected_file_is_left_as_it_is(tmp_path):
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    target.chmod(0o444)
+    if os.access(target, os.W_OK):
+        pytest.skip("this user may write to every file")
+    with pytest.raises(PermissionError) as caught:
+        write(target, b"new")
+    assert caught.value.filename == str(target)
+    assert target.read_bytes() == b"old"
+
+
+def link(link, target):
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("this user cannot make symbolic links")
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    """It lost its target, which was left as it was."""
+    (tmp_path / "far").mkdir()
+    target = tmp_path / "far" / "file"
+    target.write_bytes(b"old")
+    link(tmp_path / "near", "far/file")
+    write(tmp_path / "near", b"new")
+    assert (tmp_path / "near").is_symlink()
+    assert target.read_bytes() == b"new"
+    assert os.listdir(tmp_path / "far") == ["file"]
+
+
+def test_a_link_to_what_is_not_there_yet_makes_it(tmp_path):
+    link(tmp_path / "near", "later")
+    write(tmp_path / "near", b"new")
+    assert (tmp_path / "near").is_symlink()
+    assert (tmp_path / "later").read_bytes() == b"new"
+
+
+def test_a_link_to_itself_is_an_error(tmp_path):
+    link(tmp_path / "loop", "loop")
+    with pytest.raises(OSError, match="loop"):
+        write(tmp_path / "loop", b"new")
+    assert os.listdir(tmp_path) == ["loop"]
+
+
+@needs_pipes
+def test_a_pipe_is_written_into(tmp_path):
+    """It was replaced by a regular file; in a container, the null device would be as well."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with atomic_write(pipe) as file:
+        file.write(b"half ")
+        file.seek(0)  # what wants to go back in its file can
+        file.write(b"all of it")
+    assert pipe.is_fifo()
+    reader.join()
+    assert received == [b"all of it"]
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@needs_pipes
+def test_of_a_failure_a_pipe_gets_nothing(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with pytest.raises(ValueError):  # noqa: PT011
+        fail_halfway(pipe, ValueError)
+    reader.join()
+    assert received == [b""]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
+@pytest.mark.parametrize("into", ["file", "pipe"])
+def test_standard_output_by_its_name_goes_on_where_it_is(tmp_path, into):
+    """A file that it was sent to was replaced, together with what was said before."""
+    code = IMPORTS + (
+        "os.write(1, b'before ')\n"
+        "with atomic_write(Path(sys.argv[1])) as file: file.write(b'all of it')\n"
+        "os.write(1, b' after')\n"
+    )
+    # By a link, so that a mistake replaces that and nothing of the machine.
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    command = [sys.executable, "-c", code, str(tmp_path / "link")]
+    if into == "pipe":
+        printed = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    else:
+        with open(tmp_path / "out", "wb") as file:
+            subprocess.run(command, stdout=file, check=True)
+        printed = (tmp_path / "out").read_bytes()
+    assert printed == b"before all of it after"
+
+
+@pytest.mark.parametrize("n_killed", [1, 3])
+def test_what_killed_writers_left_goes_with_the_next_file(tmp_path, n_killed):
+    code = IMPORTS + (
+        "with atomic_write(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half'); file.flush(); os._exit(9)\n"
+    )
+    target = tmp_path / "fi[le"
+    mine = [".fi[le.part", f".fi[le.{'g' * 32}.part", f"fi[le.{'a' * 32}.part"]
+    for name in mine:
+        (tmp_path / name).touch()
+    for i in range(n_killed):
+        subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+        assert len(os.listdir(tmp_path)) == len(mine) + 1, i
+    write(target, b"new")
+    assert sorted(os.listdir(tmp_path)) == sorted([*mine, target.name])

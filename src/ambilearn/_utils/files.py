@@ -1,10 +1,15 @@
 """Files that are there in full or not at all."""
 
 import os
+import shutil
+import stat
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, cast
 from uuid import uuid4
 
 
@@ -13,16 +18,24 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only once it is complete.
 
     The content goes to a temporary file next to ``target``, which takes its name in one step when
-    the block ends, and is deleted when the block fails.
+    the block ends, and is deleted when the block fails. What a killed process left of earlier
+    attempts is deleted, too.
 
     Parameters
     ----------
     target : Path
-        The file to write; one of that name is replaced.
+        The file to write. One of that name is replaced by one of the same mode and, where the
+        system allows it, owner; where a symbolic link leads is written to, and the link stays. What
+        is no regular file, such as a device or a pipe, is written into when the block ends.
 
     Yields
     ------
     file : binary file object
+
+    Raises
+    ------
+    OSError
+        Before the block if ``target`` is write-protected or a folder.
 
     Examples
     --------
@@ -37,11 +50,113 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
     ...     seen_before, target.read_bytes()
     (False, b'all of it')
     """
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    final = Path(os.path.realpath(target))
     try:
-        with open(temporary, "xb") as file:
+        present = os.stat(target)
+    except FileNotFoundError:
+        present = None
+    if present is None or _is_replaceable(present, final):
+        with _replace(final, present) as file:
             yield file
-        os.replace(temporary, target)
-    except BaseException:  # also when the user interrupts
-        temporary.unlink(missing_ok=True)
+    else:
+        with _open_in_place(target, present) as sink, NamedTemporaryFile() as complete:
+            yield cast(BinaryIO, complete)
+            complete.seek(0)
+            shutil.copyfileobj(complete, sink)
+
+
+@contextmanager
+def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
+    if present is not None:
+        os.close(os.open(str(final), os.O_WRONLY))  # refused where the file is write-protected
+    _remove_abandoned_parts(final)
+    part = final.with_name(f".{_short(final)}.{uuid4().hex}.part")
+    try:
+        # What replaces a file is nobody else's to read until it has the mode of that file.
+        with _open_part(part, 0o666 if present is None else 0o600) as file:
+            if present is not None:
+                _copy_owner_and_mode(final, present, part)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # the content is on the disk before the name
+        os.replace(part, final)
+    except BaseException as error:  # also when the user interrupts
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and str(error.filename) == str(part):
+            error.filename, error.filename2 = str(final), None  # the name that the user knows
         raise
+
+
+def _is_replaceable(present: os.stat_result, final: Path) -> bool:
+    """Whether a file has a name of its own, and is not what an open descriptor happens to be."""
+    if not stat.S_ISREG(present.st_mode) or _standard_stream(present) is not None:
+        return False
+    return final.exists() and os.path.samestat(present, os.stat(final))
+
+
+def _standard_stream(present: os.stat_result) -> int | None:
+    """Number of the standard stream that a file is: ``/dev/stdout``, whatever that leads to."""
+    for descriptor in (1, 2):
+        with suppress(OSError):  # it may be closed
+            if present.st_ino and os.path.samestat(present, os.fstat(descriptor)):
+                return descriptor
+    return None
+
+
+def _open_in_place(target: Path, present: os.stat_result) -> BinaryIO:
+    stream = _standard_stream(present)
+    # A stream goes on where it is: opened by its name, a file would begin anew.
+    return open(target if stream is None else os.dup(stream), "wb")
+
+
+def _copy_owner_and_mode(final: Path, present: os.stat_result, part: Path) -> None:
+    # Only root gives files away, but everybody chooses among their groups.
+    for owner in (present.st_uid, -1) if sys.platform != "win32" else ():
+        with suppress(OSError):
+            os.chown(part, owner, present.st_gid)
+            break
+    with suppress(OSError):  # of a file system without modes
+        shutil.copystat(final, part)  # with access control lists, which are part of the mode
+
+
+def _open_part(part: Path, mode: int) -> BinaryIO:
+    """Make a file, locked as a sign that somebody is writing it."""
+    while True:
+        file = open(part, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
+        with suppress(OSError):  # not every file system has locks
+            _lock(file)
+        if part.exists():
+            return file
+        file.close()  # another process found it before it was locked, and deleted it
+
+
+def _short(final: Path) -> str:
+    """The beginning of a name, so that a file of a long name has room for more before and after."""
+    return final.name[:50]
+
+
+def _remove_abandoned_parts(final: Path) -> None:
+    """Delete the temporary files of writers that were killed: nobody holds their locks."""
+    for part in final.parent.glob(f".{escape(_short(final))}.{'[0-9a-f]' * 32}.part"):
+        with suppress(OSError):  # somebody is writing it
+            _delete_unlocked(part)
+
+
+if sys.platform == "win32":  # which deletes no file that somebody has open: lock enough
+
+    def _lock(file: BinaryIO) -> None:
+        pass
+
+    def _delete_unlocked(part: Path) -> None:
+        part.unlink()
+
+else:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    def _lock(file: BinaryIO) -> None:
+        flock(file, LOCK_EX)
+
+    def _delete_unlocked(part: Path) -> None:
+        with open(part, "r+b") as file:
+            flock(file, LOCK_EX | LOCK_NB)
+            part.unlink()

@@ -3,8 +3,6 @@
 import errno
 import os
 import shlex
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +20,6 @@ from ambilearn.datasets.folders import DATA_VARIABLE, search_folders
 from ambilearn.datasets.registry import MIRROR_VARIABLE, DatasetInfo
 
 _UNKNOWN_SIZE_LIMIT = 2**31  # bytes; more than ten times the largest known set
-_STALE_SECONDS = 24 * 3600  # a killed download leaves a partial file: removed after a day
 
 
 def find_file(info: DatasetInfo, data_home: str | os.PathLike[str] | None = None) -> Path | None:
@@ -100,7 +97,6 @@ def _download(
     limited = _LimitedFile(info.size or _UNKNOWN_SIZE_LIMIT)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale_parts(target)
         with atomic_write(target) as file:
             limited.file = file
             downloader = pooch.HTTPDownloader(
@@ -179,13 +175,6 @@ class _LimitedFile:
 
     def flush(self) -> None:
         self.file.flush()
-
-
-def _remove_stale_parts(target: Path) -> None:
-    for part in target.parent.glob(f".{target.name}.*.part"):
-        with suppress(OSError):  # another process may have removed it
-            if time.time() - part.stat().st_mtime > _STALE_SECONDS:
-                part.unlink()
 
 
 def _searched(data_home: str | os.PathLike[str] | None) -> str:
