@@ -89,9 +89,14 @@ def child_environment():
 def process():
     """Function that runs a command in a new process: exit status, output, errors, as bytes."""
 
-    def process(*arguments, input=b""):
-        command = [sys.executable, "-m", "ambilearn", *map(str, arguments)]
-        ran = subprocess.run(command, input=input, capture_output=True, env=child_environment())
+    def process(*arguments, stdout=subprocess.PIPE, **standard_input):
+        ran = subprocess.run(
+            [sys.executable, "-m", "ambilearn", *map(str, arguments)],
+            **(standard_input or {"input": b""}),
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=child_environment(),
+        )
         return ran.returncode, ran.stdout, ran.stderr
 
     return process

@@ -1,11 +1,6 @@
-import click
 import pytest
 
-from ambilearn.cli.own_data_options import (
-    check_output,
-    method_parameters,
-    source_and_format,
-)
+from ambilearn.cli.own_data_options import method_parameters, source_and_format
 
 
 @pytest.mark.parametrize(
@@ -32,9 +27,3 @@ def test_standard_input_is_csv_unless_told(format, expected):
 def test_landmarks_go_before_settings():
     assert method_parameters(("reg=1", "n_landmarks=5"), 7) == {"reg": 1, "n_landmarks": 7}
     assert method_parameters((), None) == {}
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    check_output(tmp_path / "t.csv")
-    with pytest.raises(click.ClickException, match="does not exist"):
-        check_output(tmp_path / "no" / "t.csv")

@@ -142,7 +142,7 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         (["answers.csv", *LONG, "--features-from", "nowhere.csv"], "nowhere.csv"),
         (
             ["answers.csv", *LONG, *FEATURES, "--annotators-out", "./c.csv"],
-            "--annotators-out and --out are both c.csv",
+            "c.csv would be written twice",
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--annotators-out", "answers.csv"],
@@ -201,7 +201,7 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--annotators-out", "m.model"], "--annotators-out and --out are both m.model"),
+        (["--annotators-out", "m.model"], "m.model would be written twice"),
         (["--skills", "--min-votes", 1], "--skills and --min-votes exclude each other"),
     ],
 )

@@ -1,5 +1,6 @@
 """Commands that show what was measured: thin, all work is done in the modules beside."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ambilearn.cli.experiment_options import (
     path_type,
 )
 from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.reproduce import reproduce
 
 
@@ -31,6 +33,15 @@ def _open_results(
     except FileNotFoundError as error:
         raise click.ClickException(str(error)) from error
     return [ExperimentResults(spec, opened) for spec in specs], opened
+
+
+def _check_outputs(outputs: list[Path], names: tuple[str, ...], store: Path) -> None:
+    """Refuse to write over the results, the files that SQLite keeps beside them, and specs."""
+    database = os.path.realpath(store)
+    beside = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal")]
+    for folder in {path.parent for path in outputs}:
+        folder.mkdir(parents=True, exist_ok=True)
+    check_outputs(outputs, [store, *beside, *(name for name in names if name.endswith(".toml"))])
 
 
 @click.command(cls=SectionedCommand)
@@ -50,13 +61,16 @@ def tables(
     output: Path | None,
 ) -> None:
     """Show the tables of experiments; with --output write them, too."""
-    from ambilearn.experiments.render import to_rich, write_tables
+    from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.tables import build_tables
 
     experiments, opened = _open_results(names, quick, runs, scaling, store)
     console = Console()
     with opened:
-        for table in (t for experiment in experiments for t in build_tables(experiment)):
+        built = [table for experiment in experiments for table in build_tables(experiment)]
+        if output is not None:
+            _check_outputs(table_files(built, output), names, store)
+        for table in built:
             console.print(to_rich(table))
             if output is not None:
                 _list_files(console, write_tables([table], output))
@@ -81,12 +95,14 @@ def figures(
     output: Path,
 ) -> None:
     """Draw the figures of experiments, as SVG and PNG."""
-    from ambilearn.experiments.figures import build_figures, write_figures
+    from ambilearn.experiments.figures import build_figures, figure_files, write_figures
 
     experiments, opened = _open_results(names, quick, runs, scaling, store)
     with opened:
-        for experiment in experiments:
-            _list_files(Console(), write_figures(build_figures(experiment), output))
+        built = [build_figures(experiment) for experiment in experiments]
+        _check_outputs([f for found in built for f in figure_files(found, output)], names, store)
+        for found in built:
+            _list_files(Console(), write_figures(found, output))
 
 
 @click.command(cls=SectionedCommand)
@@ -116,8 +132,8 @@ def report(
 
     experiments, opened = _open_results(names, quick, runs, scaling, store)
     with opened:
+        _check_outputs([output], names, store)
         page = render_report(experiments, opened)
-    output.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(output) as file:
         file.write(page.encode())
     _list_files(Console(), [output])
@@ -139,7 +155,7 @@ def verify(
     The exit status is 1 if tasks of these experiments failed, and 0 however much the numbers
     disagree.
     """
-    from ambilearn.experiments.render import to_rich, write_tables
+    from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.verify import checks, verification_table
 
     experiments, opened = _open_results(names, quick, runs, scaling, store)
@@ -155,6 +171,7 @@ def verify(
             "`ambilearn tables` shows what was measured."
         )
     if output is not None and table.rows:
+        _check_outputs(table_files([table], output), names, store)
         _list_files(console, write_tables([table], output))
     failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:

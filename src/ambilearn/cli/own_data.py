@@ -10,9 +10,9 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
+from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.own_data_options import (
     candidate_options,
-    check_output,
     device_option,
     doubt_option,
     format_options,
@@ -23,7 +23,7 @@ from ambilearn.cli.own_data_options import (
     source_and_format,
 )
 from ambilearn.cli.votes import (
-    check_votes_options,
+    check_skills,
     judge_for_command,
     read_votes_or_candidates,
     votes_options,
@@ -68,6 +68,10 @@ def clean(
     are judged, too.
     """
     with user_console() as console:
+        check_outputs(
+            [out, annotators_out], [table, reading["corrections"], reading["features_from"]]
+        )
+        check_skills(skills, reading["min_votes"])
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
@@ -78,13 +82,6 @@ def clean(
         from ambilearn.own_data.clean import clean_table
 
         write = _writer(console, table, out, reading)
-        check_votes_options(
-            out,
-            table,
-            skills=skills,
-            annotators_out=annotators_out,
-            **{name: reading[name] for name in ("min_votes", "corrections", "features_from")},
-        )
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -154,6 +151,12 @@ def fit(
     features, and missing cells; loading it executes nothing.
     """
     with user_console() as console:
+        if str(out) == "-":
+            raise click.ClickException("A model cannot go to standard output: give --out a file.")
+        check_outputs(
+            [out, annotators_out], [table, reading["corrections"], reading["features_from"]]
+        )
+        check_skills(skills, reading["min_votes"])
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
@@ -163,16 +166,6 @@ def fit(
         from ambilearn.own_data.model import fit_table
         from ambilearn.own_data.model_file import save_model
 
-        if str(out) == "-":
-            raise click.ClickException("A model cannot go to standard output: give --out a file.")
-        check_output(out, table, reading.get("corrections"), reading["features_from"])
-        check_votes_options(
-            out,
-            table,
-            skills=skills,
-            annotators_out=annotators_out,
-            **{name: reading[name] for name in ("min_votes", "corrections", "features_from")},
-        )
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -231,12 +224,13 @@ def predict(
     of the model; others are passed through.
     """
     with user_console() as console:
+        check_outputs([out], [model, table])
         console.show("loading the model")
         from ambilearn.datasets.frames import read_frame, source_name
         from ambilearn.own_data.model_file import load_model
 
         reading = {"format": format, "delimiter": delimiter}
-        write = _writer(console, table, out, reading, model)
+        write = _writer(console, table, out, reading)
         loaded = load_model(model)
         console.show("reading the table")
         source, format = source_and_format(table, format)
@@ -250,15 +244,13 @@ def predict(
         write(labelled, [f"{prefix}label"])
 
 
-def _writer(console: Console, table: str, out: Path, reading: dict[str, Any], *inputs: Path) -> Any:
+def _writer(console: Console, table: str, out: Path, reading: dict[str, Any]) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
     from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
     if str(out) == "-":
         target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
     else:
-        others = (reading.get(name) for name in ("corrections", "features_from"))
-        check_output(out, table, *others, *inputs)
         target, format = out, format_of_name(str(out))
     check_writable(format)
 

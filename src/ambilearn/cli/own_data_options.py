@@ -234,17 +234,3 @@ def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dic
 
     landmarks = {} if n_landmarks is None else {"n_landmarks": n_landmarks}
     return parse_settings(settings) | landmarks
-
-
-def check_output(out: Path, *inputs: Any) -> None:
-    """Refuse a place that cannot be written to before the work is done, not after it.
-
-    Nor may the output replace one of the inputs, given by their paths; other inputs are ignored.
-    """
-    if not out.parent.is_dir():
-        raise click.ClickException(f"{out}: the folder {out.parent} does not exist.")
-    files = [Path(source) for source in inputs if isinstance(source, (str, Path))]
-    if any(out.exists() and file.exists() and out.samefile(file) for file in files):
-        raise click.ClickException(
-            f"{out} would replace what is read from there: choose another name."
-        )

@@ -9,9 +9,9 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
+from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.own_data_options import (
     candidate_options,
-    check_output,
     doubt_option,
     method_options,
     method_parameters,
@@ -81,6 +81,7 @@ def review(
     if out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
     with user_console() as console:
+        check_outputs([out], [table, reading["corrections"]])
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
@@ -96,7 +97,6 @@ def review(
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
 
-        check_output(out, table, reading.get("corrections"))
         read = read_for_command(table, **reading)
         if image is not None:
             check_columns(read.name, read.frame, [image])

@@ -9,7 +9,7 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
 from ambilearn.cli.help_sections import section
-from ambilearn.cli.own_data_options import check_output, read_for_command, source_and_format
+from ambilearn.cli.own_data_options import read_for_command, source_and_format
 
 _MAX_SHOWN_ANNOTATORS = 10
 
@@ -60,30 +60,13 @@ def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def check_votes_options(
-    out: Path,
-    table: str,
-    *,
-    skills: bool | None,
-    annotators_out: Path | None,
-    min_votes: int | None,
-    corrections: Path | None,
-    features_from: str | None,
-) -> None:
+def check_skills(skills: bool | None, min_votes: int | None) -> None:
     """Refuse options that exclude each other before any work is done."""
     if skills and min_votes is not None:
         raise click.UsageError(
             "--skills and --min-votes exclude each other: whoever judges annotators counts no "
             "votes. Leave one of them out."
         )
-    if annotators_out is None:
-        return
-    if annotators_out.resolve() == out.resolve():
-        raise click.UsageError(
-            f"--annotators-out and --out are both {out}: one would replace the other. Choose "
-            "another name for one of them."
-        )
-    check_output(annotators_out, table, corrections, features_from)
 
 
 def read_votes_or_candidates(

@@ -1,6 +1,6 @@
 """Figures in the paper's form; lines differ in marker and dash as well, for readers in grey."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ _STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
 }
 
+_METADATA = {"svg": {"Date": None}, "png": {"Software": None}}  # nothing that changes
+
 
 def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     """Title and figure by name, for every figure of the experiment that has something to show."""
@@ -50,19 +52,23 @@ def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     return figures
 
 
+def figure_files(names: Iterable[str], folder: Path) -> list[Path]:
+    """Files that :func:`write_figures` writes."""
+    return [folder / f"{name}.{ending}" for name in names for ending in _METADATA]
+
+
 def write_figures(figures: dict[str, tuple[str, Any]], folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; returns the files."""
     import matplotlib
 
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
     with matplotlib.rc_context(_STYLE):
         for name, (_, figure) in figures.items():
-            for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-                files.append(folder / f"{name}.{ending}")
-                with atomic_write(files[-1]) as file:
-                    figure.savefig(file, format=ending, dpi=150, metadata=metadata)
-    return files
+            for path in figure_files([name], folder):
+                ending = path.suffix[1:]
+                with atomic_write(path) as file:
+                    figure.savefig(file, format=ending, dpi=150, metadata=_METADATA[ending])
+    return figure_files(figures, folder)
 
 
 def _panels(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:

@@ -78,14 +78,16 @@ def _escape(text: str) -> str:
 WRITERS = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 
 
+def table_files(tables: list[Table], folder: Path) -> list[Path]:
+    """Files that :func:`write_tables` writes."""
+    return [folder / f"{table.name}.{ending}" for table in tables for ending in WRITERS]
+
+
 def write_tables(tables: list[Table], folder: Path) -> list[Path]:
     """Write every table in every format; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
     for table in tables:
-        for ending, writer in WRITERS.items():
-            path = folder / f"{table.name}.{ending}"
+        for path in table_files([table], folder):
             with atomic_write(path) as file:
-                file.write(writer(table).encode())
-            files.append(path)
-    return files
+                file.write(WRITERS[path.suffix[1:]](table).encode())
+    return table_files(tables, folder)

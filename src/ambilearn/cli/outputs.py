@@ -1,0 +1,58 @@
+"""Where commands write: nothing that they read, and nothing twice."""
+
+import os
+import stat
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+
+import click
+
+
+def check_outputs(
+    outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None] = ()
+) -> None:
+    """Refuse files that cannot be written, or would destroy others, before the work is done.
+
+    One file may have several names: by symbolic and hard links, and as what standard input and
+    output were sent to.
+
+    Parameters
+    ----------
+    outputs : paths
+        The files to be written; ``-`` is standard output, and None no file.
+    inputs : paths
+        The files that are read; ``-`` is standard input, and None no file.
+    """
+    read = set().union(*(_identify(file, stream=0) for file in inputs if file is not None))
+    written: set[Hashable] = set()
+    for file in outputs:
+        if file is None:
+            continue
+        for folder in (Path(file).parent, Path(os.path.realpath(file)).parent):
+            if not folder.is_dir():
+                raise click.ClickException(f"{file}: the folder {folder} does not exist.")
+        names = _identify(file, stream=1)
+        if names & read:
+            raise click.ClickException(
+                f"{_describe(file)} would replace what is read from there: choose another name."
+            )
+        if names & written:
+            raise click.ClickException(
+                f"{_describe(file)} would be written twice: choose another name for one of both."
+            )
+        written |= names
+
+
+def _identify(file: str | Path, stream: int) -> set[Hashable]:
+    """What two names of one file have in common: the path behind links, the number of the file."""
+    try:
+        status = os.fstat(stream) if str(file) == "-" else os.stat(file)
+    except OSError:  # a closed stream, or nothing there yet
+        return set() if str(file) == "-" else {os.path.normcase(os.path.realpath(file))}
+    if not stat.S_ISREG(status.st_mode):
+        return set()  # a terminal or a pipe is not replaced
+    return {(status.st_dev, status.st_ino)}
+
+
+def _describe(file: str | Path) -> str:
+    return "Standard output" if str(file) == "-" else str(file)

@@ -1,0 +1,234 @@
+"""No command destroys what it reads, by whatever name it is told to."""
+
+import os
+from pathlib import Path
+
+import click
+import pytest
+from made_up import fill
+
+from ambilearn.cli.outputs import check_outputs
+from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.store import Store
+
+CLEAN = ["--candidates", "names", "--exclude", "truth"]
+
+
+def by_path(old, new):
+    return old
+
+
+def by_another_path(old, new):
+    return Path("folder") / ".." / old
+
+
+def by_symbolic_link(old, new):
+    try:
+        new.symlink_to(old.absolute())
+    except OSError:
+        pytest.skip("this user cannot make symbolic links")
+    return new
+
+
+def by_hard_link(old, new):
+    try:
+        new.hardlink_to(old)
+    except OSError:
+        pytest.skip("this file system has no hard links")
+    return new
+
+
+WAYS = [by_path, by_another_path, by_symbolic_link, by_hard_link]
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    (tmp_path / "folder").mkdir()
+
+
+@pytest.fixture
+def refused(run):
+    """Function that runs a command which must leave all files as they are."""
+
+    def refused(*arguments, why="would replace what is read from there"):
+        before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        status, out, err = run(*arguments)
+        assert (status, out) == (1, "")
+        assert why in err
+        left = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        assert left == before
+
+    return refused
+
+
+@every_way
+@pytest.mark.parametrize("ending", [".csv", ".html", ".model"])
+def test_an_input_is_no_output(way, ending, tmp_path):
+    old = Path(f"old{ending}")
+    old.write_text("old")
+    with pytest.raises(click.ClickException, match="would replace what is read from there"):
+        check_outputs(["other.csv", way(old, Path(f"new{ending}"))], ["none.csv", None, old])
+
+
+def test_other_names_are_free():
+    Path("old.csv").write_text("old")
+    check_outputs(["new.csv", "newer.csv", None, "-"], ["old.csv", "not-there.csv", None, "-"])
+    check_outputs([None], [None])
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    check_outputs([tmp_path / "t.csv"])
+    with pytest.raises(click.ClickException, match="does not exist"):
+        check_outputs([tmp_path / "no" / "t.csv"])
+    (tmp_path / "link.csv").symlink_to(tmp_path / "no" / "t.csv")
+    with pytest.raises(click.ClickException, match="does not exist"):
+        check_outputs([tmp_path / "link.csv"])
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("way", [by_path, by_another_path, by_symbolic_link])
+def test_two_outputs_are_two_files(way, exists):
+    old = Path("old.csv")
+    if exists:
+        old.write_text("old")
+    with pytest.raises(click.ClickException, match="would be written twice"):
+        check_outputs([old, way(old, Path("new.csv"))])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_what_is_not_replaced_may_be_written_twice():
+    os.mkfifo("pipe.csv")
+    check_outputs(["pipe.csv", "pipe.csv"], ["pipe.csv"])
+    check_outputs([os.devnull, os.devnull], [os.devnull])
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("command", "ending"), [("clean", "csv"), ("fit", "csv"), ("review", "html")]
+)
+def test_the_table_is_never_overwritten(refused, people, command, ending, way):
+    table = Path(f"people.{ending}")
+    people.to_csv(table, index=False)
+    out = way(table, Path(f"out.{ending}"))
+    refused(command, table, *CLEAN, "--format", "csv", "--out", out)
+
+
+@every_way
+@pytest.mark.parametrize("command", ["clean", "fit", "review"])
+def test_the_corrections_are_never_overwritten(refused, people, people_csv, command, way):
+    ending = "html" if command == "review" else "csv"
+    corrections = Path(f"mine.{ending}")
+    corrections.write_text(f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n")
+    out = way(corrections, Path(f"out.{ending}"))
+    refused(command, people_csv, *CLEAN, "--corrections", corrections, "--out", out)
+
+
+@every_way
+@pytest.mark.parametrize("command", ["clean", "fit"])
+@pytest.mark.parametrize("option", ["--out", "--annotators-out"])
+@pytest.mark.parametrize("table", ["answers.csv", "items.csv"])
+def test_answers_and_features_are_never_overwritten(refused, command, option, table, way):
+    Path("answers.csv").write_text("item,who,label\np,ann,cat\np,ben,dog\nq,ann,dog\n")
+    Path("items.csv").write_text("item,weight\np,4\nq,30\n")
+    other = {"--out": "other.csv", "--annotators-out": "whom.csv"}
+    refused(
+        *[command, "answers.csv", "--item", "item", "--annotator", "who", "--answer", "label"],
+        *["--features-from", "items.csv"],
+        *[
+            part
+            for pair in (other | {option: way(Path(table), Path("new.csv"))}).items()
+            for part in pair
+        ],
+    )
+
+
+@every_way
+@pytest.mark.parametrize("which", ["model", "table"])
+def test_model_and_table_are_never_overwritten_by_predict(run, refused, people_csv, which, way):
+    model = Path("model.csv")  # so that its name could be that of a table
+    assert run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", model)[0] == 0
+    Path("new.csv").write_bytes(Path(people_csv).read_bytes())
+    out = way({"model": model, "table": Path("new.csv")}[which], Path("out.csv"))
+    refused("predict", model, "new.csv", "--out", out)
+
+
+@pytest.fixture
+def results(spec):
+    """A store with made-up results of the experiment mine.toml."""
+    store = Path("out/results.sqlite")
+    with Store(store) as opened:
+        fill(opened, load_spec("mine.toml"), lambda label, task: 0.5, data=["iris"])
+    return store
+
+
+@every_way
+def test_the_results_are_never_overwritten_by_the_report(refused, results, way):
+    """They became a page of HTML, and the command ended as if all were well."""
+    refused("report", "mine.toml", "--output", way(results, Path("report.html")))
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_nor_is_what_sqlite_keeps_beside_them(run, results, ending):
+    with Store(results):  # another process is at work
+        status, _, err = run("report", "mine.toml", "--output", f"{results}{ending}")
+    assert status == 1
+    assert "would replace what is read from there" in err
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("command", "name"), [("tables", "mine.csv"), ("figures", "mine-curves.svg")]
+)
+def test_nor_by_tables_and_figures(refused, results, command, name, way):
+    target = Path("folder") / name
+    if way in (by_path, by_another_path):
+        results = results.rename(target)
+    else:
+        way(results, target)
+    refused(
+        *[command, "mine.toml", "--store", results, "--output", "folder"],
+        why=f"{target} would replace what is read from there",
+    )
+
+
+@every_way
+def test_nor_is_the_experiment(refused, results, way):
+    refused("report", "mine.toml", "--output", way(Path("mine.toml"), Path("report.html")))
+
+
+@pytest.mark.parametrize("command", ["tables", "figures"])
+def test_two_experiments_do_not_write_the_same_files(refused, results, command):
+    """The second replaced the first."""
+    Path("yours.toml").write_bytes(Path("mine.toml").read_bytes())
+    why = "would be written twice"
+    refused(command, "mine.toml", "yours.toml", "--output", "both", why=why)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "stdout"),
+    [
+        (["clean", "-", "--out", "t.csv"], "t.csv", None),
+        (["fit", "-", "--out", "t.csv"], "t.csv", None),
+        (["clean", "t.csv"], None, "t.csv"),
+        (["clean", "-"], "t.csv", "t.csv"),
+    ],
+)
+def test_standard_streams_are_files_like_others(process, people, arguments, stdin, stdout):
+    """What was sent to the end of the table, and read from there, as well."""
+    people.to_csv("t.csv", index=False)
+    before = Path("t.csv").read_bytes()
+    with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "ab") as sink:
+        status, _, err = process(*arguments, *CLEAN, stdin=source, stdout=sink)
+    assert status == 1
+    assert b"would replace what is read from there" in err
+    assert Path("t.csv").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_another_file_may_come_from_standard_input(process, people_csv):
+    arguments = ["clean", "-", *CLEAN, "--method", "plknn", "--no-doubt", "--out", "o.csv"]
+    with open(people_csv, "rb") as source:
+        assert process(*arguments, stdin=source)[0] == 0
+    assert Path("o.csv").read_bytes().startswith(b"id,")
