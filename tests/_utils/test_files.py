@@ -1,4 +1,5 @@
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import ambilearn
 from ambilearn._utils.files import atomic_write
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
@@ -247,3 +249,15 @@ def test_what_killed_writers_left_goes_with_the_next_file(tmp_path, n_killed):
         assert len(os.listdir(tmp_path)) == len(mine) + 1, i
     write(target, b"new")
     assert sorted(os.listdir(tmp_path)) == sorted([*mine, target.name])
+
+
+def test_every_file_of_ours_is_written_so():
+    """Reports, figures, tables, models and pages are complete or not there."""
+    otherwise = re.compile(r"write_text\(|write_bytes\(|open\([^()]*\"[wax]|os\.replace|\.rename\(")
+    package = Path(ambilearn.__file__).parent
+    found = {
+        path.name
+        for path in package.rglob("*.py")
+        if otherwise.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"files.py"}

@@ -1,6 +1,12 @@
 import pytest
 
-from ambilearn._utils.text import format_duration, pluralize, shorten_list, shorten_repr
+from ambilearn._utils.text import (
+    format_duration,
+    pluralize,
+    refuse_half_characters,
+    shorten_list,
+    shorten_repr,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +35,14 @@ def test_values_are_cut_where_they_become_long():
     assert shorten_repr("x" * 58) == repr("x" * 58)
     assert shorten_repr("x" * 59) == "'" + "x" * 58 + "…"
     assert len(shorten_repr([0.123456] * 512)) == 60
+
+
+def test_half_a_character_is_named_by_what_stands_before_it():
+    with pytest.raises(ValueError, match=r"half a character .* after 'is the end of a line'"):
+        encode("this is the end of\na line\udc80, and more")
+    assert encode("é😀") == "é😀".encode()
+
+
+@refuse_half_characters()
+def encode(text):
+    return text.encode()

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from threading import Thread
 
 import click
 import pytest
@@ -232,3 +233,25 @@ def test_another_file_may_come_from_standard_input(process, people_csv):
     with open(people_csv, "rb") as source:
         assert process(*arguments, stdin=source)[0] == 0
     assert Path("o.csv").read_bytes().startswith(b"id,")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize(
+    ("command", "name", "begin"),
+    [
+        (["clean", "people.csv", *CLEAN, "--no-doubt"], "out.csv", b"id,height"),
+        (["clean", "people.csv", *CLEAN, "--no-doubt"], "out.parquet", b"PAR1"),
+        (["fit", "people.csv", *CLEAN], "out.model", b"PK"),
+        (["review", "people.csv", *CLEAN, "--no-doubt"], "out.html", b"<!doctype html>"),
+    ],
+)
+def test_a_pipe_is_written_into(run, people_csv, command, name, begin):
+    """It became a regular file, and whoever waited at its other end waited for ever."""
+    os.mkfifo(name)
+    received = []
+    reader = Thread(target=lambda: received.append(Path(name).read_bytes()), daemon=True)
+    reader.start()
+    assert run(*command, "--method", "plknn", "--out", name)[0] == 0
+    assert Path(name).is_fifo()
+    reader.join()
+    assert received[0].lower().startswith(begin.lower())

@@ -207,5 +207,5 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
 )
 def test_fit_refuses_the_same(run, crowd, arguments, message):
     status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
-    assert status == 2
+    assert status != 0
     assert message in re.sub(r"\s+", " ", err)

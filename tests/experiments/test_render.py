@@ -49,6 +49,12 @@ def test_csv_keeps_every_digit_and_leaves_out_what_there_is_not(table):
     assert rows[1] == {"method": "SURE", "mean": "", "p": ""}
 
 
+def test_labels_of_two_lines_stay_in_their_cells(table):
+    table.records[0]["method"] = "PL\rCL"
+    rows = list(csv.DictReader(io.StringIO(to_csv(table), newline="")))
+    assert [row["method"] for row in rows] == ["PL\rCL", "SURE"]
+
+
 def test_latex_is_escaped(table):
     text = to_latex(table)
     assert r"50\% \& more\_or\_less [bold]" in text

@@ -1,6 +1,7 @@
 """Numbers and lists as people write them, for messages and summaries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -40,6 +41,28 @@ def shorten_repr(value: Any, limit: int = 60) -> str:
     """
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@contextmanager
+def refuse_half_characters() -> Iterator[None]:
+    r"""Say in words that text cannot be encoded, as for half a character that JSON has named.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import refuse_half_characters
+    >>> with refuse_half_characters():
+    ...     "caf\ud800".encode()
+    Traceback (most recent call last):
+    ValueError: The table has half a character (a lone surrogate) after 'caf', which ...
+    """
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
+        raise ValueError(
+            f"The table has half a character (a lone surrogate) after {broken!r}, which no text "
+            "file can hold. Mend it in the table."
+        ) from error
 
 
 def format_duration(seconds: float | None) -> str:

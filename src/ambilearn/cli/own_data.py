@@ -15,6 +15,7 @@ from ambilearn.cli.own_data_options import (
     candidate_options,
     device_option,
     doubt_option,
+    escape_formulas_option,
     format_options,
     method_options,
     method_parameters,
@@ -53,6 +54,7 @@ def clean(
     no_doubt: bool,
     out: Path,
     prefix: str,
+    escape_formulas: bool,
     skills: bool | None,
     annotators_out: Path | None,
     **reading: Any,
@@ -81,7 +83,7 @@ def clean(
         )
         from ambilearn.own_data.clean import clean_table
 
-        write = _writer(console, table, out, reading)
+        write = _writer(console, table, out, reading, escape_formulas)
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
@@ -92,6 +94,7 @@ def clean(
             params,
             skills=skills,
             annotators_out=annotators_out,
+            escape_formulas=escape_formulas,
             select=select,
             seed=seed,
             min_votes=reading["min_votes"],
@@ -131,6 +134,7 @@ def clean(
     metavar="FILE",
     help="Where to save the model.",
 )
+@escape_formulas_option
 def fit(
     table: str,
     method: str,
@@ -140,6 +144,7 @@ def fit(
     seed: int,
     device: str | None,
     out: Path,
+    escape_formulas: bool,
     skills: bool | None,
     annotators_out: Path | None,
     **reading: Any,
@@ -176,6 +181,7 @@ def fit(
             params,
             skills=skills,
             annotators_out=annotators_out,
+            escape_formulas=escape_formulas,
             select=select,
             seed=seed,
             min_votes=reading["min_votes"],
@@ -216,6 +222,7 @@ def predict(
     device: str | None,
     out: Path,
     prefix: str,
+    escape_formulas: bool,
 ) -> None:
     """Label the rows of a table by a model that `fit` saved.
 
@@ -230,7 +237,7 @@ def predict(
         from ambilearn.own_data.model_file import load_model
 
         reading = {"format": format, "delimiter": delimiter}
-        write = _writer(console, table, out, reading)
+        write = _writer(console, table, out, reading, escape_formulas)
         loaded = load_model(model)
         console.show("reading the table")
         source, format = source_and_format(table, format)
@@ -244,7 +251,9 @@ def predict(
         write(labelled, [f"{prefix}label"])
 
 
-def _writer(console: Console, table: str, out: Path, reading: dict[str, Any]) -> Any:
+def _writer(
+    console: Console, table: str, out: Path, reading: dict[str, Any], escape_formulas: bool
+) -> Any:
     """Function that writes the result; what is wrong with the place is said at once."""
     from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
@@ -266,6 +275,7 @@ def _writer(console: Console, table: str, out: Path, reading: dict[str, Any]) ->
             delimiter=reading["delimiter"],
             sep=reading.get("sep", "|"),
             text_columns=text_columns,
+            escape_formulas=escape_formulas,
         )
         if target is not out:
             target.flush()

@@ -173,6 +173,12 @@ doubt_option = method_option(
     "method that is neither a kernel method nor plknn.",
 )
 
+escape_formulas_option = output_option(
+    "--escape-formulas",
+    is_flag=True,
+    help="For a spreadsheet: write ' before text in a CSV file that would be run as a formula.",
+)
+
 output_options = _add(
     output_option(
         "--out",
@@ -188,6 +194,7 @@ output_options = _add(
         metavar="TEXT",
         help="Goes before the names of the new columns.",
     ),
+    escape_formulas_option,
 )
 
 

@@ -122,6 +122,7 @@ def judge_for_command(
     *,
     skills: bool | None,
     annotators_out: Path | None,
+    escape_formulas: bool,
     select: bool,
     seed: int,
     min_votes: int | None,
@@ -151,7 +152,7 @@ def judge_for_command(
     describe_annotators(console, judged)
     if annotators_out:
         frame = judged.annotators.confusion_frame()
-        write_table(frame, annotators_out, format=format_of_name(str(annotators_out)))
+        write_table(frame, annotators_out, escape_formulas=escape_formulas)
         console.say(f"wrote {annotators_out}: {pluralize(len(frame), 'row')}")
     return judged
 

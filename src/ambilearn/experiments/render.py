@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from ambilearn._utils.csv_lines import CsvLines
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.tables import Table
@@ -49,7 +50,8 @@ def to_csv(table: Table) -> str:
     """The numbers behind the table, one record per cell, at full precision."""
     names = list(dict.fromkeys(name for record in table.records for name in record))
     text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
+    lines = CsvLines(text.write)
+    writer = csv.DictWriter(lines, names, lineterminator=lines.terminator, restval="")
     writer.writeheader()
     for record in table.records:
         # NaN means that there is no such number: an empty cell, not a word.

@@ -1,5 +1,6 @@
 """Write a table as CSV, Parquet or JSON lines: whole or not at all."""
 
+import csv
 import json
 import os
 import re
@@ -9,11 +10,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ambilearn._utils.csv_lines import CsvLines
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import refuse_half_characters
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS
+from ambilearn.own_data.formulas import escape_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +44,7 @@ def check_writable(format: str) -> None:
             import pyarrow.parquet  # noqa: F401
 
 
+@refuse_half_characters()
 def write_table(
     frame: "pd.DataFrame",
     target: str | os.PathLike[str] | IO[bytes],
@@ -48,6 +53,7 @@ def write_table(
     delimiter: str | None = None,
     sep: str = "|",
     text_columns: Sequence[str] = (),
+    escape_formulas: bool = False,
 ) -> None:
     """Write a table; a file appears under its name only once it is complete.
 
@@ -66,26 +72,63 @@ def write_table(
     text_columns : sequence of str, default=()
         Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
         a table that was read from a CSV file. Other such columns become numbers.
+    escape_formulas : bool, default=False
+        Put an apostrophe before text in a CSV file that a spreadsheet would run as a formula. The
+        cells are no longer what they were: to be looked at, not to be read again.
+
+    Raises
+    ------
+    ValueError
+        For text that the format cannot hold.
     """
     if isinstance(target, (str, os.PathLike)):
         format = format or format_of_name(os.fspath(target))
         with atomic_write(Path(target)) as file:
             write_table(
-                frame, file, format=format, delimiter=delimiter, sep=sep, text_columns=text_columns
+                frame,
+                file,
+                format=format,
+                delimiter=delimiter,
+                sep=sep,
+                text_columns=text_columns,
+                escape_formulas=escape_formulas,
             )
         return
     if format in ("csv", "tsv"):
         delimiter = delimiter or ("," if format == "csv" else "\t")
-        text = _flatten_cells(frame, sep).to_csv(index=False, sep=delimiter, lineterminator="\n")
-        target.write(text.encode())
+        flat = _flatten_cells(frame, sep)
+        _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter)
     elif format == "jsonl":
         for record in _convert_numbers(frame, text_columns).to_dict("records"):
             line = json.dumps(
                 _without_nan(record), ensure_ascii=False, allow_nan=False, default=str
             )
-            target.write(line.encode() + b"\n")
+            # Half a character is written as JSON names it; nothing else cannot be encoded.
+            target.write(line.encode(errors="backslashreplace") + b"\n")
     else:
         _write_parquet(_convert_numbers(frame, text_columns), target)
+
+
+def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str) -> None:
+    lines = CsvLines(lambda line: file.write(line.encode()))
+    form: dict[str, Any] = {"lineterminator": lines.terminator, "quoting": csv.QUOTE_MINIMAL}
+    heading = [str(column) for column in frame.columns]
+    if len(heading) == 1:  # readers skip lines of nothing but blanks
+        form["quoting"] = csv.QUOTE_ALL
+    # What looks like a byte-order mark at the very beginning would be taken for one.
+    marked = {"quoting": csv.QUOTE_ALL} if "".join(heading[:1]).startswith("\ufeff") else {}
+    csv.writer(lines, delimiter=delimiter, **form | marked).writerow(heading)
+    frame.to_csv(lines, header=False, index=False, sep=delimiter, **form)
+
+
+def _escape_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with every text, headings included, as no spreadsheet runs it."""
+    texts = frame.columns[[dtype.kind not in "biufcmM" for dtype in frame.dtypes]]
+    frame = replace_columns(
+        frame, {column: [*map(escape_formula, frame[column].to_list())] for column in texts}
+    )
+    frame.columns = frame.columns.map(escape_formula)
+    return frame
 
 
 def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:

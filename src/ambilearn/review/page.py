@@ -9,7 +9,7 @@ from typing import Any
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, refuse_half_characters
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.
@@ -78,14 +78,8 @@ def write_review(review: Review, path: str | Path) -> Path:
         The file.
     """
     path = Path(path)
-    try:
+    with refuse_half_characters():
         content = render_review(review).encode()
-    except UnicodeEncodeError as error:
-        broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
-        raise ValueError(
-            f"The table has half a character (a lone surrogate) after {broken!r}, which no text "
-            "file can hold. Mend it in the table."
-        ) from error
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(content)
