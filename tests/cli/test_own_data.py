@@ -506,27 +506,6 @@ def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_
     assert "\x1b" not in table
 
 
-@pytest.mark.parametrize("command", ["clean", "fit"])
-def test_the_table_is_never_overwritten(run, people_csv, command):
-    before = Path(people_csv).read_bytes()
-    status, _, err = run(command, people_csv, *CLEAN, "--out", people_csv)
-    assert status == 1
-    assert "would replace what is read from there" in err
-    assert Path(people_csv).read_bytes() == before
-
-
-@pytest.mark.parametrize("command", ["clean", "fit"])
-def test_the_corrections_are_never_overwritten(run, people_csv, people, command):
-    text = f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n"
-    Path("mine.csv").write_text(text)
-    status, _, err = run(
-        command, people_csv, *CLEAN, "--corrections", "mine.csv", "--out", "mine.csv"
-    )
-    assert status == 1
-    assert "would replace what is read from there" in err
-    assert Path("mine.csv").read_text() == text
-
-
 def test_a_model_does_not_go_to_stdout(run, people_csv):
     status, _, err = run("fit", people_csv, *CLEAN, "--out", "-")
     assert status == 1

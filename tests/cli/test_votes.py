@@ -164,12 +164,6 @@ def test_what_is_wrong_is_said(run, crowd, arguments, message):
     assert message in re.sub(r"\s+", " ", err)
 
 
-def test_the_features_are_not_overwritten(run, crowd):
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, "--out", "items.csv")
-    assert status != 0
-    assert "would replace what is read" in err
-
-
 def test_many_annotators_are_summed_up(capsys):
     from ambilearn.cli.console import user_console
     from ambilearn.cli.votes import describe_annotators
