@@ -164,9 +164,10 @@ def results(spec):
 
 
 @every_way
-def test_the_results_are_never_overwritten_by_the_report(refused, results, way):
+def test_the_results_are_never_overwritten_by_the_report(refused, measured, way):
     """They became a page of HTML, and the command ended as if all were well."""
-    refused("report", "mine.toml", "--output", way(results, Path("report.html")))
+    out = way(Path("out/results.sqlite"), Path("report.html"))
+    refused("report", "mine.toml", "--output", out)
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
