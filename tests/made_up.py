@@ -24,4 +24,6 @@ def fill(store, spec, accuracy, data=None, **selection):
             continue
         details = {"objective": [3.0, 2.0, 1.5 + task.run / 10], "warnings": [], "n_iter": 3}
         scores = dict.fromkeys(METRICS, value)
+        if task.select == "oracle":
+            details["tried"] = [{"params": {}, "scores": scores}]
         store.save(Result(task.key, task.definition, "done", scores, details, "", 0.5), {})

@@ -75,4 +75,4 @@ def test_every_table_of_a_real_run_in_every_form(small, tmp_path):
         assert content.strip()
         assert content.isascii() or path.suffix != ".tex"
     rows = list(csv.DictReader((tmp_path / "deep" / "er" / "small.csv").open()))
-    assert len(rows) == 5 * 4
+    assert len(rows) == 6 * 4

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ambilearn.experiments.execute import Result
@@ -12,6 +13,7 @@ def test_lines_are_methods_and_the_selections_that_were_measured(small):
         "PL-CL",
         "PL-CL (label-free, random 2, covering)",
         "PL-CL (oracle, random 2 †)",
+        "PL-CL (oracle per run, random 2 †)",
         "SURE",
         "PL-KNN",
     ]
@@ -47,10 +49,48 @@ def test_what_is_not_measured_is_empty(small):
 
 
 def test_the_oracle_is_at_least_as_good_as_the_label_free_choice(small):
-    _, label_free, oracle = small.lines[:3]
-    first, second = small.paired(oracle, label_free, small.cases[0], "accuracy")
-    assert len(first) == 4
-    assert (first >= second).all()
+    assert [line.is_oracle for line in small.lines[:5]] == [False, False, True, True, False]
+    values = [small.values(line, small.cases[0], "accuracy") for line in small.lines[:4]]
+    assert [len(each) for each in values] == [4] * 4
+    # One point for all runs is best in the mean among such; a point a run is best in every run.
+    assert values[2].mean() >= values[0].mean()
+    for each in values:
+        assert (values[3] >= each).all()
+
+
+def test_one_oracle_setting_for_all_runs_is_read_from_the_points_of_each(small):
+    oracle, case = small.lines[2], small.cases[0]
+    results = small.results(oracle, case)
+    assert len({str(result.details["chosen"]) for result in results}) == 1
+    means = np.mean(
+        [[p["scores"]["accuracy"] for p in r.details["tried"]] for r in results], axis=0
+    )
+    assert small.values(oracle, case, "accuracy").mean() == pytest.approx(means.max())
+
+
+def test_a_reading_is_one_way_for_the_first_method_and_one_for_the_others(small):
+    def labels(*ways):
+        return [line.label for line in small.read(*ways)]
+
+    assert labels("fixed", "fixed") == ["PL-CL", "SURE", "PL-KNN"]
+    assert labels("oracle", "fixed") == ["PL-CL (oracle, random 2 †)", "SURE", "PL-KNN"]
+    assert labels("oracle per run", "oracle") == ["PL-CL (oracle per run, random 2 †)"]
+    assert labels("oracle", "label-free") == ["PL-CL (oracle, random 2 †)"]
+
+
+def test_a_reading_without_its_first_method_is_empty(small_spec, small_store, tmp_path):
+    with Store(small_store) as full, Store(tmp_path / "part.sqlite") as part:
+        for result in full.results().values():
+            if result.task["select"] != "oracle":
+                part.save(result, {})
+        assert ExperimentResults(small_spec, part).read("oracle", "fixed") == []
+
+
+def test_a_failed_oracle_is_one_failure_though_it_is_read_twice(small_spec, tmp_path):
+    task = next(small_spec.tasks("oracle"))
+    with Store(tmp_path / "r.sqlite") as store:
+        store.save(Result(task.key, task.definition, "failed", error="no"), {})
+        assert len(ExperimentResults(small_spec, store).failures) == 1
 
 
 def test_pairs_are_runs_that_both_have(small_spec, small_store, tmp_path):

@@ -1,9 +1,12 @@
 import csv
+import math
 from importlib.resources import files
 
 import pytest
 
+from ambilearn import PLCL
 from ambilearn.datasets.registry import registry
+from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.spec import (
     PAPER,
     SpecError,
@@ -11,8 +14,10 @@ from ambilearn.experiments.spec import (
     parse_spec,
     spec_names,
 )
+from ambilearn.experiments.task import default_params
 from ambilearn.registry import METHODS
 
+OTHERS = ("demo", "oracle", "oracle-controlled")
 MINIMAL = """
 title = "Minimal"
 data = ["lost"]
@@ -21,10 +26,10 @@ methods = ["PL-CL"]
 
 
 def test_all_experiments_of_the_paper_are_there():
-    assert spec_names() == sorted([*PAPER, "demo"])
+    assert spec_names() == sorted([*PAPER, *OTHERS])
 
 
-@pytest.mark.parametrize("name", [*PAPER, "demo"])
+@pytest.mark.parametrize("name", [*PAPER, *OTHERS])
 def test_each_file_is_whole(name):
     spec = load_spec(name)
     assert spec.name == name
@@ -130,10 +135,46 @@ def test_selection_touches_only_methods_with_a_grid():
     search = {"kind": "random", "points": 5}
     plcl, plknn, *_ = spec.tasks("label-free", search)
     assert plcl.select == "label-free"
-    assert plcl.search == search | {"grid": spec.methods[0].grid}
+    grid = spec.methods[0].grid
+    assert plcl.search == search | {"grid": grid, "seed": derive_seed("search", grid)}
     assert (plknn.select, plknn.search) == ("fixed", {})
     with pytest.raises(SpecError, match="select must be one of"):
         next(spec.tasks("guess"))
+
+
+def test_a_file_may_bring_a_grid_of_its_own():
+    text = MINIMAL.replace(
+        '["PL-CL"]',
+        '["PL-CL", { label = "b", method = "PL-KNN", grid = { n_neighbors = [3, 5] } }]',
+    )
+    plcl, plknn, *_ = parse_spec("b", text).tasks("oracle", {"kind": "grid", "points": None})
+    assert plcl.search["grid"] == {name: list(v) for name, v in PLCL._paper_grid.items()}
+    assert (plknn.select, plknn.search["grid"]) == ("oracle", {"n_neighbors": [3, 5]})
+
+
+def test_a_grid_names_parameters_of_its_method():
+    other = '{ label = "b", method = "PL-KNN", grid = { neighbours = [3, 5] } }'
+    text = MINIMAL.replace('["PL-CL"]', f'["PL-CL", {other}]')
+    with pytest.raises(SpecError, match=r"PLKNN has no parameter 'neighbours'.*n_neighbors"):
+        parse_spec("b", text)
+
+
+def test_the_oracle_study_tunes_every_method():
+    real, controlled = load_spec("oracle"), load_spec("oracle-controlled")
+    for study in (real, controlled):
+        assert [method.label for method in study.methods] == [
+            "PL-CL", "SURE", "PL-AGGD", "LALO", "IPAL", "PL-KNN",
+        ]  # fmt: skip
+        points = [math.prod(map(len, method.grid.values())) for method in study.methods]
+        assert points == [6561, 49, 81, 49, 40, 32]
+        for method in study.methods:
+            defaults = default_params(method.estimator)
+            assert all(defaults[name] in values for name, values in method.grid.items())
+    assert [m.grid for m in real.methods] == [m.grid for m in controlled.methods]
+    # The same splits and the same candidate sets as in the paper's study: its cases, every other.
+    keys = {task.key for task in load_spec("controlled").tasks()}
+    assert {task.key for task in controlled.tasks()} < keys
+    assert {task.key for task in real.tasks()} < {t.key for t in load_spec("real-world").tasks()}
 
 
 def test_fixed_parameters_are_not_searched():

@@ -6,6 +6,7 @@ from made_up import fill
 
 from ambilearn.experiments.published import published_cells
 from ambilearn.experiments.results import ExperimentResults
+from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
@@ -34,12 +35,12 @@ def test_numbers_of_a_real_run(small):
     table = build_tables(small)[0]
     assert table.header == ["method", *(case.label for case in small.cases)]
     assert [row[0] for row in table.rows] == [line.label for line in small.lines]
-    values = small.values(small.lines[3], small.cases[2], "accuracy")
+    values = small.values(small.lines[4], small.cases[2], "accuracy")
     record = next(r for r in table.records if (r["line"], r["column"]) == ("SURE", "wine p = 0.4"))
     assert record["mean"] == values.mean()
     assert record["std"] == values.std(ddof=1)
     assert record["runs"] == 4
-    assert table.rows[3][3].startswith(f"{values.mean():.3f} ± {values.std(ddof=1):.3f}")
+    assert table.rows[4][3].startswith(f"{values.mean():.3f} ± {values.std(ddof=1):.3f}")
     reference = small.values(small.lines[0], small.cases[2], "accuracy")
     assert record["p"] == compare(reference, values).p
     tested = [r["p"] for r in table.records]
@@ -55,8 +56,9 @@ def test_one_setting_is_enough_where_the_file_says_so(small):
 
 def test_an_oracle_is_marked_and_explained_everywhere(small):
     for table in build_tables(small)[:3]:
-        (marked,) = [row for row in table.rows if "oracle" in row[0]]
-        assert "†" in marked[0]
+        marked = [row for row in table.rows if "oracle" in row[0]]
+        assert len(marked) == 2
+        assert all("†" in row[0] for row in marked)
         assert any("chosen by the test labels" in note for note in table.notes)
     assert all("oracle" not in row[0] for row in build_tables(small)[3].rows)
 
@@ -164,3 +166,79 @@ def test_nothing_to_rank(measured):
 def test_a_single_run_has_no_deviation():
     assert plus_minus(0.5, float("nan")) == "0.500"
     assert plus_minus(0.5, 0.0126) == "0.500 ± 0.013"
+
+
+# --- readings -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tuned(measured, tmp_path):
+    """The oracle study on Lost: tuning takes PL-CL from level to far ahead, and SURE with it."""
+
+    def accuracy(label, task):
+        gain = {"PL-CL": 0.1, "SURE": 0.2}.get(label, 0.0) if task.select == "oracle" else 0.0
+        return 0.6 + gain + NOISE[task.run * 7 + len(label)]
+
+    spec = load_spec("oracle")
+    with Store(tmp_path / "tuned.sqlite") as store:
+        fill(store, spec, accuracy, data=["lost"])
+        fill(store, spec, accuracy, data=["lost"], select="oracle", search=parse_search("random:8"))
+        yield ExperimentResults(spec, store)
+
+
+def test_wins_are_counted_for_every_reading(tuned):
+    table = build_tables(tuned)[0]
+    rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
+    assert rows["SURE"]["(a) printed parameters"] == "0/1/0"
+    assert rows["SURE"]["(b) oracle † for PL-CL alone"] == "1/0/0"
+    assert rows["SURE"]["(c) oracle † for all"] == "0/0/1"
+    assert rows["LALO"]["(c) † per run"] == "1/0/0"
+    last = rows["all, share of wins"]
+    assert last["(a) printed parameters"] == "0 of 5 (0%)"
+    assert last["(b) † per run"] == "5 of 5 (100%)"
+    assert last["(c) oracle † for all"] == "4 of 5 (80%)"
+    record = next(r for r in table.records if r["reading"].startswith("(c) oracle"))
+    assert record == {
+        "method": "SURE",
+        "reading": "(c) oracle † for all",
+        "win": 0,
+        "tie": 0,
+        "loss": 1,
+    }
+    assert "chosen by the test labels" in table.notes[-1]
+
+
+def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
+    """The printed total of SURE is 88/14/0, which its groups do not add up to."""
+    experiment = measured("oracle-controlled", lambda label, task: 0.5, runs=2, data=["ecoli"])
+    (table,) = build_tables(experiment)
+    rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
+    assert rows["SURE"]["published"] == "98/14/0"
+    assert rows["PL-KNN"]["published"] == "112/0/0"
+    assert rows["all, share of wins"]["published"] == "507 of 560 (91%)"
+    assert rows["SURE"]["(a) printed parameters"] == "0/16/0"
+    assert rows["SURE"]["(c) oracle † for all"] == UNMEASURED
+    assert rows["all, share of wins"]["(c) oracle † for all"] == UNMEASURED
+    assert len(table.notes) == 1  # no oracle was asked
+
+
+def test_a_table_may_show_one_reading_only(tuned):
+    _, alike, alone, *_ = build_tables(tuned)
+    assert [row[0] for row in alike.rows[:2]] == [
+        "PL-CL (oracle, random 8 †)",
+        "SURE (oracle, random 8 †)",
+    ]
+    assert [row[0] for row in alone.rows[:2]] == ["PL-CL (oracle, random 8 †)", "SURE"]
+    marks = [
+        {r["method"]: r["mark"] for r in table.records if r["column"] == "Lost"}
+        for table in (alike, alone)
+    ]
+    assert [mark["SURE"] for mark in marks] == ["○", "●"]  # against the tuned PL-CL
+    assert "PL-CL (oracle, random 8 †) is significantly" in alone.notes[0]
+    assert "chosen by the test labels" in alone.notes[1]
+
+
+def test_a_reading_that_was_not_measured_says_so(measured):
+    tables = build_tables(measured("oracle", lambda label, task: 0.5, runs=2, data=["lost"]))
+    assert [table.rows for table in tables[1:]] == [[]] * 4
+    assert all(table.notes == [UNMEASURED] for table in tables[1:])

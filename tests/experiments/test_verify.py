@@ -80,7 +80,10 @@ def test_every_way_of_choosing_parameters_is_checked(tmp_path):
         "PL-CL",
         "PL-CL (label-free, halving 4, covering)",
         "PL-CL (oracle, halving 4 †)",
+        "PL-CL (oracle per run, halving 4 †)",
     }
     verdicts = {c.method: c.verdict for c in found}
     assert verdicts["PL-CL"] == "below"
     assert verdicts["PL-CL (oracle, halving 4 †)"] == "within"
+    assert "chosen by the test labels" in verification_table(found).notes[-1]
+    assert len(verification_table([c for c in found if c.select == "fixed"]).notes) == 1

@@ -80,8 +80,9 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments, and keep the results.
 
-    What is in the store already is not run again. NAME is an experiment (real-world,
-    transductive, controlled, ablation, sensitivity, convergence, demo) or a TOML file of your own;
+    What is in the store already is not run again. NAME is an experiment of it (real-world,
+    transductive, controlled, ablation, sensitivity, convergence), demo, oracle or
+    oracle-controlled (what tuning on the test labels would gain), or a TOML file of your own;
     without a name, all of the paper's. Stop it at any time and start it again. The exit status is
     1 if a task failed.
     """

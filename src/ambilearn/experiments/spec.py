@@ -9,7 +9,7 @@ from typing import Any
 
 from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.seeds import derive_seed
-from ambilearn.experiments.task import SELECTIONS, Task
+from ambilearn.experiments.task import SELECTIONS, Task, check_params
 from ambilearn.registry import find_method
 
 # The paper's experiments, in its order.
@@ -197,6 +197,7 @@ def _methods(content: dict[str, Any]) -> list[Variant]:
             entry = {"method": entry, "label": entry}
         method = find_method(entry["method"])
         params, grid = entry.get("params", {}), entry.get("grid")
+        check_params(method.name, grid or {})
         methods.append(Variant(entry["label"], method.name, params=params, own_grid=grid))
     for parameter, values in content.pop("sweep", {}).items():
         first = methods[0]

@@ -1,6 +1,6 @@
 """A task: the smallest piece of work that is measured, stored and resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -62,14 +62,8 @@ class Task:
 
         Defaults are written out: when one changes, old results are no longer taken for new ones.
         """
-        defaults = default_params(self.method)
-        unknown = set(self.params) - set(defaults)
-        if unknown:
-            raise ValueError(
-                f"{self.method} has no parameter {sorted(unknown)[0]!r}. It has: "
-                f"{', '.join(sorted(defaults))}."
-            )
-        return asdict(self) | {"params": defaults | dict(self.params)}
+        check_params(self.method, self.params)
+        return asdict(self) | {"params": default_params(self.method) | dict(self.params)}
 
     @cached_property
     def key(self) -> str:
@@ -83,6 +77,17 @@ class Task:
     def estimator(self) -> Any:
         """The method, not fitted, with the task's parameters."""
         return find_method(self.method).load()(**self.params)
+
+
+def check_params(method: str, names: Iterable[str]) -> None:
+    """Refuse a name that is no parameter of the method."""
+    defaults = default_params(method)
+    unknown = set(names) - set(defaults)
+    if unknown:
+        raise ValueError(
+            f"{method} has no parameter {sorted(unknown)[0]!r}. It has: "
+            f"{', '.join(sorted(defaults))}."
+        )
 
 
 @cache
