@@ -36,15 +36,17 @@ def test_curves_show_the_means_of_a_real_run(small):
 
 
 def test_lines_can_be_told_apart_without_colour(figures_of):
-    _, figure = figures_of("controlled", lambda label, task: len(label) / 10, runs=1)["controlled"]
+    name = "stacking-controlled"  # the most lines of any figure
+    _, figure = figures_of(name, lambda label, task: len(label) / 10, runs=1)[name]
     assert len(figure.axes) == 16
     lines = figure.axes[0].get_lines()
-    assert len(lines) == 7
-    assert len({line.get_marker() for line in lines}) == 7
+    assert len(lines) == 8
+    assert len({line.get_marker() for line in lines}) == 8
+    assert len({line.get_color() for line in lines}) == 8
     dashes = {str(line._unscaled_dash_pattern) for line in lines}
-    assert len(dashes) == 7
+    assert len(dashes) == 8
     assert figure.legends
-    assert figure.legends[0].get_texts()[0].get_text() == "PL-CL"
+    assert figure.legends[0].get_texts()[0].get_text() == "PLStacking"
 
 
 def test_sensitivity_has_a_panel_for_every_parameter(figures_of):

@@ -17,7 +17,7 @@ from ambilearn.experiments.spec import (
 from ambilearn.experiments.task import default_params
 from ambilearn.registry import METHODS
 
-OTHERS = ("demo", "oracle", "oracle-controlled")
+OTHERS = ("demo", "oracle", "oracle-controlled", "stacking", "stacking-controlled")
 MINIMAL = """
 title = "Minimal"
 data = ["lost"]
