@@ -16,6 +16,8 @@ from ambilearn import (
     PLKNN,
     SURE,
     PLDATransformer,
+    PLStacking,
+    PLVoting,
     as_candidates,
     find_doubtful,
 )
@@ -23,7 +25,7 @@ from ambilearn.candidates import ANYTHING
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers import CandidateSimplex
 
-METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA()]
+METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking(), PLVoting()]
 
 
 def swapped(n=160, share=0.15, seed=0, **options):
@@ -154,6 +156,57 @@ def test_every_way_leaves_the_estimator_as_it_was():
         find_doubtful(fitted, X, mask)
         assert vars(fitted).keys() == before.keys()
         assert all(vars(fitted)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize("ensemble", [PLStacking, PLVoting])
+def test_an_ensemble_is_judged_by_its_first_member_that_has_a_closed_form(ensemble):
+    X, mask, _, _ = swapped(n=60)
+    told = []
+    default = find_doubtful(ensemble(), X, mask, progress=told.append)
+    np.testing.assert_array_equal(default.score, find_doubtful(PLCL(), X, mask).score)
+    assert default.share is not None
+    assert told == ["looking for sets without their truth"]  # nothing is fitted
+    members = [("z", SURE(reg=0.7)), ("b", PLKNN()), ("y", PLVoting(estimators=[("a", LALO())]))]
+    found = find_doubtful(ensemble(estimators=members), X, mask)
+    np.testing.assert_array_equal(found.score, find_doubtful(LALO(), X, mask).score)
+
+
+def test_members_of_an_ensemble_get_its_landmarks_and_seed():
+    X, mask, _, _ = swapped(n=60)
+    options = {"n_landmarks": 9, "random_state": 3}
+    found = find_doubtful(PLStacking(**options), X, mask)
+    np.testing.assert_array_equal(found.score, find_doubtful(PLCL(**options), X, mask).score)
+    state = np.random.RandomState(0)
+    find_doubtful(PLStacking(random_state=state), X, mask)
+    assert state.randint(100) == np.random.RandomState(0).randint(100)  # it is not drawn from
+
+
+@pytest.mark.slow
+def test_an_ensemble_without_a_closed_form_is_judged_by_folds():
+    X, mask, _, absent = swapped()
+    scaled = make_pipeline(StandardScaler(), PLCL())  # sees other rows
+    doubt = find_doubtful(PLVoting(estimators=[("a", scaled), ("b", IPAL())]), X, mask)
+    assert doubt.share is None
+    assert roc_auc_score(absent, doubt.score) > 0.9
+
+
+def test_members_that_are_none_are_refused():
+    X, mask, _, _ = swapped(n=20)
+    with pytest.raises(ValueError, match="'a' is no classifier"):
+        find_doubtful(PLStacking(estimators=[("a", StandardScaler())]), X, mask)
+    with pytest.raises(ValueError, match="'cv' parameter of PLStacking"):
+        find_doubtful(PLStacking(cv="no"), X, mask)
+
+
+@pytest.mark.parametrize("method", [PLCL(), PLKNN(), PLStacking()], ids=str)
+def test_folds_are_taken_where_they_are_asked_for(method):
+    X, mask, _, absent = swapped()
+    told = []
+    doubt = find_doubtful(method, X, mask, n_folds=2, progress=told.append)
+    assert doubt.share is None
+    assert told == [f"looking for sets without their truth: {i} of 2 fits" for i in (1, 2)]
+    assert roc_auc_score(absent, doubt.score) > 0.9
+    assert (doubt.score != find_doubtful(method, X, mask).score).any()
 
 
 def test_a_pipeline_is_judged_by_its_last_step():

@@ -23,10 +23,12 @@ from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.kernel.regression import OutputBlock
+from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.solvers import CandidateSimplex
 
+_FOLDS = 5  # of a method that has no closed form
 _ROUNDS = 4  # of held-out outputs, each from the confidences that the last one gives
 _SURE = -1.0  # the score where every label is a candidate: the truth cannot be another
 
@@ -65,7 +67,7 @@ def find_doubtful(
     X: Any,
     y: Any,
     *,
-    n_folds: int = 5,
+    n_folds: int | None = None,
     random_state: int | None = 0,
     cache: FitCache | None = None,
     progress: Callable[[str], None] = lambda text: None,
@@ -80,8 +82,9 @@ def find_doubtful(
     they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in closed
     form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first the
     candidates' shares, then, three times, these outputs brought back onto the candidates, so that
-    no row's confidences come from its own fit. Other methods are fitted ``n_folds`` times, PL-KNN
-    once, for its votes are held out anyway.
+    no row's confidences come from its own fit. A stack or a vote is judged by the first of its
+    members, in the order of their names, that has this closed form: by default by PL-CL. Other
+    methods are fitted five times, PL-KNN once, for its votes are held out anyway.
 
     Parameters
     ----------
@@ -92,8 +95,9 @@ def find_doubtful(
         Rows.
     y : sequence of label collections, mask of shape (n, l), labels of shape (n,), or CandidateSets
         Their candidate sets.
-    n_folds : int, default=5
-        Fits of a method that has no closed form; each leaves out one of so many parts of the rows.
+    n_folds : int, optional
+        Fits of the estimator itself, each of which leaves out one of so many parts of the rows. By
+        default there are none where a closed form is known, and five otherwise.
     random_state : int or None, default=0
         Seed of these parts.
     cache : FitCache, optional
@@ -132,16 +136,17 @@ def find_doubtful(
     candidates = as_candidates(to_numpy(y), n_rows=_num_samples(X))
     cache = NO_CACHE if cache is None else cache
     X, estimator = _without_preprocessing(X, estimator)
-    if isinstance(estimator, KernelPartialLabelClassifier):
+    ridge_method = _find_ridge_method(estimator) if n_folds is None else None
+    if ridge_method is not None:
         progress("looking for sets without their truth")
-        regressor = clone(estimator)._make_regressor(X, candidates, cache)
+        regressor = ridge_method._make_regressor(X, candidates, cache)
         simplex = CandidateSimplex(candidates.indptr)
         targets = candidates.prior()
         for _ in range(_ROUNDS):
             held_out = _summarize(regressor.held_out(targets), candidates)
             targets = simplex.project(held_out.inside + candidates.preference())
         return _judge(held_out, candidates, _estimate_share(held_out, candidates))
-    if isinstance(estimator, PLKNN):
+    if isinstance(estimator, PLKNN) and n_folds is None:
         progress("looking for sets without their truth")
         blocks = _votes_of_others(clone(estimator).fit(X, candidates, cache=cache))
     elif on_device(X):
@@ -150,7 +155,7 @@ def find_doubtful(
             "X as a NumPy array, or use PLCL, PLAGGD, LALO, SURE or PLKNN."
         )
     else:
-        blocks = _folds(estimator, X, candidates, n_folds, random_state, progress)
+        blocks = _folds(estimator, X, candidates, n_folds or _FOLDS, random_state, progress)
     return _judge(_summarize(blocks, candidates), candidates, None)
 
 
@@ -243,6 +248,23 @@ def _without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
     if not steps or any(get_tags(step).target_tags.required for step in steps):
         return X, estimator if steps else estimator.steps[-1][1]
     return clone(estimator[:-1]).fit_transform(X), estimator.steps[-1][1]
+
+
+def _find_ridge_method(estimator: Any) -> KernelPartialLabelClassifier | None:
+    """A clone of the method that has its leave-one-out outputs in closed form, if there is one.
+
+    It is the estimator itself, or in an ensemble the first such member.
+    """
+    if isinstance(estimator, KernelPartialLabelClassifier):
+        method: KernelPartialLabelClassifier = clone(estimator)
+        return method
+    if not isinstance(estimator, EnsembleClassifier):
+        return None
+    ensemble = clone(estimator)
+    ensemble._validate_params()
+    seed = ensemble._seed()
+    members = (ensemble._prepare(member, seed) for _, member in ensemble._checked_members())
+    return next((found for each in members if (found := _find_ridge_method(each))), None)
 
 
 def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
