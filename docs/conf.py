@@ -59,6 +59,7 @@ gallery_order = [
     "plot_annotator_votes.py",
     "plot_choose_parameters.py",
     "plot_compare_methods.py",
+    "plot_stacking.py",
     "plot_ablation.py",
     "plot_any_model.py",
     "plot_landmarks.py",
