@@ -93,6 +93,51 @@ def test_clean_of_what_clean_wrote_needs_a_prefix(run, people_csv):
     assert (twice["label"] == twice["second_label"]).all()
 
 
+STACK = "method: PLStacking (default up to 10 000 rows); --method plcl is the paper's\n"
+
+
+@pytest.mark.parametrize("command", ["clean", "fit", "review"])
+def test_without_a_method_the_most_accurate_learns_and_that_is_said(run, people_csv, command):
+    out = {"clean": "o.csv", "fit": "o.model", "review": "o.html"}[command]
+    err = run(command, people_csv, *CLEAN, "--out", out)[2]
+    assert STACK in err
+    assert "fitting PLStacking to 60 rows" in err
+    named = run(command, people_csv, *CLEAN, "--method", "plcl", "--out", out)[2]
+    assert "method:" not in named
+    assert "fitting PLCL to 60 rows" in named
+    assert "By default plstacking" in run(command, "--help")[1].replace("\n" + 34 * " ", " ")
+
+
+def test_the_default_is_what_naming_it_gives(run, people_csv):
+    default = run("clean", people_csv, *CLEAN)[1]
+    assert run("clean", people_csv, *CLEAN, "--method", "plstacking")[1] == default
+    assert run("clean", people_csv, *CLEAN, "--method", "plcl")[1] != default
+
+
+def test_a_parameter_of_plcl_means_plcl(run, people_csv):
+    options = ["--set", "reg=0.1", "--out", "m.model"]
+    err = run("fit", people_csv, *CLEAN, *options)[2]
+    assert "method: PLCL (default where its parameter reg is given)\n" in err
+    assert load_model("m.model").method.reg == 0.1
+    run("fit", people_csv, *CLEAN, "--set", "passthrough=false", "--out", "m.model")
+    assert load_model("m.model").method.passthrough is False
+
+
+def test_a_large_table_is_for_plcl(run, people_csv, monkeypatch):
+    monkeypatch.setattr("ambilearn.own_data.default_method.MAX_STACKED_ROWS", 59)
+    err = run("clean", people_csv, *CLEAN)[2]
+    assert "method: PLCL (default above 59 rows)\n" in err
+    assert "fitting PLCL to 60 rows" in err
+
+
+@pytest.mark.slow
+def test_the_default_selects_too(run, people_csv):
+    status, _, err = run("fit", people_csv, *CLEAN, "--select", "--out", "m.model")
+    assert status == 0
+    chosen = re.search(r"chosen without true labels: passthrough=(\w+) \(covering rate", err)
+    assert str(load_model("m.model").method.passthrough) == chosen.group(1)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
@@ -167,7 +212,7 @@ def test_several_annotators(run):
     assert pd.read_csv(io.StringIO(out))["label"].to_list() == ["a", "b"] * 10
     assert "number: x" in err
     assert "1 feature: number: x\n" in err
-    assert "fitting PLCL to 20 rows and 1 feature …" in err
+    assert "fitting PLStacking to 20 rows and 1 feature …" in err
 
 
 def test_annotators_who_never_agree(run):
@@ -251,6 +296,7 @@ def test_sentences_become_features_and_the_output_says_so(run):
     status, _, err = run("fit", "t.csv", *options, "--out", "m.model")
     assert status == 0
     assert "1 feature: text: review\n" in err
+    assert "method: PLCL (default for sentences)\n" in err
     assert "left out: 'id' is text with 120 different values in 120 rows" in err
     assert re.search(r"fitting PLCL to 120 rows and \d\d+ features", err)
     assert [(c.name, c.kind) for c in load_model("m.model").columns] == [("review", "text")]
@@ -266,7 +312,7 @@ def test_embeddings_become_features_and_the_output_says_so(run, name):
     status, _, err = run("clean", name, *options, "--out", "out.parquet")
     assert status == 0
     assert "1 feature: vector: embedding (12 numbers)\n" in err
-    assert "fitting PLCL to 40 rows and 12 features" in err
+    assert "fitting PLStacking to 40 rows and 12 features" in err
     back = pd.read_parquet("out.parquet")
     assert back["embedding"].map(len).to_list() == [12] * 40
     assert (back["label"] == back["truth"]).mean() > 0.9
@@ -491,7 +537,7 @@ def test_a_reader_that_leaves_early_is_no_error(people_csv):
 def test_a_terminal_shows_what_is_being_done(terminal, people_csv):
     status, screen = terminal("clean", people_csv, *CLEAN, "--out", "c.csv")
     assert status == 0
-    expected = ["reading the table", "fitting PLCL to 60 rows", "writing the table"]
+    expected = ["reading the table", "fitting PLStacking to 60 rows", "writing the table"]
     expected += ["wrote c.csv: 60 rows, 14 columns", "Look at these rows first"]
     places = [screen.index(text) for text in expected]
     assert places == sorted(places)
@@ -606,9 +652,10 @@ def test_a_model_that_was_copied_in_part(run, people_csv):
 
 def test_a_device(run, people_csv):
     pytest.importorskip("torch", reason="needs the extra torch")
-    here = run("clean", people_csv, *CLEAN)[1]
-    status, there, _ = run("clean", people_csv, *CLEAN, "--device", "cpu")
+    here = run("clean", people_csv, *CLEAN, "--method", "plcl")[1]
+    status, there, err = run("clean", people_csv, *CLEAN, "--device", "cpu")
     assert status == 0
+    assert "method: PLCL (default on a device)\n" in err
     labels = [pd.read_csv(io.StringIO(out))["label"].to_list() for out in (here, there)]
     assert labels[0] == labels[1]
     assert run("fit", people_csv, *CLEAN, "--device", "cpu", "--out", "people.model")[0] == 0

@@ -17,6 +17,7 @@ from ambilearn.cli.own_data_options import (
     doubt_option,
     escape_formulas_option,
     format_options,
+    method_for_command,
     method_options,
     method_parameters,
     output_option,
@@ -45,7 +46,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @output_options
 def clean(
     table: str,
-    method: str,
+    method: str | None,
     select: bool,
     settings: tuple[str, ...],
     n_landmarks: int | None,
@@ -87,6 +88,7 @@ def clean(
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
+        method = method_for_command(console, method, read, params, select=select, device=device)
         judged = judge_for_command(
             console,
             read,
@@ -137,7 +139,7 @@ def clean(
 @escape_formulas_option
 def fit(
     table: str,
-    method: str,
+    method: str | None,
     select: bool,
     settings: tuple[str, ...],
     n_landmarks: int | None,
@@ -174,6 +176,7 @@ def fit(
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
+        method = method_for_command(console, method, read, params, select=select, device=device)
         judged = judge_for_command(
             console,
             read,

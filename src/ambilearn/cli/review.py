@@ -13,6 +13,7 @@ from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.own_data_options import (
     candidate_options,
     doubt_option,
+    method_for_command,
     method_options,
     method_parameters,
     output_option,
@@ -55,7 +56,7 @@ image_option = section("Images")
 )
 def review(
     table: str,
-    method: str,
+    method: str | None,
     select: bool,
     settings: tuple[str, ...],
     n_landmarks: int | None,
@@ -106,6 +107,7 @@ def review(
             read = drop_feature(read, image)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
+        method = method_for_command(console, method, read, params, select=select, device=device)
         model = fit_table(
             read,
             method,

@@ -63,7 +63,7 @@ class CleanedTable:
 
 def clean_table(
     table: CandidateTable,
-    method: str = "plcl",
+    method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
     select: bool = False,
@@ -84,8 +84,8 @@ def clean_table(
         As for :func:`ambilearn.own_data.fit_table`.
     doubt : bool, default=True
         Look for rows whose truth is none of their candidates, too; see
-        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE and PL-KNN need less than the
-        time of a fit for it, others that of five.
+        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PL-KNN, stacks and votes need
+        less than the time of a fit for it, others that of five.
     prefix : str, default=""
         Goes before the names of the new columns.
 

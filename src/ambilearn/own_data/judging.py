@@ -9,6 +9,7 @@ from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
 from ambilearn.crowd.unvoted import estimate_unvoted_share
 from ambilearn.own_data.corrections import apply_corrections
+from ambilearn.own_data.default_method import choose_default
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
 from ambilearn.own_data.tables import CandidateTable
@@ -45,7 +46,7 @@ class JudgedTable:
 
 def judge_table(
     table: CandidateTable,
-    method: str = "plcl",
+    method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
     select: bool = False,
@@ -96,6 +97,8 @@ def judge_table(
             f"{table.name} has no votes to judge: name the columns of several annotators as "
             "candidates, or read answers by read_answer_table."
         )
+    if method is None:
+        method = choose_default(table, params, select=select).name
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     grid = {}
     if select:

@@ -18,6 +18,7 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.text import pluralize
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
+from ambilearn.own_data.default_method import choose_default
 from ambilearn.own_data.devices import fit_there, predict_proba_there
 from ambilearn.own_data.methods import make_method
 from ambilearn.own_data.preprocessing import make_preprocessing
@@ -144,7 +145,7 @@ def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
 
 def fit_table(
     table: CandidateTable,
-    method: str = "plcl",
+    method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
     select: bool = False,
@@ -158,8 +159,10 @@ def fit_table(
     ----------
     table : CandidateTable
         What :func:`ambilearn.own_data.read_candidate_table` returns.
-    method : str, default="plcl"
-        The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists.
+    method : str, optional
+        The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
+        default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and
+        for what a stack cannot do: compute on a device, or take parameters of PL-CL.
     params : mapping, optional
         Parameters of the method that differ from its defaults.
     select : bool, default=False
@@ -193,6 +196,8 @@ def fit_table(
             "Parameters are selected on the CPU: select them first without a device, and pass what "
             "was chosen with one."
         )
+    if method is None:
+        method = choose_default(table, params, select=select, device=device).name
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     preprocessing = make_preprocessing(table.features.columns)
