@@ -210,7 +210,7 @@ def test_a_file_of_one_s_own(tmp_path):
         (MINIMAL.replace("title", "titel"), "'title' is missing"),
         (MINIMAL + "extra = 1", "'extra' has no meaning"),
         (MINIMAL.replace("PL-CL", "PL-XX"), "no method 'PL-XX'"),
-        (MINIMAL + "[protocol]\nscalling = 'all'", "unexpected keyword argument 'scalling'"),
+        (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' has no meaning"),
         (
             MINIMAL.replace(
                 '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alfa = 1 } }]'
@@ -222,6 +222,12 @@ def test_a_file_of_one_s_own(tmp_path):
 def test_mistakes_are_named(text, message):
     with pytest.raises(SpecError, match=message):
         parse_spec("mine", text)
+
+
+def test_every_method_s_parameters_are_looked_at_not_only_the_first_s():
+    second = '["PL-CL", { label = "a", method = "PL-KNN", params = { alfa = 1 } }]'
+    with pytest.raises(SpecError, match="PLKNN has no parameter 'alfa'"):
+        parse_spec("mine", MINIMAL.replace('["PL-CL"]', second))
 
 
 def test_an_unknown_name_lists_the_known_ones():

@@ -11,19 +11,12 @@ from ambilearn.experiments.execute import Result
 from ambilearn.experiments.oracle import choose_for_all_runs
 from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import READINGS
 
 ORACLE_NOTE = (
     "† oracle: parameters chosen by the test labels, once for all runs of a case, or anew in each "
     "run. An upper bound, not a result one can have."
 )
-
-# How the selections of tasks are read, in the order of the lines: an oracle in two ways.
-READINGS = {
-    "fixed": "fixed",
-    "label-free": "label-free",
-    "oracle": "oracle",
-    "oracle per run": "oracle",
-}
 
 _SEARCH = ("kind", "points", "scoring")
 

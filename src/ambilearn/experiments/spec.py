@@ -4,11 +4,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.seeds import derive_seed
+from ambilearn.experiments.spec_form import check_form
 from ambilearn.experiments.task import SELECTIONS, Task, check_params
 from ambilearn.registry import find_method
 
@@ -167,39 +169,35 @@ def parse_spec(name: str, text: str) -> Spec:
     """Read an experiment from the text of its file."""
     try:
         content = tomllib.loads(text)
+        check_form(content)
         spec = Spec(
             name=name,
-            title=content.pop("title"),
-            data=content.pop("data"),
+            title=content["title"],
+            data=content["data"],
             methods=_methods(content),
             settings=_settings(content),
-            runs=content.pop("runs", 10),
-            protocol=content.pop("protocol", {}),
-            shows=content.pop("show", []),
-            quick=content.pop("quick", {}),
+            runs=content.get("runs", 10),
+            protocol=content.get("protocol", {}),
+            shows=content.get("show", []),
+            quick=content.get("quick", {}),
         )
-        if content:
-            raise SpecError(
-                f"{next(iter(content))!r} has no meaning there. An experiment has title, data, "
-                "methods, sweep, candidates, runs, protocol, show and quick."
-            )
-        _ = next(spec.tasks()).key  # refuses unknown methods, parameters and protocol options
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise SpecError(f"Experiment {name}: {what}") from error
+        for task in islice(spec.tasks(), len(spec.methods)):
+            _ = task.key  # refuses unknown parameters, and values that are no plain content
+    except (ValueError, TypeError, RecursionError) as error:  # TOML's own is a ValueError
+        raise SpecError(f"Experiment {name}: {error}") from error
     return spec
 
 
 def _methods(content: dict[str, Any]) -> list[Variant]:
     methods = []
-    for entry in content.pop("methods"):
+    for entry in content["methods"]:
         if isinstance(entry, str):  # a method as it is; tables call it as the file does
             entry = {"method": entry, "label": entry}
         method = find_method(entry["method"])
         params, grid = entry.get("params", {}), entry.get("grid")
         check_params(method.name, grid or {})
         methods.append(Variant(entry["label"], method.name, params=params, own_grid=grid))
-    for parameter, values in content.pop("sweep", {}).items():
+    for parameter, values in content.get("sweep", {}).items():
         first = methods[0]
         for value in values:
             label = f"{first.label}, {SYMBOLS.get(parameter, parameter)} = {value:g}"
@@ -212,7 +210,7 @@ def _settings(content: dict[str, Any]) -> list[Setting] | None:
     if "candidates" not in content:
         return None
     settings = []
-    for entry in content.pop("candidates"):
+    for entry in content["candidates"]:
         entry = dict(entry)
         group, title = entry.pop("group"), entry.pop("title")
         vary, values = entry.pop("vary"), entry.pop("values")

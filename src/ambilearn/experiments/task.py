@@ -10,6 +10,14 @@ from ambilearn.registry import find_method
 
 SELECTIONS = ("fixed", "label-free", "oracle")
 
+# How the selections of tasks are read, in the order of the lines: an oracle in two ways.
+READINGS = {
+    "fixed": "fixed",
+    "label-free": "label-free",
+    "oracle": "oracle",
+    "oracle per run": "oracle",
+}
+
 # Parameters that change no result and hence are no part of what defines a task.
 _SILENT = {"verbose"}
 

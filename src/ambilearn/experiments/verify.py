@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ambilearn.experiments.results import ORACLE_NOTE, READINGS, ExperimentResults
+from ambilearn.experiments.results import ORACLE_NOTE, ExperimentResults
 from ambilearn.experiments.tables import UNMEASURED, Table, accuracy_table, plus_minus
+from ambilearn.experiments.task import READINGS
 
 
 class Check(NamedTuple):
