@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ambilearn.experiments.environment import environment
 from ambilearn.experiments.store import Store
 
 STORE = Path("out/results.sqlite")  # the default, as this system writes it
@@ -72,8 +73,8 @@ def test_an_unknown_experiment_lists_the_known(run):
 
 def test_results_of_other_code_are_announced(run, measured):
     with Store("out/results.sqlite") as store:
-        change = """replace(content, '"commit": ', '"commit": "old", "was": ')"""
-        store._connection.execute(f"UPDATE environments SET content = {change}")
+        for result in store.results().values():
+            store.save(result, environment() | {"commit": "old"})
     out = run("reproduce", "mine.toml", "--jobs", 1)[1]
     assert "4 results in the store were made by another version of the code" in out
 

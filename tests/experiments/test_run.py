@@ -1,15 +1,20 @@
 """The runner, also killed and doubled: real processes, real signals."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from threading import Thread
 
 import pytest
 from alike import assert_alike
 
+from ambilearn.experiments.claims import Claim, Claims
+from ambilearn.experiments.environment import environment
+from ambilearn.experiments.execute import execute
 from ambilearn.experiments.run import missing_tasks, run_tasks
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
@@ -71,7 +76,7 @@ def test_a_result_is_in_the_store_when_it_is_announced(tmp_path):
         run_tasks(
             tasks_of(1),
             store,
-            on_result=lambda r: pytest.fail("not stored") if not other.is_done(r.key) else None,
+            on_result=lambda r: pytest.fail("not stored") if other.result(r.key) != r else None,
         )
 
 
@@ -95,17 +100,53 @@ def test_again_measures_what_is_done(tmp_path):
 def test_what_another_runner_finished_meanwhile_is_not_repeated(tmp_path):
     path, tasks = tmp_path / "r.sqlite", tasks_of()
     with Store(path) as store, Store(path) as other:
-        done = []
+        told = []
 
         def finish_the_rest(result):
-            done.append(result.key)
-            if len(done) == 1:  # the other runner does everything else
-                run_tasks(tasks, other)
+            told.append(result.key)
+            if len(told) == 1:  # the other runner does everything else
+                for task in tasks:
+                    if other.result(task.key) is None:
+                        other.save(execute(task), environment())
 
-        run_tasks(tasks, store, on_result=finish_the_rest)
-        # At most what was already on its way to a worker when the other had finished it.
-        assert len(done) < len(tasks)
+        summary = run_tasks(tasks, store, on_result=finish_the_rest)
+        # All but the first, and what was already on its way to a worker.
+        assert 0 < len(tasks) - summary.elsewhere <= 3
+        assert sorted(told) == sorted(task.key for task in tasks)
+        assert (summary.done, summary.failed) == (len(tasks), 0)
         assert len(store.results()) == len(tasks)
+
+
+def test_what_another_runner_is_at_work_on_is_left_to_it(tmp_path):
+    """Two runners in two threads, the second of which begins in the midst of the first."""
+    path, tasks, summaries = tmp_path / "r.sqlite", tasks_of(), []
+
+    def run_elsewhere():
+        with Store(path) as other:
+            summaries.append(run_tasks(tasks, other))
+
+    thread = Thread(target=run_elsewhere)
+    with Store(path) as store:
+        began = []
+        first = lambda result: began or (began.append(result), thread.start())  # noqa: E731
+        summaries.append(run_tasks(tasks, store, on_result=first))
+        thread.join()
+        assert set(store.results()) == {task.key for task in tasks}
+    done, waited_for, seen_before = (
+        [getattr(summary, name) for summary in summaries]
+        for name in ("done", "elsewhere", "already_done")
+    )
+    # Everything is measured once, by one of the two.
+    assert sum(done) - sum(waited_for) == len(tasks)
+    assert [sum(each) for each in zip(done, seen_before, strict=True)] == [len(tasks)] * 2
+
+
+def test_tasks_of_a_runner_that_was_killed_are_taken_over(tmp_path):
+    tasks = tasks_of(runs=1)
+    with Store(tmp_path / "r.sqlite") as store:
+        killed = Claims(store)  # never ended: its claims stay
+        assert {killed.take(task.key) for task in tasks} == {Claim.OURS}
+        assert run_tasks(tasks, store).done == len(tasks)
 
 
 @pytest.mark.slow
@@ -197,12 +238,19 @@ def test_killed_it_resumes_and_repeats_nothing(spec_file, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_runners_on_one_store(spec_file, tmp_path):
+def test_two_runners_on_one_store_share_the_work(spec_file, tmp_path):
     store = tmp_path / "r.sqlite"
     runners = [reproduce(spec_file, store, jobs=1) for _ in range(2)]
     outputs = [runner.communicate()[0] for runner in runners]
     assert [runner.returncode for runner in runners] == [0, 0], outputs
-    assert set(stored(store)) == {task.key for task in tasks_of(runs=4)}
+    tasks = tasks_of(runs=4)
+    assert set(stored(store)) == {task.key for task in tasks}
+    counts = [
+        re.search(r"(\d+) done, 0 failed(?:, (\d+) of them by another)?", text).groups(default="0")
+        for text in outputs
+    ]
+    assert sum(int(done) - int(elsewhere) for done, elsewhere in counts) == len(tasks), outputs
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("SELECT count(*) FROM environments").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)

@@ -5,6 +5,7 @@ import sys
 import threading
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from ambilearn.experiments.execute import Result
@@ -25,6 +26,11 @@ def failed(task=TASK):
     return Result(task.key, task.definition, "failed", error="Traceback: nope", seconds=1.0)
 
 
+def is_done(store):
+    found = store.result(TASK.key)
+    return found is not None and found.status == "done"
+
+
 @pytest.fixture
 def store(tmp_path):
     with Store(tmp_path / "deep" / "results.sqlite") as store:
@@ -34,7 +40,7 @@ def store(tmp_path):
 def test_round_trip(store):
     store.save(done(), HERE)
     assert store.results() == {TASK.key: done()}
-    assert store.is_done(TASK.key)
+    assert is_done(store)
 
 
 def test_results_outlive_the_process_that_wrote_them(tmp_path):
@@ -57,7 +63,7 @@ def test_a_choice_of_keys(store):
 def test_a_failure_is_kept_with_its_error_and_is_not_done(store):
     store.save(failed(), HERE)
     assert store.results()[TASK.key].error == "Traceback: nope"
-    assert not store.is_done(TASK.key)
+    assert not is_done(store)
 
 
 def test_success_replaces_failure_and_never_the_other_way(store):
@@ -115,13 +121,13 @@ def test_a_missing_store_is_named(tmp_path):
 
 def test_a_broken_save_leaves_no_trace_and_no_lock(store):
     broken = Result("k", TASK.definition, "neither", {}, {}, "", 1.0)
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(StoreError, match="CHECK constraint"):
         store.save(broken, {"host": "only here"})
     assert store.results() == {}
     assert store.environments() == []
     with Store(store.path) as other:
         other.save(done(), HERE)
-    assert store.is_done(TASK.key)
+    assert is_done(store)
 
 
 def test_a_reader_in_another_thread_during_saves(store):
@@ -131,7 +137,7 @@ def test_a_reader_in_another_thread_during_saves(store):
     def ask():
         try:
             for _ in range(200):
-                store.is_done(TASK.key)
+                is_done(store)
         except Exception as error:
             errors.append(error)
 
@@ -212,3 +218,133 @@ def test_a_name_that_needs_quoting(tmp_path, name):
         with Store(path) as store:
             store.save(done(), HERE)
     assert path.is_file()
+
+
+# ---- damage
+
+
+def edit(path, statement, *values):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("scores", '{"accuracy": 0.8}'),
+        ("scores", '{"accuracy": 0.'),
+        ("task", "{}"),
+        ("details", b"\xff\xfe"),
+        ("seconds", 7.0),
+        ("error", "?"),
+        ("status", "failed"),
+        ("finished", "1999"),
+        ("environment", 99),
+    ],
+)
+def test_a_result_that_was_changed_counts_as_missing_until_it_is_measured_again(
+    store, column, value
+):
+    other = TASK.to(run=1)
+    for task in (TASK, other):
+        store.save(done(task), HERE)
+    edit(store.path, f"UPDATE results SET {column} = ? WHERE key = ?", value, TASK.key)
+    assert set(store.results()) == set(store.versions()) == {other.key}
+    assert store.result(TASK.key) is None
+    assert store.n_damaged() == 1
+    assert store.mean_seconds() == {("iris", "PLCL", "fixed"): (2.0, 1)}
+    assert store.environments() == [(HERE, 1)]
+    store.save(done(), HERE)
+    assert store.n_damaged() == 0
+    assert is_done(store)
+
+
+def test_a_changed_environment_is_damage_as_well(store):
+    store.save(done(), HERE)
+    edit(store.path, "UPDATE environments SET content = replace(content, 'numpy', 'nympu')")
+    assert store.results() == {}
+    assert store.environments() == []
+
+
+def test_results_of_a_version_without_digests_are_read(tmp_path):
+    path = tmp_path / "old.sqlite"
+    with Store(path) as store:
+        store.save(done(), HERE)
+    edit(path, "DROP TABLE digests")
+    edit(path, "DROP TABLE claims")
+    with Store(path) as store:
+        assert store.results() == {TASK.key: done()}
+        edit(path, "UPDATE results SET scores = '{'")
+        assert store.results() == {}
+        assert store.n_damaged() == 1
+
+
+def test_half_a_character_in_an_error_is_no_obstacle(store):
+    store.save(Result(TASK.key, TASK.definition, "failed", error="no file '\udcff.csv'"), HERE)
+    assert store.result(TASK.key).error == "no file '?.csv'"
+
+
+def use(path):
+    """Everything that is done with a store."""
+    with Store(path) as store:
+        results = store.results()
+        store.environments()
+        store.mean_seconds()
+        store.save(done(TASK.to(run=999)), HERE)
+    return results
+
+
+@pytest.mark.slow
+def test_a_store_damaged_anywhere_is_refused_or_harmless(tmp_path):
+    """Whatever byte is wrong: no result is read that was not written."""
+    path, expected = tmp_path / "r.sqlite", {}
+    with Store(path) as store:
+        for run in range(12):
+            task = TASK.to(run=run)
+            expected[task.key] = done(task, accuracy=run / 7, seconds=1.0 + run)
+            store.save(expected[task.key], HERE)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    counts = {"refused": 0, "harmless": 0}
+    for place in rng.integers(0, len(content), 150).tolist():
+        damaged = bytearray(content)
+        damaged[place] ^= int(rng.integers(1, 256))
+        for file in tmp_path.iterdir():
+            file.unlink()
+        path.write_bytes(damaged)
+        try:
+            found = use(path)
+        except StoreError as error:
+            assert str(path) in str(error)
+            counts["refused"] += 1
+        else:
+            assert all(expected[key] == result for key, result in found.items())
+            counts["harmless"] += 1
+    assert min(counts.values()) > 0, counts
+
+
+def test_a_damaged_store_says_how_to_go_on(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with Store(path) as store:
+        for run in range(40):
+            store.save(done(TASK.to(run=run)), HERE)
+    content = bytearray(path.read_bytes())
+    content[3 * 4096 : 4 * 4096] = bytes(4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"r\.sqlite: the store is damaged .* was left as it is"):
+        Store(path)
+    assert path.read_bytes() == content
+
+
+def test_a_full_disk_is_named_and_what_was_stored_is_kept(store):
+    store.save(done(), HERE)
+    ((pages,),) = store._connection.execute("PRAGMA page_count")
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
+    long = Result(TASK.to(run=1).key, TASK.definition, "done", {}, {"text": "x" * 100_000}, "", 1.0)
+    with pytest.raises(StoreError, match=r"cannot be read or written \(database or disk is full\)"):
+        store.save(long, HERE)
+    assert store.results() == {TASK.key: done()}
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    store.save(long, HERE)
+    assert len(store.results()) == 2

@@ -24,6 +24,7 @@ def _open_results(
     names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None, store: Path
 ) -> Any:
     """Open a store that must exist, and what it has of the experiments."""
+    from ambilearn.cli.reproduce_summary import describe_damage
     from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
 
@@ -32,6 +33,7 @@ def _open_results(
         opened = Store(store, create=False)
     except FileNotFoundError as error:
         raise click.ClickException(str(error)) from error
+    describe_damage(Console(stderr=True), opened)
     return [ExperimentResults(spec, opened) for spec in specs], opened
 
 

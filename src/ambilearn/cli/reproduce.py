@@ -123,6 +123,7 @@ def _run(
 
     from ambilearn.cli.progress import TaskBar
     from ambilearn.cli.reproduce_summary import (
+        describe_damage,
         describe_failures,
         describe_missing_data,
         describe_other_code,
@@ -143,6 +144,7 @@ def _run(
                 "above, or try what needs no download: `ambilearn reproduce demo --quick`."
             )
     with Store(path) as store:
+        describe_damage(console, store)
         if not again:
             describe_other_code(console, store)
         missing = missing_tasks(tasks, store, again=again)
@@ -158,7 +160,8 @@ def _run(
                 again=again,
                 on_result=bar.note,
             )
-        console.say(f"{summary.done} done, {summary.failed} failed.")
+        others = f", {summary.elsewhere} of them by another runner" if summary.elsewhere else ""
+        console.say(f"{summary.done} done, {summary.failed} failed{others}.")
         if summary.failed:
             describe_failures(console, store, missing)
     return summary.failed

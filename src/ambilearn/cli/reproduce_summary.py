@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ambilearn._utils.text import format_duration
+from ambilearn._utils.text import format_duration, pluralize
 from ambilearn.cli.console import Console
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.execute import Result
@@ -32,6 +32,16 @@ def describe_other_code(console: Console, store: Store) -> None:
         console.say(
             f"{foreign} results in the store were made by another version of the code and are "
             "kept as they are; --again measures anew."
+        )
+
+
+def describe_damage(console: Console, store: Store) -> None:
+    """Results that are not as they were stored."""
+    if n_damaged := store.n_damaged():
+        console.say(
+            f"{pluralize(n_damaged, 'result')} in {store.path} cannot be read: the file was damaged. "
+            "They count as missing; `ambilearn reproduce` measures them again.",
+            style="yellow",
         )
 
 

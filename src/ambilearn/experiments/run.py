@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ambilearn.experiments.backends import on_cluster, on_processes
+from ambilearn.experiments.claims import Claim, Claims
 from ambilearn.experiments.environment import environment
 from ambilearn.experiments.execute import Result, execute
 from ambilearn.experiments.store import Store
@@ -14,11 +15,22 @@ from ambilearn.experiments.task import Task
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run did."""
+    """What a run did.
+
+    Attributes
+    ----------
+    already_done : int
+        Tasks that had a result before.
+    done, failed : int
+        Tasks that were measured meanwhile, and how.
+    elsewhere : int
+        How many of these another runner on the same store did.
+    """
 
     already_done: int
     done: int
     failed: int
+    elsewhere: int = 0
 
 
 def missing_tasks(tasks: Iterable[Task], store: Store, *, again: bool = False) -> list[Task]:
@@ -50,7 +62,9 @@ def run_tasks(
 ) -> RunSummary:
     """Measure the tasks that are not in the store, and store each as soon as it is done.
 
-    Killed at any moment it has lost the tasks in flight and no other: call it again.
+    Killed at any moment it has lost the tasks in flight and no other: call it again. Several runners
+    on one store share the work: each takes what no other has taken, and waits for the others in the
+    end.
 
     Parameters
     ----------
@@ -67,7 +81,7 @@ def run_tasks(
     again : bool, default=False
         Whether to measure also what is done already.
     on_result : callable
-        Called with each result, after it is stored.
+        Called with each result, after it is stored; also with those of another runner.
 
     Returns
     -------
@@ -76,18 +90,52 @@ def run_tasks(
     tasks = list({task.key: task for task in tasks}.values())
     missing = missing_tasks(tasks, store, again=again)
 
-    def still_missing() -> Iterator[Task]:
-        # Asked task by task: a second runner may have been faster.
-        return (task for task in missing if again or not store.is_done(task.key))
-
     function = partial(execute, data_home=None if data_home is None else str(data_home))
-    if cluster is None:
-        results = on_processes(function, still_missing(), jobs)
-    else:
-        results = on_cluster(function, still_missing(), cluster, jobs)
     counts = {"done": 0, "failed": 0}
-    for result in results:
-        store.save(result, environment())
+
+    def note(result: Result) -> None:
         counts[result.status] += 1
         on_result(result)
-    return RunSummary(already_done=len(tasks) - len(missing), **counts)
+
+    def note_others(keys: list[str]) -> None:
+        while keys:
+            if (result := store.result(keys.pop())) is not None:
+                elsewhere.append(result.key)
+                note(result)
+
+    elsewhere: list[str] = []
+    with Claims(store) as claims:
+        waiting = missing
+        while waiting:
+            shared = _SharedTasks(waiting, claims)
+            if cluster is None:
+                results = on_processes(function, shared, jobs)
+            else:
+                results = on_cluster(function, shared, cluster, jobs)
+            for result in results:
+                store.save(result, environment())
+                note(result)
+                note_others(shared.settled)
+            note_others(shared.settled)
+            waiting = shared.of_others
+            claims.wait_for_others([task.key for task in waiting])
+    return RunSummary(len(tasks) - len(missing), **counts, elsewhere=len(elsewhere))
+
+
+class _SharedTasks:
+    """Tasks as this runner takes them, one when one is due; the others it leaves to others."""
+
+    def __init__(self, tasks: Iterable[Task], claims: Claims) -> None:
+        self._tasks, self._claims = tasks, claims
+        self.of_others: list[Task] = []
+        self.settled: list[str] = []
+
+    def __iter__(self) -> Iterator[Task]:
+        for task in self._tasks:
+            claim = self._claims.take(task.key)
+            if claim is Claim.OURS:
+                yield task
+            elif claim is Claim.OTHERS:
+                self.of_others.append(task)
+            else:
+                self.settled.append(task.key)

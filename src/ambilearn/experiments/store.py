@@ -4,14 +4,19 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import closing
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from ambilearn.experiments.execute import Result
+from ambilearn.experiments.seeds import digest
 
+# Claims are what a runner is at work on; see ambilearn.experiments.claims.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS results (
@@ -22,18 +27,27 @@ CREATE TABLE IF NOT EXISTS results (
     task TEXT NOT NULL, scores TEXT NOT NULL, details TEXT NOT NULL, error TEXT NOT NULL,
     environment INTEGER NOT NULL REFERENCES environments, finished TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS digests (key TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    key TEXT PRIMARY KEY, runner TEXT NOT NULL, expires REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+_READ = """
+SELECT key, status, seconds, task, scores, details, error, content, finished, digest
+FROM results LEFT JOIN environments ON environment = id LEFT JOIN digests USING (key)
 """
 
 # A result is never replaced by a failure of the same task, which a second runner may report.
 _SAVE = """
 INSERT INTO results VALUES (
     :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
-    (SELECT id FROM environments WHERE content = :environment),
-    strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+    (SELECT id FROM environments WHERE content = :content), :finished)
 ON CONFLICT (key) DO UPDATE SET
-    status = excluded.status, seconds = excluded.seconds, scores = excluded.scores,
-    details = excluded.details, error = excluded.error, environment = excluded.environment,
-    finished = excluded.finished
+    data = excluded.data, method = excluded.method, run = excluded.run, "select" = excluded."select",
+    status = excluded.status, seconds = excluded.seconds, task = excluded.task,
+    scores = excluded.scores, details = excluded.details, error = excluded.error,
+    environment = excluded.environment, finished = excluded.finished
 WHERE excluded.status = 'done' OR results.status = 'failed'
 """
 
@@ -41,7 +55,38 @@ _BUSY_TIMEOUT = 60.0  # seconds to wait for another process that is writing
 
 
 class StoreError(OSError):
-    """A file is no result store, and cannot become one."""
+    """A file is no result store and cannot become one, or it is damaged, full or out of reach."""
+
+
+class _Row(NamedTuple):
+    """A stored result, as its file has it."""
+
+    key: str
+    status: str
+    seconds: float
+    task: str
+    scores: str
+    details: str
+    error: str
+    content: str
+    finished: str
+    digest: str | None = None
+
+    def compute_digest(self) -> str:
+        return digest(list(self._replace(digest=None))).hex()
+
+    def parse(self) -> Result | None:
+        """What it says; None if that is not what was written."""
+        try:
+            task, scores, details = map(json.loads, (self.task, self.scores, self.details))
+            # Earlier versions wrote no digests, but the key has always been that of the task.
+            written = digest(task).hex() if self.digest is None else self.digest
+            found = self.key if self.digest is None else self.compute_digest()
+        except (ValueError, TypeError):  # no JSON, or not even text
+            return None
+        if written != found:
+            return None
+        return Result(self.key, task, self.status, scores, details, self.error, self.seconds)
 
 
 class Store:
@@ -49,6 +94,7 @@ class Store:
 
     Every result is one transaction of a write-ahead log: a process that is killed at any moment
     leaves all earlier results and no half one, and other processes may read and write meanwhile.
+    A result that is not as it was written, since the file was damaged, counts as missing.
 
     Parameters
     ----------
@@ -56,6 +102,11 @@ class Store:
         SQLite file.
     create : bool, default=True
         Whether to make the file where there is none; otherwise that is a FileNotFoundError.
+
+    Raises
+    ------
+    StoreError
+        By every method, where the file cannot be read or written.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
@@ -68,17 +119,48 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # joblib asks for the next task in a thread of its own: the lock keeps it out of a save.
         self._lock = threading.RLock()
-        try:
+        with self._guarded():
             self._refuse_foreign_tables()
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
-            self._use_write_ahead_log()
-            self._connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{self.path} cannot be used as a result store ({error}): give another --store."
-            ) from error
+            # Text that is damaged is still read, and found by its digest.
+            self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            try:
+                self._use_write_ahead_log()
+                self._connection.executescript(_SCHEMA)
+                self._refuse_damage()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """One thread at a time; what SQLite reports is an error that says what to do."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path}: {_describe(error)}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose changes are made all at once when the block ends, or not at all."""
+        with self._guarded():
+            # A writer from the start: a reader turned writer would not wait for another one.
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _refuse_damage(self) -> None:
+        ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise sqlite3.DatabaseError(" ".join(found.split()))
 
     def _refuse_foreign_tables(self) -> None:
         """A database of something else is left as it is: it is not even opened for writing."""
@@ -105,60 +187,71 @@ class Store:
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 return
-            except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not busy or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
     def save(self, result: Result, environment: dict[str, Any]) -> None:
-        """Write a result, with the environment that it was made in."""
+        """Write a result, with the environment that it was made in; nobody claims its task then."""
         columns = asdict(result)
-        content = json.dumps(environment, sort_keys=True)
-        row = {name: columns[name] for name in ("key", "status", "seconds", "error")}
-        row |= {name: result.task[name] for name in ("data", "method", "run", "select")}
-        row |= {name: json.dumps(columns[name]) for name in ("task", "scores", "details")}
-        with self._lock:
-            # A writer from the start: a reader turned writer would not wait for another one.
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO environments (content) VALUES (?)", [content]
-                )
-                self._connection.execute(_SAVE, row | {"environment": content})
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        row = _Row(
+            **{name: columns[name] for name in ("key", "status", "seconds")},
+            **{name: json.dumps(columns[name]) for name in ("task", "scores", "details")},
+            error=result.error.encode("utf-8", "replace").decode(),  # half characters, of a path
+            content=json.dumps(environment, sort_keys=True),
+            finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+        values = row._replace(digest=row.compute_digest())._asdict()
+        values |= {name: result.task[name] for name in ("data", "method", "run", "select")}
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO environments (content) VALUES (:content)", values
+            )
+            if connection.execute(_SAVE, values).rowcount:
+                connection.execute("INSERT OR REPLACE INTO digests VALUES (:key, :digest)", values)
+            connection.execute("DELETE FROM claims WHERE key = :key", values)
 
-    def is_done(self, key: str) -> bool:
-        """Whether a task has a result that is no failure."""
-        query = "SELECT 1 FROM results WHERE key = ? AND status = 'done'"
-        with self._lock:
-            return self._connection.execute(query, [key]).fetchone() is not None
+    def _rows(self, key: str | None = None) -> Iterator[tuple[_Row, Result | None]]:
+        """Every row, or that of one key, and what it says; None if that is not what was written."""
+        query, values = (_READ, []) if key is None else (f"{_READ} WHERE key = ?", [key])
+        with self._guarded():
+            found = self._connection.execute(query, values).fetchall()
+        return ((row, row.parse()) for row in map(_Row._make, found))
 
     def results(self, keys: Iterable[str] | None = None) -> dict[str, Result]:
         """Results by key: of some tasks, or all."""
-        wanted = None if keys is None else set(keys)
-        query = "SELECT key, task, status, scores, details, error, seconds FROM results"
-        found = {}
-        with closing(self._connection.execute(query)) as rows:
-            for key, task, status, scores, details, error, seconds in rows:
-                if wanted is None or key in wanted:
-                    plain = (json.loads(task), status, json.loads(scores), json.loads(details))
-                    found[key] = Result(key, *plain, error, seconds)
-        return found
+        found = {row.key: result for row, result in self._rows() if result is not None}
+        return found if keys is None else {key: found[key] for key in keys if key in found}
+
+    def result(self, key: str) -> Result | None:
+        """Result of one task, None if there is none."""
+        return next((result for _, result in self._rows(key)), None)
+
+    def n_damaged(self) -> int:
+        """How many results are not as they were written."""
+        return sum(result is None for _, result in self._rows())
+
+    def versions(self, key: str | None = None) -> dict[str, tuple[str, float]]:
+        """By key, of all results or one: what tells it from any other result of the same task."""
+        return {row.key: (row.finished, row.seconds) for row, result in self._rows(key) if result}
 
     def environments(self) -> list[tuple[dict[str, Any], int]]:
         """Environments in which results were made, and how many in each; the latest first."""
-        query = """SELECT content, count(*) FROM results JOIN environments ON environment = id
-                   GROUP BY id ORDER BY max(finished) DESC, id DESC"""
-        return [(json.loads(text), count) for text, count in self._connection.execute(query)]
+        sound = sorted((row.finished, row.content) for row, result in self._rows() if result)
+        latest = dict.fromkeys(content for _, content in reversed(sound))
+        counts = Counter(content for _, content in sound)
+        return [(json.loads(content), counts[content]) for content in latest]
 
     def mean_seconds(self) -> dict[tuple[str, str, str], tuple[float, int]]:
         """Mean time and number of results of every (data, method, select)."""
-        query = """SELECT data, method, "select", avg(seconds), count(*) FROM results
-                   WHERE status = 'done' GROUP BY data, method, "select" """
-        return {tuple(row[:3]): (row[3], row[4]) for row in self._connection.execute(query)}
+        times: dict[tuple[str, str, str], list[float]] = {}
+        for result in self.results().values():
+            if result.status == "done":
+                kind = (result.task["data"], result.task["method"], result.task["select"])
+                times.setdefault(kind, []).append(result.seconds)
+        return {kind: (fmean(seconds), len(seconds)) for kind, seconds in times.items()}
 
     def close(self) -> None:
         """Close the file."""
@@ -179,3 +272,18 @@ def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
     for table, column in connection.execute(query):
         found.setdefault(table, set()).add(column)
     return found
+
+
+def _describe(error: sqlite3.Error) -> str:
+    """What is wrong with a file that SQLite cannot use, and what to do."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # of its kind
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"cannot be used as a result store ({error}): give another --store."
+    if code == sqlite3.SQLITE_CORRUPT:
+        return (
+            f"the store is damaged ({error}), and was left as it is. Use a copy of it, or move it "
+            "away and measure anew; `sqlite3 OLD .recover | sqlite3 NEW` saves what can be read."
+        )
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return f"cannot be read or written ({error}): is the disk full, or a limit of file sizes?"
+    return f"cannot be used as a result store ({error})."

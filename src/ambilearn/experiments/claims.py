@@ -1,0 +1,113 @@
+"""Who is at work on which task, so that several runners on one store share the work.
+
+A claim is a row of the store. It ends with the result, or with its runner: one that was killed is
+known by its process, which is gone, and anywhere else by a lease that nobody renews.
+"""
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from enum import Enum
+from sqlite3 import Connection
+from uuid import uuid4
+
+from ambilearn.experiments.store import Store, StoreError
+
+LEASE = 60.0  # seconds for which a claim is good; renewed four times as often
+POLL = 1.0  # seconds between two looks at what others are doing
+
+_HERE: set[str] = set()  # runners of this process
+
+
+class Claim(Enum):
+    """What came of the attempt to claim a task."""
+
+    OURS = "ours"
+    OTHERS = "of another runner, who is at work on it"
+    SETTLED = "there is a result that was not there when this runner began"
+
+
+class Claims:
+    """The claims of one runner; while the ``with`` block lasts they are kept alive.
+
+    Parameters
+    ----------
+    store : Store
+        Where all runners see them.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seen = store.versions()
+        self._host = socket.gethostname()
+        self._runner = f"{self._host} {os.getpid()} {uuid4().hex}"
+        self._stop = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+
+    def take(self, key: str) -> Claim:
+        """Claim a task, unless another runner has, or has done it meanwhile."""
+        with self._store.transaction() as connection:
+            if self._store.versions(key).get(key) != self._seen.get(key):
+                return Claim.SETTLED
+            if self._is_taken(connection, key):
+                return Claim.OTHERS
+            row = (key, self._runner, time.time() + LEASE)
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", row)
+        return Claim.OURS
+
+    def is_taken(self, key: str) -> bool:
+        """Whether another runner is at work on a task."""
+        with self._store.transaction() as connection:
+            return self._is_taken(connection, key)
+
+    def _is_taken(self, connection: Connection, key: str) -> bool:
+        query = "SELECT runner, expires FROM claims WHERE key = ?"
+        for runner, expires in connection.execute(query, [key]):
+            with suppress(ValueError, TypeError, OverflowError):  # what is damaged is no claim
+                others = runner != self._runner and expires > time.time()
+                return others and not self._has_ended(runner)
+        return False
+
+    def wait_for_others(self, keys: list[str]) -> None:
+        """Wait until another runner has done one of the tasks, or left it."""
+        while keys and all(map(self.is_taken, keys)):
+            time.sleep(POLL)
+
+    def _has_ended(self, runner: str) -> bool:
+        """Whether a runner was a process of this machine that is gone."""
+        host, pid, _ = runner.split(" ")
+        if host != self._host or os.name == "nt":  # where asking would end the process
+            return False
+        if int(pid) == os.getpid():  # unless it is of this process, it had the same number
+            return runner not in _HERE
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
+    def _keep(self) -> None:
+        while not self._stop.wait(LEASE / 4):
+            with suppress(StoreError):  # the next time, or when a result cannot be saved
+                self._renew()
+
+    def _renew(self) -> None:
+        with self._store.transaction() as connection:
+            row = (time.time() + LEASE, self._runner)
+            connection.execute("UPDATE claims SET expires = ? WHERE runner = ?", row)
+
+    def __enter__(self) -> "Claims":
+        _HERE.add(self._runner)
+        self._keeper.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._keeper.join()
+        _HERE.discard(self._runner)
+        with suppress(StoreError), self._store.transaction() as connection:
+            connection.execute("DELETE FROM claims WHERE runner = ?", [self._runner])

@@ -1,0 +1,173 @@
+"""Claims: a task has one runner at a time, whatever becomes of the runner."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ambilearn.experiments import claims as claims_module
+from ambilearn.experiments.claims import LEASE, Claim, Claims
+from ambilearn.experiments.execute import Result
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Task
+
+TASK = Task("iris", "PLKNN", 0, candidates={"p": 0.5})
+DONE = Result(TASK.key, TASK.definition, "done", {"accuracy": 0.9}, {}, "", 1.0)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def second_store(store):
+    with Store(store.path) as second:
+        yield second
+
+
+@pytest.fixture
+def ours(store):
+    with Claims(store) as claims:
+        yield claims
+
+
+@pytest.fixture
+def others(second_store):
+    with Claims(second_store) as claims:
+        yield claims
+
+
+def rows(store):
+    with store.transaction() as connection:
+        return connection.execute("SELECT key, runner, expires FROM claims").fetchall()
+
+
+def write_claim(store, runner, expires=None):
+    row = (TASK.key, runner, time.time() + LEASE if expires is None else expires)
+    with store.transaction() as connection:
+        connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", row)
+
+
+def test_a_task_has_one_runner(ours, others):
+    assert ours.take(TASK.key) is Claim.OURS
+    assert others.take(TASK.key) is Claim.OTHERS
+    assert others.is_taken(TASK.key)
+    assert not ours.is_taken(TASK.key)
+    assert ours.take(TASK.key) is Claim.OURS  # still
+    assert others.take("another task") is Claim.OURS
+
+
+def test_a_claim_ends_with_the_result(store, ours, others):
+    ours.take(TASK.key)
+    store.save(DONE, {})
+    assert rows(store) == []
+    assert others.take(TASK.key) is Claim.SETTLED
+    assert not others.is_taken(TASK.key)
+
+
+def test_a_failure_settles_a_task_as_well(store, ours, others):
+    ours.take(TASK.key)
+    store.save(Result(TASK.key, TASK.definition, "failed", error="nope"), {})
+    assert others.take(TASK.key) is Claim.SETTLED
+
+
+def test_what_was_there_before_is_no_obstacle(store):
+    """It is for the caller to say what is to be measured again."""
+    store.save(DONE, {})
+    with Claims(store) as later:
+        assert later.take(TASK.key) is Claim.OURS
+
+
+def test_a_claim_ends_with_its_runner(second_store, ours):
+    with Claims(second_store) as others:
+        others.take(TASK.key)
+        assert ours.is_taken(TASK.key)
+    assert not ours.is_taken(TASK.key)
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+KILLED = """
+import os, sys
+from ambilearn.experiments.claims import Claims
+from ambilearn.experiments.store import Store
+with Store(sys.argv[1]) as store, Claims(store) as claims:
+    print(claims.take(sys.argv[2]).name, flush=True)
+    sys.stdin.read()
+    os._exit(1)  # as a kill: nothing is tidied up
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there the lease alone tells")
+def test_the_claims_of_a_killed_process_are_taken_over_at_once(store, ours):
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(store.path), TASK.key],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "OURS\n"
+    assert ours.take(TASK.key) is Claim.OTHERS
+    child.communicate("")
+    assert len(rows(store)) == 1
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_a_lease_that_nobody_renews_ends(store, ours):
+    write_claim(store, "elsewhere 17 x", expires=time.time() - 0.1)
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_another_machine_is_known_by_its_lease_alone(store, ours):
+    write_claim(store, f"not-{socket.gethostname()} {os.getpid()} x")
+    assert ours.take(TASK.key) is Claim.OTHERS
+
+
+def test_another_runner_may_have_had_our_number(store, ours):
+    """In a container that is started again, processes have the numbers of the last time."""
+    write_claim(store, f"{socket.gethostname()} {os.getpid()} x")
+    assert ours.take(TASK.key) is (Claim.OTHERS if os.name == "nt" else Claim.OURS)
+
+
+@pytest.mark.parametrize(
+    ("runner", "expires"),
+    [
+        ("", None),
+        ("one two", None),
+        (f"{socket.gethostname()} {10**30} x", None),
+        ("a 1 x", "soon"),
+    ],
+)
+def test_a_damaged_claim_is_none(store, ours, runner, expires):
+    if os.name == "nt" and "x" in runner:
+        pytest.skip("processes are not asked there")
+    write_claim(store, runner, expires)
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_claims_are_kept_alive(store, monkeypatch):
+    monkeypatch.setattr(claims_module, "LEASE", 0.2)
+    with Claims(store) as ours:
+        ours.take(TASK.key)
+        ((_, _, first),) = rows(store)
+        deadline = time.monotonic() + 60
+        while rows(store)[0][2] == first and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert rows(store)[0][2] > first
+    assert rows(store) == []
+
+
+def test_waiting_ends_when_one_task_is_free(ours, others, monkeypatch):
+    monkeypatch.setattr(claims_module, "POLL", 0.0)
+    ours.wait_for_others([])
+    others.take("a")
+    ours.wait_for_others(["a", "nobody's"])
+    looks = iter([True, True, False])
+    monkeypatch.setattr(ours, "is_taken", lambda key: next(looks))
+    ours.wait_for_others(["a"])
+    assert next(looks, None) is None
