@@ -55,7 +55,9 @@ def private_machine(tmp_path, monkeypatch):
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    for name, value in {"COLUMNS": "80", "TERM": "xterm-256color", "NO_PROXY": "*"}.items():
+    settings = {"COLUMNS": "80", "TERM": "xterm-256color", "NO_PROXY": "*"}
+    settings["AMBILEARN_DEBUG"] = "1"  # an error that nobody thought of fails the test
+    for name, value in settings.items():
         monkeypatch.setenv(name, value)
     with socket.socket() as silent:  # a port that is taken, and at which nobody listens
         silent.bind(("127.0.0.1", 0))

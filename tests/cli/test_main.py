@@ -4,9 +4,12 @@ import re
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from ambilearn import __version__
+from ambilearn.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,55 @@ def test_what_the_user_can_mend_ends_in_one_line(run, tmp_path, monkeypatch, arg
     status, _, errors = run(*arguments)  # run raises what would be a traceback
     assert status != 0
     assert message in errors.replace("\n", " ")
+
+
+def test_an_error_that_nobody_thought_of_is_one_message(monkeypatch):
+    def fail(*arguments, **options):
+        raise KeyError("something of ours")
+
+    monkeypatch.setattr("ambilearn.datasets.list_datasets", fail)
+    monkeypatch.delenv("AMBILEARN_DEBUG")
+    result = CliRunner().invoke(main, ["data", "list"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        "Error: unexpected KeyError: 'something of ours'\nThis is a mis"
+    )
+    monkeypatch.setenv("AMBILEARN_DEBUG", "1")
+    assert isinstance(CliRunner().invoke(main, ["data", "list"]).exception, KeyError)
+
+
+def test_as_a_function_it_raises_what_click_and_python_raise(monkeypatch):
+    with pytest.raises(click.UsageError, match="No such command 'nonsense'"):
+        main(["nonsense"], standalone_mode=False)
+    with pytest.raises(FileNotFoundError):
+        main(["clean", "no.csv", "--candidates", "a"], standalone_mode=False)
+
+
+NINES = "9" * 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["reproduce", "demo", "--runs", NINES], 2),
+        (["reproduce", "demo", "--jobs", NINES], 2),
+        (["tables", "demo", "--runs", NINES], 2),
+        (["reproduce", "demo", "--runs", "9" * 5000], 2),
+        (["reproduce", "demo", "--search", f"random:{'9' * 5000}"], 2),
+        (["reproduce", "demo", "--search", "random:²"], 2),
+        (["clean", "t.csv", "--candidates", "c", "--seed", NINES], 2),
+        (["clean", "t.csv", "--candidates", "c", "--min-votes", NINES], 1),
+        (["clean", "t.csv", "--candidates", "c", "--set", f"alpha={NINES}"], 1),
+        (["clean", "t.csv", "--candidates", "c", "--set", f"alpha={'9' * 5000}"], 1),
+        (["clean", "t.csv", "--candidates", "c", "--method", "plknn", "--set", "a=" + NINES], 1),
+    ],
+)
+def test_numbers_of_hundreds_of_digits_are_refused(run, tmp_path, arguments, status):
+    rows = "".join(f"{i},{i % 3},{'ab'[i % 2]}|c\n" for i in range(12))
+    (tmp_path / "t.csv").write_text("x,y,c\n" + rows)
+    found, _, errors = run(*arguments)
+    assert found == status
+    assert "Error: " in errors
 
 
 def test_commands_stand_in_the_order_of_use(run):

@@ -1,11 +1,12 @@
 """``ambilearn reproduce`` as a user runs it."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from ambilearn.experiments.environment import environment
-from ambilearn.experiments.store import Store
+from ambilearn.experiments.store import Store, StoreError
 
 STORE = Path("out/results.sqlite")  # the default, as this system writes it
 
@@ -79,11 +80,46 @@ def test_results_of_other_code_are_announced(run, measured):
     assert "4 results in the store were made by another version of the code" in out
 
 
-def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (KeyboardInterrupt(), "Stopped."),
+        (ChildProcessError("A process was killed: use fewer --jobs."), "killed: use fewer --jobs."),
+        (MemoryError(), "There is not enough memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device. Make room"),
+        (StoreError("r.sqlite: cannot be read or written."), "cannot be read or written."),
+    ],
+)
+def test_a_run_that_ends_early_says_how_to_go_on(run, monkeypatch, error, message):
     def stop(*arguments, **options):
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr("ambilearn.experiments.run.run_tasks", stop)
     status, _, errors = run("reproduce", "demo", "--quick")
     assert status == 1
+    assert message in errors
     assert f"What was done is kept in {STORE}; the same command goes on from there" in errors
+
+
+def test_a_damaged_result_is_announced_and_measured_again(run, measured):
+    with Store(STORE) as store, store.transaction() as connection:
+        connection.execute("UPDATE results SET scores = '{}' WHERE run = 0 AND method = 'PLCL'")
+    _, out, errors = run("tables", "mine.toml")
+    assert "1 result in out" in errors.replace("\\", "/")
+    assert "`ambilearn reproduce` measures them again" in errors
+    out = run("reproduce", "mine.toml", "--jobs", 1)[1]
+    assert "4 tasks, 3 of them in" in out
+    assert "1 done, 0 failed." in out
+    assert "damaged" not in run("tables", "mine.toml")[2]
+
+
+def test_a_store_that_is_damaged_is_refused_and_left_as_it_is(run, measured):
+    content = bytearray(STORE.read_bytes())
+    content[4096:8192] = bytes(4096)
+    STORE.write_bytes(content)
+    for command in ("reproduce", "tables", "report", "verify"):
+        status, _, errors = run(command, "mine.toml")
+        assert status == 1
+        assert "the store is damaged" in errors
+        assert "move it away and measure anew" in errors
+    assert STORE.read_bytes() == content

@@ -84,6 +84,14 @@ def test_every_task_is_executed_once_in_other_processes():
     assert os.getpid() not in {r.details["process"] for r in results}
 
 
+@pytest.mark.slow
+def test_a_process_that_the_system_kills_is_named_and_what_was_done_is_there():
+    results = []
+    with pytest.raises(ChildProcessError, match=r"was killed, by the system .* use fewer --jobs"):
+        results.extend(on_processes(die_on_three, TASKS, jobs=2))
+    assert list(on_processes(number, TASKS[:2], jobs=2))  # others can still be started
+
+
 def test_one_job_needs_no_other_process():
     results = list(on_processes(number, TASKS, jobs=1))
     assert {r.details["process"] for r in results} == {os.getpid()}

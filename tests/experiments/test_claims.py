@@ -15,6 +15,7 @@ from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
 
 TASK = Task("iris", "PLKNN", 0, candidates={"p": 0.5})
+HOST = socket.gethostname()
 DONE = Result(TASK.key, TASK.definition, "done", {"accuracy": 0.9}, {}, "", 1.0)
 
 
@@ -124,13 +125,13 @@ def test_a_lease_that_nobody_renews_ends(store, ours):
 
 
 def test_another_machine_is_known_by_its_lease_alone(store, ours):
-    write_claim(store, f"not-{socket.gethostname()} {os.getpid()} x")
+    write_claim(store, f"not-{HOST} {os.getpid()} x")
     assert ours.take(TASK.key) is Claim.OTHERS
 
 
 def test_another_runner_may_have_had_our_number(store, ours):
     """In a container that is started again, processes have the numbers of the last time."""
-    write_claim(store, f"{socket.gethostname()} {os.getpid()} x")
+    write_claim(store, f"{HOST} {os.getpid()} x")
     assert ours.take(TASK.key) is (Claim.OTHERS if os.name == "nt" else Claim.OURS)
 
 
@@ -139,7 +140,7 @@ def test_another_runner_may_have_had_our_number(store, ours):
     [
         ("", None),
         ("one two", None),
-        (f"{socket.gethostname()} {10**30} x", None),
+        (f"{HOST} {10**30} x", None),
         ("a 1 x", "soon"),
     ],
 )

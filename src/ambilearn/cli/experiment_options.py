@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ambilearn.cli.help_sections import section
+from ambilearn.experiments.spec_form import MAX_RUNS
 
 # Sections of the help, in which every command shows the options that it has.
 experiment_option = section("Experiments")
@@ -28,7 +29,9 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         experiment_option("--quick", is_flag=True, help="The smaller version of each experiment."),
-        experiment_option("--runs", type=click.IntRange(1), metavar="N", help="Random splits."),
+        experiment_option(
+            "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Random splits."
+        ),
         experiment_option(
             "--scaling",
             type=click.Choice(["all", "train", "none"]),

@@ -1,36 +1,42 @@
 """The command line: thin commands, all work is done in the library."""
 
-import errno
+import os
+import sys
 from typing import Any
 
 import click
 
 from ambilearn import __version__
 from ambilearn.cli.data import data
+from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.experiments import COMMANDS
 from ambilearn.cli.help_sections import SectionedGroup
 from ambilearn.cli.own_data import clean, fit, predict
 from ambilearn.cli.review import review
-from ambilearn.datasets.errors import DatasetError
 
 
 class _OneLineErrors(SectionedGroup):
-    """A group whose commands end in one line, not a traceback, where the user can help it."""
+    """A group whose commands end in one message, not a traceback, whatever happens."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *arguments: Any, **options: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except (DatasetError, OSError, ImportError) as error:
-            if getattr(error, "errno", None) == errno.EPIPE:  # the reader has gone: click's to end
+            return super().main(*arguments, **options)
+        except Exception as error:
+            unexpected = not isinstance(error, EXPECTED)
+            if not options.get("standalone_mode", True) or (unexpected and os.environ.get(DEBUG)):
                 raise
-            raise click.ClickException(_one_line(error)) from error
+            click.ClickException(describe_error(error)).show()
+            _give_up_full_output()
+            sys.exit(1)
 
 
-def _one_line(error: Exception) -> str:
-    """What an error says; of the system's, which file and why, without its number."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}."
-    return str(error)
+def _give_up_full_output() -> None:
+    """Drop what standard output did not take; Python would try again at its end, and complain."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -1,6 +1,5 @@
 """The commands on one's own tables: thin, all work is done in the modules beside."""
 
-import sys
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -24,6 +23,7 @@ from ambilearn.cli.own_data_options import (
     output_options,
     source_and_format,
 )
+from ambilearn.cli.streams import standard_output
 from ambilearn.cli.votes import (
     check_skills,
     judge_for_command,
@@ -261,7 +261,7 @@ def _writer(
     from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
     if str(out) == "-":
-        target, format = sys.stdout.buffer, source_and_format(table, reading["format"])[1]
+        target, format = standard_output(), source_and_format(table, reading["format"])[1]
     else:
         target, format = out, format_of_name(str(out))
     check_writable(format)

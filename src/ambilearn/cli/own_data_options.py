@@ -1,6 +1,5 @@
 """Options that the commands on one's own tables share, and what is asked for by them."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import click
 
 from ambilearn.cli.console import Console
 from ambilearn.cli.help_sections import section
+from ambilearn.cli.streams import standard_input
 from ambilearn.registry import METHODS
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
@@ -204,7 +204,7 @@ def source_and_format(table: str, format: str | None) -> tuple[Any, str]:
     from ambilearn.datasets.frames import FORMATS
 
     if table == "-":
-        return sys.stdin.buffer, format or "csv"
+        return standard_input(), format or "csv"
     # An unknown ending is for the reader to refuse.
     return table, format or FORMATS.get(Path(table).suffix.lower(), "")
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ambilearn.cli.console import Console
+from ambilearn.cli.errors import describe_error
 from ambilearn.cli.experiment_options import (
     choice_option,
     chosen_specs,
@@ -46,7 +47,7 @@ from ambilearn.cli.help_sections import SectionedCommand
 )
 @work_option(
     "--jobs",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1024),
     metavar="N",
     help="Processes; without it, one per core.",
 )
@@ -103,9 +104,7 @@ def reproduce(
     try:
         n_failed = _run(tasks, store, jobs or -1, cluster, data_home, again)
     except KeyboardInterrupt as stop:
-        raise click.ClickException(
-            f"Stopped. What was done is kept in {store}; the same command goes on from there."
-        ) from stop
+        raise click.ClickException(f"Stopped. {_how_to_go_on(store)}") from stop
     if n_failed:
         raise SystemExit(1)
 
@@ -150,21 +149,30 @@ def _run(
         missing = missing_tasks(tasks, store, again=again)
         time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
         describe_plan(console, store, tasks, missing, time_left)
-        with TaskBar(console, len(missing), time_left) as bar:
-            summary = run_tasks(
-                missing,
-                store,
-                jobs=jobs,
-                cluster=cluster,
-                data_home=data_home,
-                again=again,
-                on_result=bar.note,
-            )
+        try:
+            with TaskBar(console, len(missing), time_left) as bar:
+                summary = run_tasks(
+                    missing,
+                    store,
+                    jobs=jobs,
+                    cluster=cluster,
+                    data_home=data_home,
+                    again=again,
+                    on_result=bar.note,
+                )
+        except (OSError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):  # the reader has gone: click's to end
+                raise
+            raise click.ClickException(f"{describe_error(error)} {_how_to_go_on(path)}") from error
         others = f", {summary.elsewhere} of them by another runner" if summary.elsewhere else ""
         console.say(f"{summary.done} done, {summary.failed} failed{others}.")
         if summary.failed:
             describe_failures(console, store, missing)
     return summary.failed
+
+
+def _how_to_go_on(store: Path) -> str:
+    return f"What was done is kept in {store}; the same command goes on from there."
 
 
 def _split_by_data(tasks: list[Any], data_home: Path | None) -> tuple[list[Any], list[str]]:

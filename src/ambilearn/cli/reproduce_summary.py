@@ -39,8 +39,8 @@ def describe_damage(console: Console, store: Store) -> None:
     """Results that are not as they were stored."""
     if n_damaged := store.n_damaged():
         console.say(
-            f"{pluralize(n_damaged, 'result')} in {store.path} cannot be read: the file was damaged. "
-            "They count as missing; `ambilearn reproduce` measures them again.",
+            f"{pluralize(n_damaged, 'result')} in {store.path} cannot be read, for the file was "
+            "damaged: they count as missing, and `ambilearn reproduce` measures them again.",
             style="yellow",
         )
 

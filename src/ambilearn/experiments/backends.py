@@ -35,7 +35,14 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
     ------
     Result
         In the order in which they are done.
+
+    Raises
+    ------
+    ChildProcessError
+        If the system killed a process.
     """
+    from concurrent.futures.process import BrokenProcessPool
+
     from joblib import Parallel, delayed
 
     # No batches: a batch would hand over its first result when its last task is done.
@@ -46,7 +53,13 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
         pre_dispatch="2*n_jobs",
         initializer=_end_with_parent,
     )
-    yield from pool(delayed(function)(task) for task in tasks)
+    try:
+        yield from pool(delayed(function)(task) for task in tasks)
+    except BrokenProcessPool as error:  # joblib's is one of these
+        raise ChildProcessError(
+            "A process that was measuring was killed, by the system if memory was short: use fewer "
+            "--jobs."
+        ) from error
 
 
 def _end_with_parent() -> None:

@@ -62,9 +62,9 @@ def run_tasks(
 ) -> RunSummary:
     """Measure the tasks that are not in the store, and store each as soon as it is done.
 
-    Killed at any moment it has lost the tasks in flight and no other: call it again. Several runners
-    on one store share the work: each takes what no other has taken, and waits for the others in the
-    end.
+    Killed at any moment it has lost the tasks in flight and no other: call it again. Several
+    runners on one store share the work: each takes what no other has taken, and waits for the
+    others in the end.
 
     Parameters
     ----------

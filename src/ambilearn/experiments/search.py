@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from ambilearn._utils.text import shorten_repr
+
 SEARCHES = ("random", "halving", "grid")
 SCORINGS = ("covering", "approximated")
 DEFAULT_SEARCH = "halving:16"
+MAX_DIGITS = 9  # of a number of points: no grid has as many
 
 
 def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
@@ -22,9 +25,12 @@ def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
         raise ValueError(f"The scoring is one of {', '.join(SCORINGS)}; got {scoring!r}.")
     kind, _, number = text.partition(":")
     if kind not in SEARCHES or (kind == "grid") == bool(number):
-        raise ValueError(f"A search is random:N, halving:N or grid; got {text!r}.")
+        raise ValueError(f"A search is random:N, halving:N or grid; got {shorten_repr(text)}.")
     if kind == "grid":
         return {"kind": kind, "points": None, "scoring": scoring}
-    if not number.isdecimal() or int(number) < 1:
-        raise ValueError(f"The number of points must be at least 1; got {text!r}.")
+    if not number.isdecimal() or len(number) > MAX_DIGITS or int(number) < 1:
+        raise ValueError(
+            f"The number of points must be at least 1 and have at most {MAX_DIGITS} digits; got "
+            f"{shorten_repr(text)}."
+        )
     return {"kind": kind, "points": int(number), "scoring": scoring}

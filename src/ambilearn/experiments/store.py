@@ -44,10 +44,10 @@ INSERT INTO results VALUES (
     :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
     (SELECT id FROM environments WHERE content = :content), :finished)
 ON CONFLICT (key) DO UPDATE SET
-    data = excluded.data, method = excluded.method, run = excluded.run, "select" = excluded."select",
-    status = excluded.status, seconds = excluded.seconds, task = excluded.task,
-    scores = excluded.scores, details = excluded.details, error = excluded.error,
-    environment = excluded.environment, finished = excluded.finished
+    data = excluded.data, method = excluded.method, run = excluded.run,
+    "select" = excluded."select", status = excluded.status, seconds = excluded.seconds,
+    task = excluded.task, scores = excluded.scores, details = excluded.details,
+    error = excluded.error, environment = excluded.environment, finished = excluded.finished
 WHERE excluded.status = 'done' OR results.status = 'failed'
 """
 
@@ -140,7 +140,7 @@ class Store:
         with self._lock:
             try:
                 yield
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter by a damaged schema
                 raise StoreError(f"{self.path}: {_describe(error)}") from error
 
     @contextmanager
@@ -160,7 +160,9 @@ class Store:
     def _refuse_damage(self) -> None:
         ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
         if found != "ok":
-            raise sqlite3.DatabaseError(" ".join(found.split()))
+            error = sqlite3.DatabaseError(" ".join(found.split()))
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
 
     def _refuse_foreign_tables(self) -> None:
         """A database of something else is left as it is: it is not even opened for writing."""
@@ -274,16 +276,18 @@ def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
     return found
 
 
-def _describe(error: sqlite3.Error) -> str:
+def _describe(error: sqlite3.Error | UnicodeDecodeError) -> str:
     """What is wrong with a file that SQLite cannot use, and what to do."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # of its kind
-    if code == sqlite3.SQLITE_NOTADB:
-        return f"cannot be used as a result store ({error}): give another --store."
+    if isinstance(error, UnicodeDecodeError):
+        code, what = sqlite3.SQLITE_CORRUPT, "malformed database schema"
+    else:
+        # Without the details of a kind, in the higher bits.
+        code, what = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, str(error)
     if code == sqlite3.SQLITE_CORRUPT:
         return (
-            f"the store is damaged ({error}), and was left as it is. Use a copy of it, or move it "
+            f"the store is damaged ({what}), and was left as it is. Use a copy of it, or move it "
             "away and measure anew; `sqlite3 OLD .recover | sqlite3 NEW` saves what can be read."
         )
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return f"cannot be read or written ({error}): is the disk full, or a limit of file sizes?"
-    return f"cannot be used as a result store ({error})."
+        return f"cannot be read or written ({what}): is the disk full, or a limit of file sizes?"
+    return f"cannot be used as a result store ({what}): give another --store."

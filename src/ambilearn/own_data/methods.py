@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from ambilearn._utils.text import shorten_repr
 from ambilearn.registry import find_method
 
 # From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
 MAX_EXACT_ROWS = 20_000
 DEFAULT_N_LANDMARKS = 2_000
+_LARGEST_INTEGER = 2**63 - 1  # which every array can hold
 
 
 def make_method(
@@ -78,7 +80,9 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise ValueError(f"A parameter is given as NAME=VALUE; got {setting!r}.")
-        params[key.strip()] = _value(text.strip())
+        params[key.strip()] = value = _value(text.strip())
+        if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+            raise ValueError(f"{shorten_repr(setting)} is larger than any number of a method.")
     return params
 
 

@@ -1,0 +1,30 @@
+"""What a command says of an error: what happened, and what to do."""
+
+import errno
+
+from ambilearn import __version__
+from ambilearn.datasets.errors import DatasetError
+
+DEBUG = "AMBILEARN_DEBUG"  # variable that, if set, shows where an unexpected error arose
+
+# What a user can mend, or the system has to answer for.
+EXPECTED = (DatasetError, OSError, ImportError, MemoryError)
+
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def describe_error(error: Exception) -> str:
+    """What happened, and what to do; of errors of the system, which file and why."""
+    if isinstance(error, MemoryError):
+        return "There is not enough memory: close other programs, or use fewer --jobs."
+    if not isinstance(error, EXPECTED):
+        return (
+            f"unexpected {type(error).__name__}: {' '.join(str(error).split())}\n"
+            f"This is a mistake of ambilearn {__version__}, not yours. Please report it with your "
+            f"command and what it says when {DEBUG}=1 is set."
+        )
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    where = f"{error.filename}: " if error.filename else ""
+    advice = " Make room, or write to another place." if error.errno in _NO_ROOM else ""
+    return f"{where}{error.strerror}.{advice}"

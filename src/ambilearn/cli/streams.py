@@ -1,0 +1,56 @@
+"""Standard streams as a command finds them: open, closed, full or broken."""
+
+import io
+import os
+import sys
+from typing import BinaryIO
+
+import click
+
+
+class _Forgiving(io.FileIO):
+    """A file whose content may be lost: messages that nobody can read are no reason to stop."""
+
+    def write(self, content: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
+        try:
+            return super().write(content)
+        except OSError:
+            return len(content)
+
+
+def prepare_streams() -> None:
+    """Make standard streams safe to use; to be called once, when the process begins.
+
+    A closed one would be the number of the next file that is opened, into which messages would then
+    be written. It is kept from that by a file in which every attempt to read or write fails.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, for the whole process
+        return
+    below = getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
+    if isinstance(below, io.FileIO):  # no console of Windows, which takes text in another way
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(_Forgiving(2, "wb", closefd=False)),
+            encoding=sys.stderr.encoding,
+            errors=sys.stderr.errors,
+            line_buffering=True,
+        )
+
+
+def standard_input() -> BinaryIO:
+    """Standard input in bytes, if it is open."""
+    if sys.stdin is None:
+        raise click.ClickException("Standard input is closed: give the table as a file.")
+    return sys.stdin.buffer
+
+
+def standard_output() -> BinaryIO:
+    """Standard output in bytes, if it is open."""
+    if sys.stdout is None:
+        raise click.ClickException("Standard output is closed: give --out a file.")
+    return sys.stdout.buffer

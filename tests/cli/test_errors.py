@@ -1,0 +1,112 @@
+"""What is said of errors: of those that were thought of, and of those that were not."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+from people import make_people
+
+from ambilearn import __version__
+from ambilearn.cli.errors import EXPECTED, describe_error
+from ambilearn.datasets.errors import DatasetError
+from ambilearn.experiments.store import Store
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (DatasetError("iris is damaged."), "iris is damaged."),
+        (ImportError("rich is missing."), "rich is missing."),
+        (OSError("a message of its own."), "a message of its own."),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "t.csv"),
+            "t.csv: No such file or directory.",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied"), "Permission denied."),
+    ],
+)
+def test_what_the_user_can_mend_is_said_as_it_is(error, message):
+    assert isinstance(error, EXPECTED)
+    assert describe_error(error) == message
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
+def test_where_there_is_no_room_one_can_make_some(code):
+    text = describe_error(OSError(code, os.strerror(code), "out.csv"))
+    assert text == f"out.csv: {os.strerror(code)}. Make room, or write to another place."
+
+
+def test_memory_is_named():
+    assert describe_error(MemoryError()).startswith("There is not enough memory")
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ZeroDivisionError("a\n  b"), RecursionError()])
+def test_what_nobody_thought_of_is_ours_and_how_to_report_it_is_said(error):
+    assert not isinstance(error, EXPECTED)
+    first, second = describe_error(error).splitlines()
+    assert first.startswith(f"unexpected {type(error).__name__}: ")
+    assert f"ambilearn {__version__}" in second
+    assert "report it with your command and what it says when AMBILEARN_DEBUG=1 is set" in second
+
+
+# ---- a limit of file sizes: a full disk that every user can have
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from ambilearn.__main__ import main
+sys.argv[:2] = ["ambilearn"]
+main()
+"""
+
+
+@pytest.fixture
+def limited(tmp_path):
+    """Function that runs a command whose files have at most so many bytes: status, errors."""
+    pytest.importorskip("resource", reason="needs limits of resources, which Windows has not")
+    make_people().to_csv(tmp_path / "people.csv", index=False)
+
+    def limited(n_bytes, *arguments):
+        command = [sys.executable, "-c", LIMITED, str(n_bytes), *map(str, arguments)]
+        ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+        assert "Traceback" not in ran.stderr
+        return ran.returncode, " ".join(ran.stderr.split())
+
+    return limited
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "clean people.csv --candidates names --method plknn --no-doubt --out o.csv",
+        "clean people.csv --candidates names --method plknn --no-doubt --out o.parquet",
+        "fit people.csv --candidates names --method plknn --out people.model",
+        "review people.csv --candidates names --method plknn --no-doubt --out review.html",
+    ],
+)
+def test_a_file_that_may_not_grow_leaves_nothing_behind(limited, tmp_path, line):
+    if line.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    status, errors = limited(1000, *line.split())
+    assert status == 1
+    assert "File too large" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.slow
+def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
+    arguments = ["reproduce", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
+    status, errors = limited(100_000, *arguments)
+    assert status == 1
+    assert "is the disk full, or a limit of file sizes? What was done is kept in out" in errors
+    with Store("out/results.sqlite") as store:
+        kept = store.results()
+    assert 0 < len(kept) < 30
+    status, errors = limited(10_000_000, *arguments)
+    assert status == 0, errors
+    with Store("out/results.sqlite") as store:
+        assert len(store.results()) == 30
+        assert store.results(kept) == kept
