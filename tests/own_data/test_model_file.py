@@ -27,6 +27,7 @@ from ambilearn.own_data import (
     UnsupportedSkopsError,
     fit_table,
     load_model,
+    model_file,
     read_candidate_table,
     save_model,
 )
@@ -242,10 +243,12 @@ def test_a_description_with_an_endless_vector(saved):
     refused(saved, r"the pipeline is not the one that about\.json describes")
 
 
-@pytest.mark.parametrize("content", [b"{}", b"[]", b"nonsense", b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[]", b"3", b"null", b'"text"', b"nonsense", b"[" * 100_000, b"\xff"]
+)
 def test_a_description_that_is_none(saved, content):
     forge(saved, "about.json", content)
-    refused(saved, "is damaged, or no model")
+    refused(saved, "is damaged, or no model|not a model of ambilearn")
 
 
 def test_another_format(saved):
@@ -326,7 +329,7 @@ def test_arrays_with_pickles_inside_are_refused(saved, tmp_path):
         return target.getvalue()
 
     forge(saved, "pipeline.skops", edit)
-    refused(saved, "is damaged, or no model")
+    refused(saved, r"the array \S+ announces 8 bytes and has \d+: the file is damaged")
     assert not (tmp_path / "executed").exists()
 
 
@@ -336,6 +339,124 @@ def test_a_bomb_is_not_unpacked(saved):
     with pytest.raises(InvalidModelError, match=r"announces \d+ bytes, more than max_bytes"):
         load_model(saved, max_bytes=10**7)
     assert load_model(saved).about["method"] == "plknn"
+
+
+@pytest.mark.slow
+def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_by_itself(saved):
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(2**30))
+    assert saved.stat().st_size < 2**21
+    refused(saved, r"announces \d+ bytes, more than max_bytes=268435456 allows")
+
+
+def test_a_model_that_is_mostly_zeros_is_saved_so_that_it_can_be_loaded(
+    table, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(model_file, "_FREE_BYTES", 1000)
+    monkeypatch.setattr(model_file, "_MAX_RATIO", 1)
+    save_model(fit_table(table, "plknn"), tmp_path / "zeros.model")
+    with zipfile.ZipFile(tmp_path / "zeros.model") as archive:
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert load_model(tmp_path / "zeros.model").about["method"] == "plknn"
+
+
+def with_about(**changes):
+    """Metadata with some entries changed; None removes one."""
+
+    def edit(content):
+        about = json.loads(content) | changes
+        return json.dumps({k: v for k, v in about.items() if v is not None}).encode()
+
+    return edit
+
+
+NEEDED = ["ambilearn", "scikit-learn", "method", "chosen", "columns", "labels", "format version"]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_metadata_that_lack_an_entry_are_named(saved, name):
+    forge(saved, "about.json", with_about(**{name: None}))
+    refused(saved, f"about.json in the archive is not of a model: '{name}' is missing")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format version": "1"}, "format version must be a whole number, not '1'"),
+        ({"scikit-learn": 1.5}, "scikit-learn must be text, not 1.5"),
+        ({"method": ["plknn"]}, "method must be text"),
+        ({"chosen": []}, "chosen must be a table"),
+        ({"labels": 3}, "labels must be a list, not 3"),
+        ({"columns": {}}, "columns must be a list"),
+        ({"columns": ["height"]}, r"columns\[0\] must be a table"),
+        ({"columns": [{"name": "height"}]}, r"'columns\[0\].kind' is missing"),
+        ({"columns": [{"name": "height", "kind": "poem"}]}, "columns that no table has"),
+        ({"columns": [{"name": "h", "kind": "vector", "length": -1}]}, "columns that no table has"),
+        (
+            {"columns": [{"name": "h", "kind": "vector", "length": 10**12}]},
+            "not the one that about",
+        ),
+        ({"format": "a poem"}, "not a model of ambilearn"),
+    ],
+)
+def test_metadata_of_wrong_types_are_named(saved, changes, message):
+    forge(saved, "about.json", with_about(**changes))
+    refused(saved, message)
+
+
+def with_members(content, edit):
+    """A skops file whose other members were edited by hand."""
+    source, target = io.BytesIO(content), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, edit(name, old.read(name)))
+    return target.getvalue()
+
+
+def test_arrays_that_claim_more_than_they_have_take_no_memory(saved):
+    def claim(name, data):
+        if not name.endswith(".npy"):
+            return data
+        header = io.BytesIO()
+        described = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+        np.lib.format.write_array_header_1_0(header, described)
+        return header.getvalue() + data[-8:]
+
+    forge(saved, "pipeline.skops", lambda content: with_members(content, claim))
+    refused(saved, r"the array \S+ announces 8000000000000 bytes and has 8")
+
+
+def test_many_objects_that_share_an_array_are_counted(saved):
+    def repeat(schema):
+        tree = json.loads(schema)
+        tree["content"] = [{"__loader__": "NdArrayNode", "file": "a.npy"} | NDARRAY] * 10**4
+        return json.dumps(tree).encode()
+
+    def edit(content):
+        return with_members(content, lambda name, data: repeat(data) if "schema" in name else data)
+
+    def add(content):
+        buffer, array = io.BytesIO(edit(content)), io.BytesIO()
+        np.save(array, np.zeros(2**14))
+        with zipfile.ZipFile(buffer, "a") as archive:
+            archive.writestr("a.npy", array.getvalue())
+        return buffer.getvalue()
+
+    forge(saved, "pipeline.skops", add)
+    refused(saved, r"would fill \d+ bytes, more than max_bytes=\d+ allows")
+
+
+NDARRAY = {"__class__": "ndarray", "__module__": "numpy", "type": "numpy", "__id__": 1}
+
+
+@pytest.mark.parametrize("part", ["X_fit_", "classes_", "steps"])
+def test_a_model_that_lacks_a_part_is_refused_when_it_is_loaded(saved, part):
+    def rename(schema):
+        assert f'"{part}"'.encode() in schema
+        return schema.replace(f'"{part}"'.encode(), b'"other_"')
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, rename))
+    refused(saved, "is damaged, or no model")
 
 
 def test_a_pipeline_that_is_none(saved):

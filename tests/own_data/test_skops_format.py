@@ -74,7 +74,10 @@ def test_the_schema_is_as_we_read_it(pipeline):
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(pipeline))) as archive:
         schema = json.loads(archive.read("schema.json"))
     assert schema["protocol"] == skops_format._PROTOCOL == skops.io._protocol.PROTOCOL
-    nodes = set(skops_format._nodes(schema))
+    nodes = {
+        (node["__loader__"], f"{node['__module__']}.{node['__class__']}")
+        for node in skops_format._nodes(schema)
+    }
     assert ("ObjectNode", "sklearn.pipeline.Pipeline") in nodes
     assert ("ObjectNode", "ambilearn.methods.plknn.PLKNN") in nodes
     assert ("NdArrayNode", "numpy.ndarray") in nodes

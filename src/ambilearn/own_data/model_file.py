@@ -10,15 +10,18 @@ import hashlib
 import io
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile, is_zipfile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 
 import sklearn
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
+from ambilearn.own_data.array_checks import check_unpacked_size
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
@@ -28,6 +31,19 @@ FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
 _ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
 _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
+# Bytes in memory that any file may have, and how many for each byte of a larger file: a model is
+# numbers, which no method packs much tighter, while zeros can be packed a thousand times.
+_FREE_BYTES, _MAX_RATIO = 2**28, 100
+_KINDS = ("number", "truth value", "date", "category", "text", "vector")
+_FORM = {
+    "ambilearn": str,
+    "scikit-learn": str,
+    "method": str,
+    "chosen": {"*": object},
+    "columns": [{"name": str, "kind": str, "length?": int}],
+    "labels": [object],
+    "*": object,
+}
 
 
 def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
@@ -57,20 +73,35 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
     members[_SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
     ).encode()
-    with atomic_write(Path(target)) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+    packed = _pack(members, ZIP_DEFLATED)
+    if sum(map(len, members.values())) > _allowed_bytes(len(packed)):
+        packed = _pack(members, ZIP_STORED)  # mostly zeros: packed, it would be refused as a bomb
+    with atomic_write(Path(target)) as file:
+        file.write(packed)
+
+
+def _pack(members: dict[str, bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+    return buffer.getvalue()
 
 
-def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> TableModel:
+def _allowed_bytes(size: int) -> int:
+    return max(_FREE_BYTES, _MAX_RATIO * size)
+
+
+def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> TableModel:
     """Load a model that :func:`save_model` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
     source : path-like
         The file.
-    max_bytes : int, default=2**33
-        Size in memory above which a file is refused before it is unpacked.
+    max_bytes : int, optional
+        Size in memory above which a file is refused before it is unpacked. By default 256 MiB, or
+        a hundred times the size of the file where that is more.
 
     Returns
     -------
@@ -93,10 +124,12 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int = 2**33) -> Tab
     with open(source, "rb") as file:
         if not is_zipfile(file):
             raise InvalidModelError(f"{name} {_why_no_archive(file)}")
+        if max_bytes is None:
+            max_bytes = _allowed_bytes(os.fstat(file.fileno()).st_size)
         try:
             about, content = _read_members(file, max_bytes)
-            _opened(io.BytesIO(content), max_bytes).close()
-            model = _checked(load_pipeline(content), about)
+            model = _checked(load_pipeline(content, max_bytes), about)
+            _try_out(model)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
         except (MemoryError, ImportError):  # of this machine, not of the file
@@ -132,7 +165,8 @@ def _why_no_archive(file: Any) -> str:
 
 def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
     """What the model is, and its pipeline, unchanged since they were saved."""
-    with _opened(file, max_bytes) as archive:
+    with ZipFile(file) as archive:
+        check_unpacked_size(archive, max_bytes)
         missing = {_ABOUT, _PIPELINE, _SUMS} - set(archive.namelist())
         if missing:
             raise InvalidModelError(
@@ -143,11 +177,12 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
         sums = archive.read(_SUMS).decode()
     # The version first: a newer one may well have other checksums.
     about = json.loads(members[_ABOUT])
-    if about["format"] != FORMAT:
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InvalidModelError("not a model of ambilearn. Give a file that `ambilearn fit` wrote.")
+    _check_about(about, {"format version": int, "*": object})
     if about["format version"] > FORMAT_VERSION:
         raise InvalidModelError(
-            f"saved by a newer version of ambilearn, {about['ambilearn']}. Update ambilearn to "
+            f"saved by a newer version of ambilearn, {about.get('ambilearn')}. Update ambilearn to "
             "load it."
         )
     for name, content in members.items():
@@ -156,18 +191,17 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 f"{name} in the archive is not as it was saved: the file is damaged, or somebody "
                 "changed it. Fit the model again."
             )
+    _check_about(about, _FORM)
     return about, members[_PIPELINE]
 
 
-def _opened(file: Any, max_bytes: int) -> ZipFile:
-    archive = ZipFile(file)
-    size = sum(member.file_size for member in archive.infolist())
-    if size > max_bytes:
+def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
+    try:
+        check_content(about, form)
+    except ValueError as error:
         raise InvalidModelError(
-            f"announces {size} bytes, more than max_bytes={max_bytes} allows. Raise it, in Python, "
-            "if you trust the file."
-        )
-    return archive
+            f"{_ABOUT} in the archive is not of a model: {error} Fit the model again."
+        ) from error
 
 
 def _describe_column(column: Column) -> dict[str, Any]:
@@ -180,6 +214,8 @@ def _describe_column(column: Column) -> dict[str, Any]:
 def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
     """The model, if pipeline and description belong together."""
     columns = tuple(Column(**column) for column in about["columns"])
+    if not all(column.kind in _KINDS and column.length >= 1 for column in columns):
+        raise InvalidModelError("about.json describes columns that no table has.")
     if not (
         isinstance(pipeline, Pipeline)
         and list(pipeline.named_steps) == ["preprocessing", "method"]
@@ -193,3 +229,12 @@ def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
     added = ("format", "format version", "columns", "labels")
     rest = {key: value for key, value in about.items() if key not in added}
     return TableModel(pipeline, columns, rest)
+
+
+def _try_out(model: TableModel) -> None:
+    """Label a row of missing cells: what does not fit together fails now, and not in the midst."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.choices(pd.DataFrame([dict.fromkeys(column.name for column in model.columns)]))

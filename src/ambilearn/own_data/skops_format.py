@@ -16,6 +16,7 @@ from zipfile import ZipFile
 from sklearn.exceptions import InconsistentVersionWarning
 
 from ambilearn._utils.optional import requires_extra
+from ambilearn.own_data.array_checks import check_array, check_unpacked_size
 from ambilearn.own_data.errors import InvalidModelError, UnsupportedSkopsError
 from ambilearn.registry import METHODS
 
@@ -56,14 +57,18 @@ _TRUSTED = {
 def dump_pipeline(pipeline: Any) -> bytes:
     """The pipeline as bytes, if it consists of trusted types only."""
     content: bytes = _supported_skops().dumps(pipeline)
-    _check_types(content)  # better no file than one that cannot be loaded
+    with ZipFile(io.BytesIO(content)) as archive:
+        _check_types(archive)  # better no file than one that cannot be loaded
     return content
 
 
-def load_pipeline(content: bytes) -> Any:
-    """The pipeline, if it consists of trusted types only."""
+def load_pipeline(content: bytes, max_bytes: int = 2**33) -> Any:
+    """The pipeline, if it consists of trusted types only, and is no larger than that in memory."""
     skops_io = _supported_skops()
-    _check_types(content)
+    with ZipFile(io.BytesIO(content)) as archive:
+        check_unpacked_size(archive, max_bytes)
+        _check_types(archive)
+        _check_arrays(archive, max_bytes)
     with warnings.catch_warnings():
         # One warning of the model file instead of one for each estimator.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
@@ -88,27 +93,38 @@ def _supported_skops() -> Any:
     return skops.io
 
 
-def _check_types(content: bytes) -> None:
+def _check_types(archive: ZipFile) -> None:
     """Refuse what skops would rebuild with a loader, or as a type, that no model needs."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        schema = json.loads(archive.read("schema.json"))
+    schema = json.loads(archive.read("schema.json"))
     if schema["protocol"] < _PROTOCOL:
         raise InvalidModelError("written in a form that ambilearn never writes.")
-    for loader, kind in _nodes(schema):
+    for node in _nodes(schema):
+        loader, kind = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
         if kind not in _TRUSTED.get(loader, ()):
             raise InvalidModelError(
                 f"refused: {kind} ({loader}) is no part of a model that ambilearn saves."
             )
 
 
-def _nodes(schema: Any) -> Iterator[tuple[Any, str]]:
-    """Loader and type of everything that skops would rebuild."""
+def _check_arrays(archive: ZipFile, max_bytes: int) -> None:
+    """Refuse arrays that are not what they say, or that many objects share to fill the memory."""
+    schema = json.loads(archive.read("schema.json"))
+    files = [node["file"] for node in _nodes(schema) if "file" in node]
+    size = sum(archive.getinfo(name).file_size for name in files)
+    if size > max_bytes:
+        raise InvalidModelError(f"would fill {size} bytes, more than max_bytes={max_bytes} allows.")
+    for name in set(files):
+        check_array(archive, name, max_bytes)
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Everything that skops would rebuild."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             if "__loader__" in node:
-                yield node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
+                yield node
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
