@@ -121,6 +121,45 @@ def test_parquet_with_notes_that_pandas_cannot_read_itself(tmp_path):
     assert [list(cell) for cell in back["l"]] == [["a"], ["b", "c"]]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.timestamp("s"),
+        pa.timestamp("ms", "UTC"),
+        pa.timestamp("us"),
+        pa.date32(),
+        pa.duration("s"),
+        pa.list_(pa.timestamp("s")),
+        pa.struct([("when", pa.timestamp("s"))]),
+    ],
+    ids=str,
+)
+def test_times_outside_of_the_calendar_are_named(tmp_path, kind):
+    """Parquet has years up to 292 277 026 596, Python up to 9999."""
+    times = pa.array([0, 2**30 if kind == pa.date32() else 2**50], pa.int64())
+    if kind == pa.timestamp("us"):
+        times = pa.array([0, 2**62], pa.int64())
+    inner = pa.timestamp("s") if kind.num_fields else kind
+    width = pa.int32() if inner == pa.date32() else pa.int64()
+    values = times.cast(width).view(inner)
+    if pa.types.is_list(kind):
+        values = pa.ListArray.from_arrays([0, 1, 2], values)
+    elif pa.types.is_struct(kind):
+        values = pa.StructArray.from_arrays([values], ["when"])
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"x": [1, 2], "z": values}), path, store_schema=True)
+    with pytest.raises(InvalidFileError, match=r"t\.parquet, column 'z', row 1: a date or time"):
+        read_frame(path)
+
+
+def test_times_within_it_are_read(tmp_path):
+    times = pa.array([-62135596800, 0, 253402300799, None], pa.timestamp("s"))
+    parquet.write_table(pa.table({"z": times, "n": [None] * 4}), tmp_path / "t.parquet")
+    first, *_, last, missing = read_frame(tmp_path / "t.parquet")["z"].to_list()
+    assert (first.year, last.year) == (1, 9999)
+    assert pd.isna(missing)
+
+
 def test_parquet_that_announces_too_much(tmp_path):
     """Ten million equal numbers fit in a few kilobytes of file, but not in the memory allowed."""
     path = tmp_path / "t.parquet"

@@ -327,3 +327,18 @@ def _float(cell):
 def test_one_odd_cell_among_numbers(odd):
     with pytest.raises(InvalidFileError, match=r"row 2: .* is not a number"):
         values_of("number", "1", "2", odd, "4")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_whole_numbers_of_hundreds_of_digits_are_too_large_as_they_are_in_text(sign):
+    """JSON has them as numbers, CSV as text."""
+    large = sign * 10**400
+    for cells in ([1, large, 3], ["1", str(large), "3"]):
+        frame = pd.DataFrame({"x": pd.Series(cells, dtype=object)})
+        found = find_features("t", frame, ["x"])
+        assert found.columns == (Column("x", "number"),)
+        with pytest.raises(InvalidFileError, match=r"column 'x', row 1: .* is not a finite number"):
+            parse_features("t", frame, found.columns)
+    frame = pd.DataFrame({"x": pd.Series([large, large + 1] * 5, dtype=object)})
+    found = find_features("t", frame, ["x"], categorical=["x"])
+    assert found.columns == (Column("x", "category"),)

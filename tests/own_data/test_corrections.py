@@ -107,3 +107,16 @@ def test_the_form_of_the_results_stays(sparse_mask):
     if sparse_mask:
         sets = as_candidates(sets.to_sparse(), classes=sets.classes)
     assert apply_corrections(sets, Corrections({0: "bob"})).sparse_mask is sparse_mask
+
+
+@pytest.mark.parametrize("row", ["3", "9" * 400, "9" * 5000])
+def test_a_row_however_large_is_no_row_of_the_table(row):
+    file = io.StringIO(f"row,candidates,label\n{row},a|b,a\n")
+    with pytest.raises(InvalidFileError, match=f"there is no row {row[:20]}, the table has"):
+        read_corrections(file, ["a|b"] * 3, np.array(["a", "b"]))
+
+
+def test_zeros_before_a_number_do_no_harm():
+    file = io.StringIO(f"row,candidates,label\n{'0' * 5000}2,a|b,a\n")
+    found = read_corrections(file, ["a|b"] * 3, np.array(["a", "b"]))
+    assert found.labels == {2: "a"}

@@ -155,3 +155,11 @@ def test_parquet_without_pyarrow_names_the_extra():
     assert ran.stderr.splitlines()[-1] == (
         "ImportError: Writing Parquet files needs pyarrow: pip install 'ambilearn[parquet]'"
     )
+
+
+def test_a_whole_number_that_parquet_cannot_hold_is_an_error(tmp_path):
+    frame = pd.DataFrame({"x": pd.Series([1, 10**400], dtype=object)})
+    with pytest.raises(InvalidFileError, match=r"cannot be written as Parquet: .*too large"):
+        write_table(frame, tmp_path / "t.parquet")
+    write_table(frame, tmp_path / "t.jsonl")
+    assert read_frame(tmp_path / "t.jsonl")["x"].to_list() == [1, 10**400]

@@ -185,7 +185,9 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
             )
         table = opened.read(columns=_columns_but_index(opened.schema_arrow))
         # Without the notes of pandas, which it cannot read itself where a cell is a list.
-        return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+        frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+        _refuse_times_out_of_range(frame, table.schema, name)
+        return frame
     except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise
@@ -196,6 +198,37 @@ def _columns_but_index(schema: Any) -> list[str]:
     """Columns of a Parquet file; the row index of pandas, which it may hold as well, is none."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name not in index]
+
+
+def _refuse_times_out_of_range(frame: "pd.DataFrame", schema: Any, name: str) -> None:
+    """Refuse dates that a file can hold and Python cannot, before or after its calendar."""
+    for position, field in enumerate(schema):
+        if not _holds_times(field.type):
+            continue
+        cells = frame.iloc[:, position]
+        try:
+            cells.to_list()
+        except (OverflowError, ValueError):
+            row = next(i for i in range(len(cells)) if not _is_readable(cells.iloc[i : i + 1]))
+            raise InvalidFileError(
+                f"{name}, column {field.name!r}, row {row}: a date or time outside of the years 1 "
+                "to 9999. Correct it, or write the column as text."
+            ) from None
+
+
+def _holds_times(kind: Any) -> bool:
+    from pyarrow import types
+
+    children = [kind.field(i).type for i in range(kind.num_fields)]
+    return types.is_temporal(kind) or any(map(_holds_times, children))
+
+
+def _is_readable(cells: Any) -> bool:
+    try:
+        cells.to_list()
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def _unpacked_size(metadata: Any) -> int:

@@ -7,6 +7,7 @@ missing; categories and texts stay text. What scikit-learn then makes of them is
 :mod:`ambilearn.own_data.preprocessing`.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -257,7 +258,7 @@ def _parse_column(kind: str, cells: list[Any]) -> list[Any] | None:
     parser = _parse_text if kind == "text" else _PARSERS[kind]
     parsers = (float, parser) if _is_plain(kind, cells) else (parser,)
     for parse in parsers:
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError):
             return list(map(parse, cells))
     return None
 
@@ -326,7 +327,10 @@ def _parse_number(cell: Any) -> float:
         return np.nan
     if isinstance(cell, bool) or not isinstance(cell, (int, float, Decimal)):
         raise TypeError
-    return float(cell)
+    try:
+        return float(cell)
+    except OverflowError:  # a whole number of hundreds of digits, as text would be read
+        return math.inf if cell > 0 else -math.inf
 
 
 def _parse_truth_value(cell: Any) -> float:

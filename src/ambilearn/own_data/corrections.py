@@ -119,12 +119,12 @@ def _parse_row(where: str, text: str, n_rows: int) -> int:
         raise InvalidFileError(
             f"{where}: {shorten_repr(text)} is not the number of a row. Rows are counted from 0."
         )
-    row = int(text)
-    if row >= n_rows:
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(n_rows)) or int(digits) >= n_rows:
         raise InvalidFileError(
-            f"{where}: there is no row {row}, the table has the rows 0 to {n_rows - 1}."
+            f"{where}: there is no row {digits[:20]}, the table has the rows 0 to {n_rows - 1}."
         )
-    return row
+    return int(digits)
 
 
 def _parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:

@@ -139,7 +139,7 @@ def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
         # Arrow has the types. What pandas would note beside them it cannot read itself: "data type
         # 'list<element: string>[pyarrow]' not understood".
         parquet.write_table(table.replace_schema_metadata(), file)
-    except ArrowException as error:
+    except (ArrowException, OverflowError) as error:  # the latter by a number of 400 digits
         reason = " ".join(str(part) for part in error.args)
         raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
 
