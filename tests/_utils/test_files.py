@@ -1,3 +1,4 @@
+import errno
 import os
 import re
 import stat
@@ -261,3 +262,13 @@ def test_every_file_of_ours_is_written_so():
         if otherwise.search(path.read_text(encoding="utf-8"))
     }
     assert found == {"files.py"}
+
+
+def test_a_disk_that_is_full_is_named_by_the_file(tmp_path):
+    target = tmp_path / "table.csv"
+    with pytest.raises(OSError, match="No space left") as caught, atomic_write(target):
+        raise OSError(errno.ENOSPC, "No space left on device")  # as write() reports it
+    assert caught.value.filename == str(target)
+    with pytest.raises(OSError, match=r"^a message of its own$"), atomic_write(target):
+        raise OSError("a message of its own")
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,8 @@ from ambilearn.cli.main import main
 from ambilearn.own_data.corrections import read_corrections
 from ambilearn.review import Review, ReviewRow, write_review
 
+csv.field_size_limit(2**24)  # of labels of a megabyte
+
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install .[test]")
 expect = api.expect
 pytestmark = pytest.mark.slow
@@ -855,3 +857,59 @@ def test_paper_gets_all_rows(window, people, tmp_path):
     expect(page.locator("article")).to_have_count(120)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     expect(page.locator("article")).to_have_count(before)
+
+
+# ---- texts of a megabyte ----
+
+LONG = {
+    "latin": "x" * 10**6,
+    "hebrew": "שלום" * 250_000,
+    "lines": "a\n" * 500_000,
+    "pairs": "🙂" * 10**5,
+}
+
+
+def longest_text(page):
+    """Characters of the longest text that the browser has to lay out."""
+    return page.evaluate(
+        """() => {
+            const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            let longest = 0;
+            while (texts.nextNode())
+                if (!texts.currentNode.parentElement.closest("script"))
+                    longest = Math.max(longest, texts.currentNode.length);
+            return longest;
+        }"""
+    )
+
+
+def test_a_cell_of_a_megabyte_leaves_the_page_alive(window, tmp_path):
+    """A browser needs minutes for a text without a blank, above all from right to left."""
+    rows = [ReviewRow(list(LONG.values()), ["anna", "bob"], [0.6, 0.4], "anna|bob")]
+    rows += [ReviewRow([""] * len(LONG), ["anna", "bob"], [0.9, 0.1], "anna|bob")]
+    page = window.open(write_review(Review("t.csv", list(LONG), rows), tmp_path / "long.html"))
+    cells = card(page, 0).locator("dd")
+    expect(cells.nth(0)).to_have_text("x" * 1000 + "… (1,000,000 characters)")
+    expect(cells.nth(3)).to_have_text("🙂" * 500 + "… (200,000 characters)")
+    assert longest_text(page) < 1100
+    card(page, 0).get_by_role("button", name="Whole text").click()
+    expect(cells.nth(1)).to_have_text("שלום" * 5000 + "… (1,000,000 characters)")
+    assert longest_text(page) < 20_100
+    page.get_by_role("searchbox").fill("שלום")
+    expect(page.locator("article")).to_have_count(1)
+    card(page, 0).get_by_role("button", name="anna").click()
+    expect(page.locator("#decided")).to_have_text("1 of 2 decided")
+
+
+def test_a_label_of_a_megabyte_is_shortened_on_the_page_alone(window, tmp_path):
+    label = "\N{HEBREW LETTER SHIN}" * 10**6
+    row = ReviewRow(["Rome"], ["anna", label], [0.6, 0.4], f"anna|{label}", suggestion="x" * 10**6)
+    page = window.open(write_review(Review("t.csv", ["town"], [row]), tmp_path / "long.html"))
+    assert longest_text(page) < 1100
+    press(page, "2")
+    expect(page.locator("#message")).to_contain_text("characters)")
+    page.get_by_role("button", name="Other label…").click()
+    assert longest_text(page) < 1100
+    press(page, "Escape")
+    (_, saved) = read_csv(download(page, tmp_path))
+    assert saved == ["0", f"anna|{label}", label]

@@ -82,8 +82,9 @@ def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
         os.replace(part, final)
     except BaseException as error:  # also when the user interrupts
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and str(error.filename) == str(part):
-            error.filename, error.filename2 = str(final), None  # the name that the user knows
+        # The name that the user knows; a full disk says none.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(part)):
+            error.filename, error.filename2 = str(final), None
         raise
 
 

@@ -65,7 +65,7 @@ async function importFile(file) {
     showRows();
     say(`${number(pairs.length)} decisions loaded from ${file.name}.`);
   } catch (error) {
-    byId("problem-text").textContent = error.message;
+    byId("problem-text").textContent = shortened(error.message);
     openDialog("problem");
   }
 }

@@ -2,6 +2,9 @@
 
 const CELLS_SHOWN = 8;
 const CANDIDATES_SHOWN = 9; // as many as there are number keys
+// Characters of a text that are shown: a browser takes minutes to lay out a megabyte without a blank.
+const TEXT_SHOWN = 1000;
+const WHOLE_TEXT_SHOWN = 20_000;
 const SAFE_ADDRESSES = new Set(["http:", "https:", "file:", "data:"]);
 
 /** A new element; `content` is text or child elements. */
@@ -13,9 +16,16 @@ function make(tag, className, content = [], attributes = {}) {
   return element;
 }
 
+/** The beginning of a text, and how long it is, if it is too long to be shown. */
+function shortened(text, limit = TEXT_SHOWN) {
+  if (text.length <= limit) return text;
+  const half = /[\ud800-\udbff]/.test(text[limit - 1]); // of a character, whose other half is cut off
+  return `${text.slice(0, half ? limit - 1 : limit)}… (${text.length.toLocaleString("en")} characters)`;
+}
+
 /** An element with text of the user, which may run from right to left. */
-function userText(tag, className, text) {
-  return make(tag, className, text, { dir: "auto" });
+function userText(tag, className, text, limit = TEXT_SHOWN) {
+  return make(tag, className, shortened(text, limit), { dir: "auto" });
 }
 
 function percent(share) {
@@ -60,7 +70,8 @@ function drawCells(row, columns) {
   const list = make("dl", row.expanded ? "cells expanded" : "cells");
   for (const [name, value] of shown) {
     const wide = value.length > 24 ? "wide" : "";
-    list.append(make("div", wide, [userText("dt", "", name), userText("dd", "", value)]));
+    const limit = row.expanded ? WHOLE_TEXT_SHOWN : TEXT_SHOWN;
+    list.append(make("div", wide, [userText("dt", "", name), userText("dd", "", value, limit)]));
   }
   return list;
 }

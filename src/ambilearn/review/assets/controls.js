@@ -20,7 +20,7 @@ function showWanted(change) {
 for (const radio of document.querySelectorAll("[name=status]")) {
   radio.addEventListener("change", () => showWanted({ status: radio.value }));
 }
-byId("label").append(...data.classes.map((label, i) => new Option(label, String(i))));
+byId("label").append(...data.classes.map((label, i) => new Option(shortened(label), String(i))));
 byId("label").addEventListener("change", (event) => {
   const chosen = event.target.value;
   showWanted({ label: chosen === "" ? null : data.classes[Number(chosen)] });

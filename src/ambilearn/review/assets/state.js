@@ -84,12 +84,12 @@ function learnLabels() {
   for (const label of decisions.labels.values()) {
     if (label === null || knownLabels.has(label)) continue;
     knownLabels.add(label);
-    byId("label").append(new Option(label, String(data.classes.push(label) - 1)));
+    byId("label").append(new Option(shortened(label), String(data.classes.push(label) - 1)));
   }
 }
 
 function say(text) {
-  byId("message").textContent = text;
+  byId("message").textContent = shortened(text);
 }
 
 function openDialog(id) {
