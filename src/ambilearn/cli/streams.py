@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from typing import BinaryIO
+from typing import Any
 
 import click
 
@@ -42,14 +42,14 @@ def prepare_streams() -> None:
         )
 
 
-def standard_input() -> BinaryIO:
+def standard_input() -> Any:
     """Standard input in bytes, if it is open."""
     if sys.stdin is None:
         raise click.ClickException("Standard input is closed: give the table as a file.")
     return sys.stdin.buffer
 
 
-def standard_output() -> BinaryIO:
+def standard_output() -> Any:
     """Standard output in bytes, if it is open."""
     if sys.stdout is None:
         raise click.ClickException("Standard output is closed: give --out a file.")

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -197,10 +196,13 @@ class Store:
 
     def save(self, result: Result, environment: dict[str, Any]) -> None:
         """Write a result, with the environment that it was made in; nobody claims its task then."""
-        columns = asdict(result)
         row = _Row(
-            **{name: columns[name] for name in ("key", "status", "seconds")},
-            **{name: json.dumps(columns[name]) for name in ("task", "scores", "details")},
+            key=result.key,
+            status=result.status,
+            seconds=result.seconds,
+            task=json.dumps(result.task),
+            scores=json.dumps(result.scores),
+            details=json.dumps(result.details),
             error=result.error.encode("utf-8", "replace").decode(),  # half characters, of a path
             content=json.dumps(environment, sort_keys=True),
             finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

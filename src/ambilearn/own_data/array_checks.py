@@ -49,8 +49,8 @@ def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
         content = archive.read(name)
         with ZipFile(io.BytesIO(content)) as inner:
             check_unpacked_size(inner, max_bytes)
-            for member in inner.namelist():
-                check_array(inner, member, max_bytes)
+            for inner_name in inner.namelist():
+                check_array(inner, inner_name, max_bytes)
         sparse.load_npz(io.BytesIO(content)).check_format(full_check=True)
         return
     with archive.open(name) as member:
