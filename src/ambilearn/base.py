@@ -24,9 +24,11 @@ from ambilearn._utils.devices import (
     to_like,
     to_numpy,
 )
+from ambilearn._utils.feature_types import check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
+from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.on_device import DeviceCandidates, take_classes
 from ambilearn.solvers import project_rows
@@ -56,6 +58,35 @@ def check_magnitude(X: Any) -> None:
             "numbers leave the range of floating point. Scale the features, for instance by "
             "sklearn.preprocessing.StandardScaler."
         )
+
+
+def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+    """Rows in the processor's memory as float64 array or CSR matrix, checked.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Whose rows they are: its tags say whether they may be sparse.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows as a user gives them.
+    **options
+        Of :func:`sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n, d)
+    """
+    check_structure(X, "X")
+    X = canonical_rows(X) if issparse(X) else X
+    check_feature_types(X)
+    accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False
+    try:
+        X = validate_data(estimator, X, accept_sparse=accept_sparse, dtype=np.float64, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        explain_unreadable(X, error)
+        raise
+    check_magnitude(X)
+    return X
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
@@ -145,10 +176,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
-        tags = get_tags(self)
-        sparse = tags.input_tags.sparse
         if on_device(X):
-            if not tags.array_api_support:
+            if not get_tags(self).array_api_support:
                 raise ValueError(
                     f"{type(self).__name__} has no way to compute on a device, and X is an array "
                     f"of {place_of(X)}: pass a NumPy array, or use PLCL, PLAGGD, LALO, SURE, IPAL "
@@ -158,11 +187,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             check_magnitude(X)
             return X
         self._refuse_host_rows(options)
-        X = validate_data(
-            self, X, accept_sparse="csr" if sparse else False, dtype=np.float64, **options
-        )
-        check_magnitude(X)
-        return X
+        return validate_rows(self, X, **options)
 
     def _validate_device_rows(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         X = check_array(X)
@@ -367,6 +392,7 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
     """
     if sample_weight is None:
         return None
+    check_structure(sample_weight, "sample_weight")
     if on_device(X):
         X = np.empty((X.shape[0], 0))  # only its length is looked at
     weights: NDArray[np.float64] = _check_sample_weight(

@@ -15,12 +15,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.devices import on_device, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier
@@ -133,6 +134,8 @@ def find_doubtful(
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
     """
+    check_structure(X, "X")
+    (X,) = indexable(X)  # which some sparse matrices are not
     candidates = as_candidates(to_numpy(y), n_rows=_num_samples(X))
     cache = NO_CACHE if cache is None else cache
     X, estimator = _without_preprocessing(X, estimator)

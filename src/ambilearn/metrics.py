@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import as_candidates
 
 __all__ = [
@@ -264,9 +267,9 @@ def approximated_accuracy(
     sets = as_candidates(y_candidates)
     columns = sets.classes if classes is None else _vector(classes)
     check_comparable_labels(sets.classes, columns, "y_candidates", "the classes")
+    proba = _scores(proba, sets.n_rows, len(columns), "proba")
     if sparse.issparse(proba):
         proba = proba.toarray()
-    proba = _scores(proba, sets.n_rows, len(columns), "proba")
     if (proba < 0).any():
         i = int(np.flatnonzero((proba < 0).any(axis=1))[0])
         raise ValueError(
@@ -347,12 +350,17 @@ def _codes(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
 
 
 def _vector(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
+    check_structure(labels, "The labels")
+    labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    several = labels.dtype == object and any(isinstance(each, (list, set)) for each in labels.flat)
+    if labels.ndim != 1 or several:
         raise ValueError(
-            f"Expected one label for each row, got an array of shape {labels.shape}: pass labels "
-            "of shape (n_rows,)."
+            f"Expected one label for each row, got {'several' if several else 'an array'} of shape "
+            f"{labels.shape}: pass labels of shape (n_rows,)."
         )
+    for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fcMmO" else ()):
+        if is_missing(label):
+            raise ValueError(f"The label of row {i} is missing ({label!r}): leave such rows out.")
     return labels
 
 
@@ -368,6 +376,7 @@ def _same_length(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], ND
 
 def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
     """Checked scores: an array, or a CSR matrix where they came sparse."""
+    check_structure(matrix, name)
     if sparse.issparse(matrix):
         matrix = sparse.csr_array(matrix, dtype=np.float64)
         values = matrix.data

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_split
+from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
 
@@ -239,6 +240,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             The search with its results.
         """
         self._validate_params()
+        check_structure(X, "X")
         (X,) = indexable(X)
         sets = as_candidates(y, n_rows=_num_samples(X))
         points = draw_points(self.param_grid, self.n_points, self.random_state)

@@ -18,6 +18,8 @@ MISSING = [
     np.float16("nan"),
     complex("nan"),
     Decimal("NaN"),
+    Decimal("sNaN"),  # which cannot even be compared
+    np.ma.masked,
     np.datetime64("NaT"),
     np.timedelta64("NaT"),
     pd.NaT,

@@ -46,3 +46,13 @@ def test_half_a_character_is_named_by_what_stands_before_it():
 @refuse_half_characters()
 def encode(text):
     return text.encode()
+
+
+class Silent:
+    def __repr__(self):
+        raise RuntimeError("I will not say")
+
+
+def test_what_cannot_be_written_is_named_by_its_type():
+    assert shorten_repr(10**5000).startswith("<int object at")
+    assert shorten_repr(Silent(), limit=200).count("Silent object at") == 1

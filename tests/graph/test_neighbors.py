@@ -297,7 +297,7 @@ def test_what_is_no_graph_is_refused(X, graph, message):
 def test_row_numbers_out_of_range_are_refused(X):
     graph = full_graph(X)
     graph.indices[5] = -1  # what an index gives that has found nothing
-    with pytest.raises(ValueError, match="Listed gave row numbers outside 0 … 39"):
+    with pytest.raises(ValueError, match=r"Listed is a damaged .* index of -1, outside 0 … 39"):
         NeighborSearch(Listed(graph)).fit(X, 6)
 
 

@@ -101,3 +101,26 @@ def test_a_far_row_stays_alone(problem):
     assert np.isfinite(S).all()
     p = graph.smooth(sets.uniform(), sets.uniform(), 1.0)
     np.testing.assert_allclose(sets.scatter(p)[0], sets.scatter(sets.uniform())[0], atol=1e-9)
+
+
+def test_what_all_candidates_of_a_row_cost_decides_nothing(problem):
+    X, _, sets = problem
+    graph = SimilarityGraph(X, sets, 5)
+    rng = np.random.default_rng(3)
+    cost = rng.integers(0, 4, size=len(sets.labels)) / 4.0
+    p = graph.smooth(sets.uniform(), None, 2.0, cost=cost)
+    alike = rng.integers(0, 2**40, size=sets.n_rows)[sets.rows]  # of which quarters are not lost
+    np.testing.assert_allclose(
+        graph.smooth(sets.uniform(), None, 2.0, cost=cost + alike), p, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("size", [1e16, 1e40, 1e140])
+def test_costs_beside_which_one_is_lost_in_rounding(problem, size):
+    X, _, sets = problem
+    graph = SimilarityGraph(X, sets, 5)
+    cost = size * (1 + np.random.default_rng(4).random(len(sets.labels)))
+    p = graph.smooth(sets.uniform(), None, 2.0, cost=cost)
+    cheapest = sets.best_pairs(-cost)
+    np.testing.assert_allclose(p[cheapest], 1)
+    assert p.sum() == pytest.approx(sets.n_rows)

@@ -117,3 +117,15 @@ def test_runs_in_another_array_namespace():
     simplex = CandidateSimplex(sets.indptr)
     there = CandidateSimplex(strict.asarray(sets.indptr)).project(strict.asarray(values))
     np.testing.assert_allclose(np.asarray(there), simplex.project(values), atol=1e-15)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e16, -1e16, 1e300])
+def test_rows_far_from_the_simplex_are_projected_onto_it(far):
+    p = project_rows(np.array([[0.0, -3.0], [1.0, 1.0], [-2.0, 0.0]]) + far).value
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(p[1], 0.5)
+    if abs(far) < 1e16:  # where the differences are not lost
+        np.testing.assert_allclose(p, [[1, 0], [0.5, 0.5], [0, 1]])
+    masked = project_rows(np.array([[far, 9.0], [5.0, far]]), np.array([[1, 0], [1, 1]]) > 0).value
+    assert masked[0].tolist() == [1, 0]
+    assert masked[1].tolist() == ([0, 1] if far > 0 else [1, 0])

@@ -1,5 +1,6 @@
 """What counts as a missing value, in labels, cells and tables alike."""
 
+from decimal import Decimal
 from numbers import Number
 from typing import Any
 
@@ -10,7 +11,7 @@ MISSING_WORDS = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "nu
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or pandas.NA. Text never is, not even the empty one.
+    """Whether a value is None, NaN, NaT, pandas.NA or masked. Text never is, not even if empty.
 
     Parameters
     ----------
@@ -33,7 +34,9 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, str):
         return False
     # By name: pandas need not be there, and is slow to import.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    # Decimals are numbers too. Nothing but NaN and NaT differs from itself.
+    if isinstance(value, Decimal):  # whose signalling NaN cannot even be compared
+        return value.is_nan()
+    # Nothing but NaN and NaT differs from itself.
     return isinstance(value, (Number, np.datetime64, np.timedelta64)) and bool(value != value)

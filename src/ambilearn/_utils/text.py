@@ -39,7 +39,10 @@ def shorten_repr(value: Any, limit: int = 60) -> str:
     >>> shorten_repr("anna"), shorten_repr(list(range(512)), limit=12)
     ("'anna'", '[0, 1, 2, 3…')
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # of an integer of thousands of digits, or an object that cannot say it
+        text = object.__repr__(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

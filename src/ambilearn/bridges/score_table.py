@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
 
 
@@ -18,7 +19,7 @@ def score_table(
 
     Parameters
     ----------
-    scores : array-like or data frame of shape (n_rows, n_labels)
+    scores : array-like, data frame or sparse matrix of shape (n_rows, n_labels)
         Numbers without NaN. The columns of a data frame are the labels.
     classes : array-like of shape (n_labels,), optional
         The labels, in the order of the columns.
@@ -31,6 +32,9 @@ def score_table(
     classes : list of length n_labels
         By default the columns of a data frame, or ``0 … n_labels - 1``.
     """
+    check_structure(scores, name)
+    if sparse.issparse(scores):
+        scores = scores.toarray()
     columns = list(scores.columns) if hasattr(scores, "columns") else None
     try:
         table = np.asarray(scores, dtype=np.float64)

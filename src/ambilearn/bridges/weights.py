@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from ambilearn._utils.label_array import label_array
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn.bridges.score_table import score_table
 
@@ -71,9 +73,10 @@ def to_sample_weights(
     """
     weights, classes = _weights(confidences, classes, min_weight)
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    y = _as_labels(classes)[weights.indices]
+    y = label_array(classes)[weights.indices]
     if X is None:
         return rows, y, weights.data
+    check_structure(X, "X")
     if _num_samples(X) != weights.shape[0]:
         raise ValueError(
             f"X has {_num_samples(X)} rows but there are confidences for {weights.shape[0]}: pass "
@@ -143,7 +146,7 @@ def soft_labels(
         )
     if not wide:
         repeated = names.repeat(np.diff(weights.indptr))
-        label = _as_labels(labels)[weights.indices]
+        label = label_array(labels)[weights.indices]
         return pd.DataFrame({"row": repeated, "label": label, "weight": weights.data})
     if sparse.issparse(getattr(confidences, "label_distributions_", confidences)):
         return pd.DataFrame.sparse.from_spmatrix(weights, index=names, columns=labels)
@@ -180,6 +183,7 @@ def _confidence_table(
             f"{type(confidences).__name__} has no label_distributions_: pass a fitted estimator of "
             "this library (the last step of a pipeline is pipeline[-1]), or the confidences."
         )
+    check_structure(confidences, "confidences")
     if sparse.issparse(confidences):
         table = sparse.csr_array(confidences, dtype=np.float64, copy=True)
         table.sum_duplicates()
@@ -206,9 +210,3 @@ def _check_confidences(table: sparse.csr_array) -> None:
             f"Row {empty[0]} has no positive confidence ({pluralize(len(empty), 'such row')}). "
             "Drop such rows, or give every label the same confidence."
         )
-
-
-def _as_labels(classes: list[Any]) -> NDArray[Any]:
-    """Labels as an array; labels of several types stay what they are."""
-    array = np.asarray(classes)
-    return array if array.tolist() == classes else np.array(classes, dtype=object)

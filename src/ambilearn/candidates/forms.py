@@ -7,7 +7,8 @@ Python sets, dictionaries with weights, masks, tables of weights, plain labels, 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from decimal import Decimal
+from itertools import chain, pairwise
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -19,7 +20,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
+from ambilearn._utils.label_array import kind_of_label, label_array
 from ambilearn._utils.missing import is_missing
+from ambilearn._utils.structure import check_structure
+from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates.sets import CandidateSets
 
 _ACCEPTED = (
@@ -102,6 +106,7 @@ def as_candidates(
            [0, 1, 0],
            [1, 0, 1]])
     """
+    check_structure(y, "y")
     if isinstance(y, CandidateSets):
         sets = y
     elif y is None:
@@ -111,8 +116,10 @@ def as_candidates(
         )
     elif sparse.issparse(y):
         sets = replace(_from_sparse_mask(y, classes), sparse_mask=True)
-    elif hasattr(y, "columns") and hasattr(y, "to_numpy"):
-        sets = _from_frame(y, classes)
+    elif hasattr(y, "columns") and hasattr(y, "to_numpy"):  # pandas, polars
+        sets = _from_frame(np.asarray(y.to_numpy()), list(y.columns), classes)
+    elif hasattr(y, "column_names"):  # pyarrow
+        sets = _from_frame(np.asarray(y), list(y.column_names), classes)
     else:
         sets = _from_sequence(y, classes)
     if n_rows is not None and sets.n_rows != n_rows:
@@ -123,15 +130,16 @@ def as_candidates(
     return sets
 
 
-def _from_frame(frame: Any, classes: Collection[Any] | None) -> CandidateSets:
-    values = frame.to_numpy()
-    if values.shape[1] == 1:  # a table with one column of labels, or of label collections
+def _from_frame(
+    values: NDArray[Any], names: list[Any], classes: Collection[Any] | None
+) -> CandidateSets:
+    if len(names) == 1:  # a table with one column of labels, or of label collections
         return _from_sequence(values, classes)
-    columns = _label_array(list(frame.columns))
+    columns = label_array(names)
     if classes is None:
         return _from_dense_mask(values, columns)
     # A mask with named columns is put into the order of the given classes.
-    position = {label: j for j, label in enumerate(_label_array(classes).tolist())}
+    position = {label: j for j, label in enumerate(label_array(classes).tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
     if unknown:
         raise ValueError(
@@ -146,6 +154,8 @@ def _from_frame(frame: Any, classes: Collection[Any] | None) -> CandidateSets:
 def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
     if hasattr(y, "to_list"):  # pandas and polars Series
         y = y.to_list()
+    elif isinstance(y, memoryview):
+        y = np.asarray(y)
     if isinstance(y, (str, bytes)) or not isinstance(y, (Sequence, np.ndarray)):
         if not hasattr(y, "__array__"):
             raise ValueError(f"y must be {_ACCEPTED}; got {type(y).__name__}.")
@@ -154,16 +164,17 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
         if any(_is_set(row) for row in y):
             _refuse_table_as_lists(y)
             return _from_collections(list(y), classes)
-        y = _label_array(list(y))
-    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and _is_set(y[0, 0]):
+        y = label_array(list(y))
+    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and any(map(_is_set, y[:, 0])):
         y = y[:, 0]
     if y.ndim == 1 and y.dtype == object and any(_is_set(row) for row in y):
         return _from_collections(list(y), classes)
     if y.ndim == 2 and y.shape[1] != 1:
         return _from_dense_mask(y, classes)
-    if y.ndim > 2:
-        raise ValueError(f"y must be {_ACCEPTED}; got an array of {y.ndim} dimensions.")
-    return _from_labels(column_or_1d(y, warn=True), classes)
+    if y.ndim not in (1, 2) or y.dtype.kind == "V":
+        what = "records" if y.dtype.kind == "V" else f"{y.ndim} dimensions"
+        raise ValueError(f"y must be {_ACCEPTED}; got an array of {what}.")
+    return _from_labels(column_or_1d(np.asarray(y), warn=True), classes)
 
 
 def _refuse_table_as_lists(rows: Sequence[Any]) -> None:
@@ -178,7 +189,7 @@ def _refuse_table_as_lists(rows: Sequence[Any]) -> None:
             "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
         )
     flat = list(chain.from_iterable(rows))
-    if all(_kind(v) == "number" for v in flat) and any(v != v or v % 1 for v in flat):
+    if all(kind_of_label(v) == "number" for v in flat) and any(v != v or v % 1 for v in flat):
         raise ValueError(
             "y is a list of equally long lists of fractions, which looks like a table of weights: "
             "pass it as an array, numpy.asarray(y). (If these are labels, pass a list of sets.)"
@@ -187,6 +198,8 @@ def _refuse_table_as_lists(rows: Sequence[Any]) -> None:
 
 def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
     """Ordinary labels: a set of one per row."""
+    if y.dtype.kind not in "biufcSUMm":  # objects, or one of NumPy's newer kinds of text
+        y = label_array(y.tolist())
     if y.dtype.kind not in "biuUS":
         for i, label in enumerate(y.tolist()):
             if is_missing(label):
@@ -194,7 +207,8 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
                     f"Input y contains NaN: the label of row {i} is {label!r}. Drop the row, or "
                     "pass a list of sets in which it has all the labels that are possible."
                 )
-    check_classification_targets(y)
+    if y.dtype != object:  # which need only be hashable and sortable
+        check_classification_targets(y)
     if classes is None and y.dtype != object:
         classes, labels = np.unique(y, return_inverse=True)
         sets = CandidateSets(classes, np.arange(len(y) + 1), labels)
@@ -207,6 +221,8 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
 
 def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
     known = [_label_weights(i, row) for i, row in enumerate(rows)]
+    if not rows:
+        raise ValueError("y has no rows: pass a candidate set for each row of X.")
     if classes is None and not any(known):
         raise ValueError(
             "No row names a label, so there is nothing to learn: give all labels as classes=, or "
@@ -214,10 +230,10 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
         )
     try:
         if classes is None:
-            classes = _label_array(sorted(set(chain.from_iterable(known))))
-        classes = _label_array(classes)
+            classes = label_array(_sorted_labels(set(chain.from_iterable(known))))
+        classes = label_array(classes)
         position = {label: j for j, label in enumerate(classes.tolist())}
-    except TypeError as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(
             f"The labels cannot be sorted into a list of classes ({error}): use labels of one "
             "hashable, sortable type, or pass the candidate sets as a mask."
@@ -231,22 +247,33 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
             pairs = {position[label]: weight for label, weight in labels.items()}
         except KeyError as error:
             raise ValueError(
-                f"Row {i} has the candidate label {error.args[0]!r}, which is not among the "
-                f"{len(classes)} given classes: add it to the classes, or correct the row."
+                f"Row {i} has the candidate label {shorten_repr(error.args[0])}, which is not "
+                f"among the {len(classes)} given classes: add it to the classes, or correct the "
+                "row."
             ) from error
         if isinstance(row, AllBut):
             pairs = dict.fromkeys(set(position.values()) - set(pairs), 1.0)
         kept = sorted(j for j, weight in pairs.items() if weight > 0)
         if not kept:
             raise ValueError(
-                f"The candidate set of row {i} is empty ({row!r} leaves no label): every row needs "
-                "at least one candidate label. Drop the row, or pass ANYTHING if nothing is known."
+                f"The candidate set of row {i} is empty ({shorten_repr(row)} leaves no label): "
+                "every row needs at least one candidate label. Drop the row, or pass ANYTHING if "
+                "nothing is known."
             )
         columns += kept
         weights += [pairs[j] for j in kept]
         ends.append(len(columns))
     sets = CandidateSets(classes, np.array(ends, np.intp), np.array(columns, np.intp))
     return _with_weights(sets, np.array(weights))
+
+
+def _sorted_labels(labels: set[Any]) -> list[Any]:
+    """The labels in ascending order; sets as labels, of which neither may come first, have none."""
+    ascending = sorted(labels)
+    for one, other in pairwise(ascending):
+        if not one < other:
+            raise TypeError(f"neither of {shorten_repr(one)} and {shorten_repr(other)} is less")
+    return ascending
 
 
 def _label_weights(i: int, row: Any) -> dict[Any, float]:
@@ -265,8 +292,8 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
     for label in labels:
         if isinstance(label, AllBut):
             raise ValueError(
-                f"Row {i} has {label!r} inside a set: it stands for the whole row, without "
-                "brackets around it."
+                f"Row {i} has {shorten_repr(label)} inside a set: it stands for the whole row, "
+                "without brackets around it."
             )
         if is_missing(label):
             raise ValueError(
@@ -276,7 +303,7 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
     if not isinstance(row, Mapping):
         try:
             return dict.fromkeys(labels, 1.0)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:  # the latter of a memoryview
             several = "write AllBut('a', 'b') for several, " if isinstance(row, AllBut) else ""
             raise ValueError(
                 f"Row {i} has a candidate that cannot be a label ({error}): {several}use labels of "
@@ -285,8 +312,8 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
     for label, weight in row.items():
         if not _is_weight(weight):
             raise ValueError(
-                f"Row {i} gives the label {label!r} the weight {weight!r}: weights are finite "
-                "numbers and not negative; 0 is no candidate."
+                f"Row {i} gives the label {shorten_repr(label)} the weight {shorten_repr(weight)}: "
+                "weights are finite numbers and not negative; 0 is no candidate."
             )
     return {label: float(weight) for label, weight in row.items()}
 
@@ -306,15 +333,12 @@ def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> Candidat
 
 def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
     """A mask, or a table of weights."""
-    if _is_binary(table):
-        return _from_sparse_mask(sparse.csr_array(table.astype(bool)), classes)
-    try:
-        values = table.astype(np.float64)
-    except (TypeError, ValueError):
+    if table.dtype.kind in "cMmV":  # complex numbers, times, records
         values = np.full(table.shape, np.nan)
-        for place, value in np.ndenumerate(table):
-            if isinstance(value, Real):
-                values[place] = value
+    elif _is_binary(table):
+        return _from_sparse_mask(sparse.csr_array(table.astype(bool)), classes)
+    else:
+        values = _as_weights(table)
     wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
         i, j = map(int, wrong[0])
@@ -322,17 +346,31 @@ def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> Ca
     return _from_sparse_mask(sparse.csr_array(values), classes)
 
 
+def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
+    """The entries as numbers, NaN where one is none."""
+    try:
+        return table.astype(np.float64)
+    except (TypeError, ValueError, ArithmeticError):
+        values = np.full(table.shape, np.nan)
+        for place, value in np.ndenumerate(table):
+            if _is_weight(value):
+                values[place] = value
+        return values
+
+
 def _refuse_weight(i: int, value: Any) -> None:
     value = value.item() if isinstance(value, np.generic) else value
     what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
     raise ValueError(
-        f"The 2-D y {what}: row {i} has the value {value!r}. A mask marks each candidate with 1 "
-        "and every other label with 0; weights of candidates are finite numbers and not negative. "
-        "Pass label collections as a list of sets."
+        f"The 2-D y {what}: row {i} has the value {shorten_repr(value)}. A mask marks each "
+        "candidate with 1 and every other label with 0; weights of candidates are finite numbers "
+        "and not negative. Pass label collections as a list of sets."
     )
 
 
 def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
+    if mask.dtype != bool:  # before entries are added up, which small integers do not bear
+        mask = mask.astype(np.float64)
     mask = sparse.csr_array(mask)
     if not mask.has_canonical_format:
         mask = mask.copy()
@@ -353,7 +391,7 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
             "rows, or mark all labels if nothing is known."
         )
     n_labels = mask.shape[1]
-    names = np.arange(n_labels) if classes is None else _label_array(classes)
+    names = np.arange(n_labels) if classes is None else label_array(classes)
     if len(names) != n_labels:
         raise ValueError(
             f"The mask y has {n_labels} columns but there are {len(names)} classes: name each "
@@ -368,36 +406,17 @@ def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) ->
     if len(distinct) != len(classes):
         [(twice, _)] = Counter(classes.tolist()).most_common(1)
         raise ValueError(
-            f"The class {twice!r} is listed more than once: the classes, or the columns of a mask, "
-            "need different names."
+            f"The class {shorten_repr(twice)} is listed more than once: the classes, or the "
+            "columns of a mask, need different names."
         )
     for label in classes.tolist():
         if is_missing(label):
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
 
 
-def _label_array(labels: Collection[Any]) -> NDArray[Any]:
-    """1-D array of labels that keeps their type: no 1 → '1', no list of tuples → 2-D array."""
-    if isinstance(labels, np.ndarray) and labels.ndim == 1:
-        return labels
-    labels = list(labels)
-    kinds = {_kind(label) for label in labels}
-    if len(kinds) == 1 and kinds != {"other"}:
-        return np.asarray(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
-
-
-def _kind(label: Any) -> str:
-    if isinstance(label, (bool, np.bool_)):
-        return "bool"
-    if isinstance(label, Real):
-        return "number"
-    return "string" if isinstance(label, str) else "other"
-
-
 def _flat(row: Collection[Any]) -> list[Any]:
+    if isinstance(row, memoryview):
+        row = np.asarray(row)
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
@@ -406,15 +425,16 @@ def _is_set(row: Any) -> bool:
 
 
 def _is_collection(row: Any) -> bool:
-    if isinstance(row, np.ndarray):
+    if isinstance(row, (np.ndarray, memoryview)):
         return row.ndim > 0
     return isinstance(row, Collection) and not isinstance(row, (str, bytes))
 
 
 def _is_binary(values: NDArray[Any]) -> bool:
-    if values.dtype == bool:
-        return True
-    try:
-        return bool(np.all((values == 0) | (values == 1)))
-    except TypeError:  # pandas.NA refuses to be a truth value
-        return False
+    if values.dtype == object:  # cell by cell, for not all that is in one can be compared
+        numbers = (Real, Decimal, np.bool_)
+        return all(
+            isinstance(cell, numbers) and not is_missing(cell) and cell in (0, 1)
+            for cell in values.flat
+        )
+    return bool(np.all((values == 0) | (values == 1)))

@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ParameterGrid
 from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
+from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -179,6 +181,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._validate_params()
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
         self._check_rows(X, votes)
+        (X,) = indexable(X)  # which some sparse matrices are not
         self.classes_ = votes.classes
         splitter = KFold(self.cv, shuffle=True, random_state=self.random_state)
         folds = list(splitter.split(votes.items))
@@ -212,6 +215,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
+        check_structure(X, "X")
         if _num_samples(X) != len(votes):
             raise ValueError(
                 f"X has {_num_samples(X)} rows but the votes have {len(votes)} items: give the "

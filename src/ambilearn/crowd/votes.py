@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list
@@ -19,6 +20,7 @@ from ambilearn.datasets.votes import (
     no_answer_codes,
     order_classes,
     parse_labels,
+    refuse_sparse_votes,
 )
 
 
@@ -319,6 +321,7 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
 
 
 def _as_rows(table: Any) -> list[Any]:
+    refuse_sparse_votes(table)
     rows = table.tolist() if isinstance(table, np.ndarray) else list(table)
     for i, row in enumerate(rows):
         if not isinstance(row, (list, tuple, np.ndarray)):
@@ -333,12 +336,7 @@ def _as_list(column: Any) -> list[Any]:
 
 def _as_names(names: Any) -> NDArray[Any]:
     """Names as an array in which text stays text and numbers numbers, also mixed ones."""
-    values = _as_list(names)
-    if len({type(value) for value in values}) > 1:
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
-    return np.asarray(values)
+    return label_array(_as_list(names))
 
 
 def _check_name(value: Any, kind: str, answer: int) -> Any:

@@ -74,6 +74,7 @@ def votes_to_candidates(
     >>> votes_to_candidates(votes, min_votes=2, fallback="union").to_sets()[0]
     {'cat'}
     """
+    refuse_sparse_votes(votes)
     if hasattr(votes, "to_numpy"):  # data frames of pandas and polars
         votes = votes.to_numpy()
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
@@ -89,6 +90,15 @@ def votes_to_candidates(
         no_answer=no_answer,
         weights=weights,
     )
+
+
+def refuse_sparse_votes(votes: Any) -> None:
+    """In a sparse table the label 0 is the same as no answer."""
+    if sparse.issparse(votes):
+        raise ValueError(
+            "The votes are a sparse matrix, in which the label 0 and no answer are the same: pass "
+            "an array, with NaN or a code of no_answer= where there is none."
+        )
 
 
 def candidates_from_cells(
@@ -172,6 +182,8 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
                 f"Row {row} has an empty label in {shorten_repr(cell)}: take out the extra {sep!r}."
             )
         return labels
+    if is_missing(cell):  # also the entry of a masked array, which is an array itself
+        return set()
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
         labels = set()

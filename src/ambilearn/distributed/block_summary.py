@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ambilearn._utils.feature_types import check_feature_types
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn.base import check_magnitude
 from ambilearn.candidates import as_candidates
 
@@ -44,7 +46,9 @@ def summarize_rows(block: Any) -> BlockSummary:
 
 def as_rows(block: Any) -> Any:
     """A block of X as a float64 array or CSR matrix."""
-    return check_array(
+    check_structure(block, "X")
+    check_feature_types(block)
+    X = check_array(
         block,
         accept_sparse="csr",
         dtype=np.float64,
@@ -52,6 +56,7 @@ def as_rows(block: Any) -> Any:
         ensure_min_samples=0,
         input_name="X",
     )
+    return canonical_rows(X) if sparse.issparse(X) else X
 
 
 def _check_finite(X: Any) -> None:

@@ -21,6 +21,7 @@ from sklearn.utils.extmath import row_norms
 from ambilearn._utils.blocks import IN_CACHE, array_blocks, row_blocks
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
+from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.graph.neighbors_on_device import nearest_on_device
 
@@ -286,12 +287,8 @@ def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> spar
             f"The neighbours transformer {name} must give a matrix of shape {shape} (rows asked, "
             f"rows fitted); its shape is {graph.shape}."
         )
+    check_structure(graph, f"The graph of the neighbours transformer {name}")
     graph = sparse.csr_array(graph, copy=True)
-    if graph.nnz and not 0 <= graph.indices.min() <= graph.indices.max() < shape[1]:
-        raise ValueError(
-            f"The neighbours transformer {name} gave row numbers outside 0 … {shape[1] - 1}. It "
-            "must number the rows that it was fitted to from 0."
-        )
     graph.sum_duplicates()
     return graph
 
@@ -330,6 +327,13 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
     order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
     return np.take_along_axis(found, order[:, :k], axis=1)
+
+
+def in_form_of(fitted: Any, X: Any) -> Any:
+    """Rows as sparse or dense as those among which their neighbours are."""
+    if sparse.issparse(X) == sparse.issparse(fitted):
+        return X
+    return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
 def pair_distances(

@@ -81,6 +81,7 @@ class SimilarityGraph:
         else:
             neighbor_indices = self.search.fit(X, k)
             distances = neighbor_distances(X, X, neighbor_indices)
+        self._candidates = candidates
         self._simplex = CandidateSimplex(candidates.indptr)
         self._laplacian: Any
         if not is_numpy_array(distances):
@@ -122,6 +123,10 @@ class SimilarityGraph:
         \rangle` on the candidate simplices; without a target or a cost, without their terms. The
         first counts ``anchor`` times, a number or one a pair.
         """
+        if cost is not None:
+            # What all candidates of a row cost alike decides nothing, but the confidences would be
+            # lost in rounding beside it, as for a row far from all others.
+            cost = cost + self._candidates.largest(-cost)[self._candidates.rows]
         solution: Solution[NDArray[np.float64]] = solve_confidences(
             self._simplex, self._laplacian, target, weight, start, cost=cost, anchor=anchor
         )

@@ -15,7 +15,12 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.graph.convergence import warn_inexact
 from ambilearn.graph.edges_on_device import DeviceGraph
 from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_graph
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, NeighborSearch, usable_neighbors
+from ambilearn.graph.neighbors import (
+    NEIGHBORS_CONSTRAINT,
+    NeighborSearch,
+    in_form_of,
+    usable_neighbors,
+)
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods._votes import (
@@ -173,7 +178,7 @@ class IPAL(PartialLabelClassifier):
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = unit_rows(X)
+        X = unit_rows(in_form_of(self.X_fit_, X))
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         parts = [

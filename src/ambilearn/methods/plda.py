@@ -8,14 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
-from ambilearn.base import PartialLabelClassifier, check_magnitude
+from ambilearn.base import PartialLabelClassifier, validate_rows
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.graph.geometry import weights_to_csr
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, neighbor_distances, pair_distances
+from ambilearn.graph.neighbors import (
+    NEIGHBORS_CONSTRAINT,
+    in_form_of,
+    neighbor_distances,
+    pair_distances,
+)
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
@@ -193,11 +198,10 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         Returns
         -------
         augmented : ndarray or csr_array of shape (m, 2d)
+            Sparse if the training rows were.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        check_magnitude(X)
-        return self._augment_new(X)
+        return self._augment_new(validate_rows(self, X, reset=False))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the augmented features: those of X, then the same with ``prototype_``.
@@ -218,8 +222,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any) -> Any:
         """Learn, and return the augmented training rows."""
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
-        check_magnitude(X)
+        X = validate_rows(self, X, ensure_min_samples=2)
         candidates = as_candidates(y, n_rows=X.shape[0])
         graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
 
@@ -250,6 +253,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return self.lam * distances**2 - self.rho * candidates.preference()
 
     def _augment_new(self, X: Any) -> Any:
+        X = in_form_of(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         squared = neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2

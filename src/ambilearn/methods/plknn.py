@@ -17,6 +17,7 @@ from ambilearn.graph.geometry import weights_to_csr
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
+    in_form_of,
     neighbor_distances,
     usable_neighbors,
 )
@@ -131,6 +132,7 @@ class PLKNN(WeightedRowsClassifier):
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
+        X = in_form_of(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         votes = self._votes(X, self._search.query(X, k))
         dense: NDArray[np.float64] = votes.toarray() if sparse.issparse(votes) else votes

@@ -52,6 +52,8 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     xp = array_namespace(values)
     if mask is not None:
         values = xp.where(mask, values, -xp.inf)
+    # The projection is the same, and beside large values 1 would be lost in rounding.
+    values = values - xp.max(values, axis=1, keepdims=True)
     descending = xp.sort(values, axis=1, descending=True)
     counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
     thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts

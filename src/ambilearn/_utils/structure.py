@@ -1,0 +1,187 @@
+"""Inputs that are not what they seem: damaged sparse matrices, and arrays with masked entries.
+
+SciPy trusts the parts of a sparse matrix, and reads or writes outside of them where they contradict
+each other. NumPy forgets masks: what was masked counts again.
+"""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ambilearn._utils.text import pluralize
+
+
+def check_structure(values: Any, name: str) -> None:
+    """Refuse a sparse matrix whose parts contradict each other, and an array with masked entries.
+
+    Whatever a user gives us that may be sparse or masked goes through here before it is used.
+
+    Parameters
+    ----------
+    values : Any
+        The input; what is neither sparse nor masked passes. It is not changed.
+    name : str
+        What the user calls it, such as ``"X"``.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from ambilearn._utils.structure import check_structure
+    >>> X = sparse.eye_array(3, format="csr")
+    >>> check_structure(X, "X")
+    >>> X.indices[1] = 7
+    >>> check_structure(X, "X")
+    Traceback (most recent call last):
+    ...
+    ValueError: X is a damaged sparse matrix (csr): it has a column index of 7, outside 0 … 2. ...
+    """
+    if issparse(values):
+        _check_sparse(values, name)
+    elif isinstance(values, np.ma.MaskedArray):
+        _refuse_masked(np.ma.getmaskarray(values), name)
+    elif isinstance(values, (list, tuple)):
+        for i, row in enumerate(values):
+            if isinstance(row, np.ma.MaskedArray) and row is not np.ma.masked:  # a missing value
+                _refuse_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
+
+
+def canonical_rows(X: Any) -> Any:
+    """A sparse matrix as CSR with sorted columns and every entry once, without a copy if it is.
+
+    Norms and products of rows are wrong where an entry is stored in two parts. What the matrix
+    says of itself is not believed, for it may have been changed since; nor is what lies behind its
+    last entry kept.
+    """
+    X = X.tocsr()
+    X = type(X)(X)  # shares its parts, but not what it knows of them
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _refuse_masked(mask: NDArray[np.bool_], name: str) -> None:
+    if mask.any():
+        place = [int(i) for i in np.argwhere(mask)[0]]
+        raise ValueError(
+            f"{name} is a masked array, with {int(mask.sum())} of {mask.size} entries masked, the "
+            f"first at {place}: what is masked would count as if it were not. Drop such rows, or "
+            "fill them in, features for instance by X.filled(numpy.nan) and "
+            "sklearn.impute.SimpleImputer."
+        )
+
+
+def _check_sparse(matrix: Any, name: str) -> None:
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} is a sparse array of {pluralize(matrix.ndim, 'dimension')}, not of rows and "
+            f"columns: pass {name}.toarray(), or reshape it."
+        )
+    if fault := _FAULT_OF_FORMAT[matrix.format](matrix):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix ({matrix.format}): {fault}. Build it again from "
+            "its entries, for instance by scipy.sparse.coo_array((values, (rows, columns)))."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} is a sparse matrix with entries of type {matrix.dtype}, and real numbers are "
+            f"needed: convert it, for instance by {name}.astype(float)."
+        )
+
+
+def _fault_of_compressed(matrix: Any) -> str | None:
+    """CSR, CSC and BSR: the entries of a row, a column or a row of blocks follow each other."""
+    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    block = data.shape[1:] if matrix.format == "bsr" else (1, 1)
+    if data.ndim != (3 if matrix.format == "bsr" else 1):
+        return f"its values have {pluralize(data.ndim, 'dimension')}"
+    if 0 in block or any(size % part for size, part in zip(matrix.shape, block, strict=True)):
+        return f"blocks of the shape {block} do not fill the shape {matrix.shape}"
+    sizes = [
+        (size // part, kind) for size, part, kind in zip(matrix.shape, block, _AXES, strict=True)
+    ]
+    if matrix.format == "csc":
+        sizes.reverse()
+    (n_spans, _), (n_places, kind) = sizes
+    if indptr.shape != (n_spans + 1,):
+        return f"its indptr has the shape {indptr.shape} instead of ({n_spans + 1},)"
+    if fault := _fault_of_indices(indptr, "an entry of indptr", len(data) + 1):
+        return fault
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return "its indptr does not begin with 0, or falls"
+    if indices.shape != data.shape[:1]:
+        return f"it has {indices.size} {kind} indices for {len(data)} values"
+    # What lies behind the last entry is room for more, and nobody looks at it.
+    return _fault_of_indices(indices[: indptr[-1]], f"a {kind} index", n_places)
+
+
+def _fault_of_coo(matrix: Any) -> str | None:
+    for indices, kind, size in zip(matrix.coords, _AXES, matrix.shape, strict=True):
+        if indices.shape != matrix.data.shape:
+            return f"it has {indices.size} {kind} indices for {matrix.data.size} values"
+        if fault := _fault_of_indices(indices, f"a {kind} index", size):
+            return fault
+    return None
+
+
+def _fault_of_dia(matrix: Any) -> str | None:
+    data, offsets = matrix.data, matrix.offsets
+    if data.ndim != 2 or offsets.shape != data.shape[:1]:
+        return f"it has {offsets.size} offsets for {len(data)} diagonals"
+    if len(set(offsets.tolist())) < len(offsets):
+        return "it has one diagonal twice"
+    return None
+
+
+def _fault_of_lil(matrix: Any) -> str | None:
+    n_rows, n_columns = matrix.shape
+    if not len(matrix.rows) == len(matrix.data) == n_rows:
+        return f"it has {len(matrix.rows)} lists of columns and {len(matrix.data)} of values"
+    for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            return f"row {i} has no list of columns and of values"
+        if len(columns) != len(values):
+            return f"row {i} has {len(columns)} column indices for {len(values)} values"
+    every = np.array(list(chain.from_iterable(matrix.rows)))
+    return _fault_of_indices(every, "a column index", n_columns)
+
+
+def _fault_of_dok(matrix: Any) -> str | None:
+    places = list(matrix.keys())
+    for axis, (kind, size) in enumerate(zip(_AXES, matrix.shape, strict=True)):
+        every = np.array([place[axis] for place in places])
+        if fault := _fault_of_indices(every, f"a {kind} index", size):
+            return fault
+    return None
+
+
+def _fault_of_indices(indices: NDArray[Any], what: str, size: int) -> str | None:
+    if not indices.size:
+        return None
+    if indices.dtype.kind != "i":
+        return f"{what} is of type {indices.dtype}, which is no signed integer"
+    for extreme in (int(indices.min()), int(indices.max())):
+        if not 0 <= extreme < size:
+            return f"it has {what} of {extreme}, outside 0 … {size - 1}"
+    return None
+
+
+_AXES = ("row", "column")
+_FAULT_OF_FORMAT: dict[str, Callable[[Any], str | None]] = {
+    "csr": _fault_of_compressed,
+    "csc": _fault_of_compressed,
+    "bsr": _fault_of_compressed,
+    "coo": _fault_of_coo,
+    "dia": _fault_of_dia,
+    "lil": _fault_of_lil,
+    "dok": _fault_of_dok,
+}

@@ -1,0 +1,75 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ambilearn._utils.label_array import kind_of_label, label_array
+
+LABELS = st.one_of(
+    st.text(max_size=3),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.tuples(st.integers(), st.text(max_size=1)),
+)
+
+
+@given(st.lists(LABELS))
+def test_every_label_stays_what_it_is(labels):
+    array = label_array(labels)
+    assert array.shape == (len(labels),)
+    for old, new in zip(labels, array.tolist(), strict=True):
+        assert old == new
+        assert isinstance(old, str) == isinstance(new, str)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["a", "bb"], "U"),
+        ([1, 2], "i"),
+        ([1, 2.5], "f"),
+        ([1.0, float("nan")], "f"),
+        ([True, False], "b"),
+        ([2**63, 2**64 - 1], "u"),
+        ([2**63, -1], "O"),  # would become floating point
+        ([2**63, 2**63 - 1], "O"),  # would become one number
+        ([2**53 + 1, 0.5], "O"),
+        (["a", "a\0"], "O"),  # would become one text
+        (["a\0b", "c"], "U"),
+        ([1, "1"], "O"),
+        ([True, 1], "O"),
+        ([(1, 2), (3, 4)], "O"),
+        ([Decimal(1)], "O"),
+        ([Fraction(1, 2)], "O"),
+        ([], "O"),
+    ],
+)
+def test_arrays_of_numpy_where_they_change_nothing(labels, kind):
+    assert label_array(labels).dtype.kind == kind
+
+
+def test_an_array_comes_back_as_it_is():
+    labels = np.array(["a", "b"])
+    assert label_array(labels) is labels
+    assert label_array(np.array([[1, 2]])).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        (True, "bool"),
+        (np.True_, "bool"),
+        (3, "number"),
+        (np.float32(3), "number"),
+        ("3", "string"),
+        (b"3", "other"),
+        (None, "other"),
+        (Decimal(3), "other"),
+    ],
+)
+def test_kinds(label, kind):
+    assert kind_of_label(label) == kind

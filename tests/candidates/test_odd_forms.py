@@ -1,0 +1,247 @@
+"""Candidate sets in forms that nobody should use: read as they are meant, or refused in words."""
+
+import array
+import collections
+import datetime
+import traceback
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ambilearn.candidates import ANYTHING, AllBut, CandidateSets, as_candidates
+
+MASK = np.array([[1, 0], [1, 1], [0, 1]])
+
+
+def objects(*values):
+    found = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        found[i] = value
+    return found
+
+
+def itself():
+    endless = [{1}]
+    endless.append(endless)
+    return endless
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
+def test_damaged_sparse_masks_are_refused(sparse_format, what, kind):
+    mask, message = make_damaged(sparse_format, what, kind)
+    with pytest.raises(ValueError, match="^y is a damaged sparse matrix .*" + message):
+        as_candidates(mask)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse_format", FORMATS)
+def test_every_sparse_format_is_read(sparse_format, kind):
+    sets = as_candidates(make_sparse(MASK, sparse_format, kind))
+    np.testing.assert_array_equal(sets.to_mask(), MASK)
+
+
+def test_small_integers_are_added_up_without_overflow():
+    parts = np.array([100, 100, 1], dtype=np.int8), ([0, 0, 1], [1, 1, 0])
+    sets = as_candidates(sparse.coo_array(parts, shape=(2, 2)))
+    assert sets.to_sets() == [{1}, {0}]
+    parts = np.array([100, 100, 50], dtype=np.uint8), ([0, 0, 0], [1, 1, 0])
+    assert as_candidates(sparse.coo_array(parts, shape=(1, 2)))[0] == {0: 50.0, 1: 200.0}
+
+
+READ = {
+    "Decimal labels": ([Decimal(1), Decimal("2.5")], [{Decimal(1)}, {Decimal("2.5")}]),
+    "Decimal table": (np.array([[Decimal("0.5"), Decimal(1)]]), [{0: 0.5, 1: 1.0}]),
+    "memoryview of labels": (memoryview(np.array([3, 5])), [{3}, {5}]),
+    "memoryview of a mask": (memoryview(MASK), [{0}, {0, 1}, {1}]),
+    "rows of memoryviews": ([memoryview(np.array([3, 5])), [5]], [{3, 5}, {5}]),
+    "array.array": (array.array("i", [3, 5]), [{3}, {5}]),
+    "NUL at the end": (["a", "a\0"], [{"a"}, {"a\0"}]),
+    "NUL at the end, in sets": ([{"a"}, {"a\0", "a"}], [{"a"}, {"a\0", "a"}]),
+    "NUL at the end, objects": (objects("a", "a\0"), [{"a"}, {"a\0"}]),
+    "NUL at the end, columns": (
+        pd.DataFrame([[1, 0], [1, 1]], columns=["a", "a\0"]),
+        [{"a"}, {"a", "a\0"}],
+    ),
+    "bytes with NUL": ([{b"a"}, {b"a\0"}], [{b"a"}, {b"a\0"}]),
+    "integers beside each other": ([2**63, 2**63 - 1], [{2**63}, {2**63 - 1}]),
+    "integers of 400 digits": ([10**400, 1], [{10**400}, {1}]),
+    "dates": (
+        [datetime.date(2024, 2, 29), datetime.date(2023, 1, 1)],
+        [{datetime.date(2024, 2, 29)}, {datetime.date(2023, 1, 1)}],
+    ),
+    "datetimes of pandas": (
+        pd.Series(pd.to_datetime(["2024-02-29", "2023-01-01"])),
+        [{pd.Timestamp("2024-02-29")}, {pd.Timestamp("2023-01-01")}],
+    ),
+    "datetimes of NumPy": (
+        np.array(["2024-02-29", "2023-01-01"], dtype="datetime64[D]"),
+        [{datetime.date(2024, 2, 29)}, {datetime.date(2023, 1, 1)}],
+    ),
+    "bytes": ([b"x", b"y"], [{b"x"}, {b"y"}]),
+    "tuples as labels": ([{(1, 2)}, {(3,)}], [{(1, 2)}, {(3,)}]),
+    "column of objects, some sets": (objects("a", {"a", "b"})[:, None], [{"a"}, {"a", "b"}]),
+    "StringDType": (np.array(["a", "b"], dtype=np.dtypes.StringDType()), [{"a"}, {"b"}]),
+    "table of pyarrow": (pa.table({"a": [1, 0], "b": [1, 1]}), [{"a", "b"}, {"b"}]),
+    "column of pyarrow": (pa.table({"y": [["a", "b"], ["b"]]}), [{"a", "b"}, {"b"}]),
+    "lists of pyarrow": (pa.array([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
+    "lists of polars": (pl.Series([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
+    "categorical": (pd.Categorical(["b", "a"], categories=["b", "a", "z"]), [{"b"}, {"a"}]),
+    "nullable integers": (pd.array([2, 1], dtype="Int64"), [{2}, {1}]),
+    "odd index": (pd.Series([{1}, {2}], index=[None, None]), [{1}, {2}]),
+    "masked array without a mask": (np.ma.array([3, 5]), [{3}, {5}]),
+    "matrix": (np.matrix(MASK), [{0}, {0, 1}, {1}]),
+    "Fortran order": (np.asfortranarray(MASK), [{0}, {0, 1}, {1}]),
+    "from behind": (np.array(MASK[::-1])[::-1], [{0}, {0, 1}, {1}]),
+    "byte-swapped": (MASK.astype(">i4"), [{0}, {0, 1}, {1}]),
+    "half precision": (np.array([[0.5, 1]], dtype=np.float16), [{0: 0.5, 1: 1.0}]),
+    "minus zero": (np.array([[-0.0, 1.0]]), [{1}]),
+    "extreme weights": (np.array([[5e-324, 1.7e308]]), [{0: 5e-324, 1: 1.7e308}]),
+    "deque": (collections.deque([{1}, {2}]), [{1}, {2}]),
+    "Counter": ([collections.Counter("aab")], [{"a": 2.0, "b": 1.0}]),
+}
+
+
+@pytest.mark.parametrize("form", READ)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_read_as_it_is_meant(form):
+    y, meant = READ[form]
+    assert list(as_candidates(y)) == meant
+
+
+REFUSED = {
+    "signalling NaN": ([Decimal("sNaN"), Decimal(1)], "row 0 is Decimal.'sNaN'"),
+    "signalling NaN in a set": ([[Decimal(1)], [Decimal("sNaN")]], "row 1 contains NaN"),
+    "signalling NaN in a table": (np.array([[Decimal("sNaN"), 1]]), "contains NaN: row 0"),
+    "signalling NaN in lists": ([[Decimal("sNaN"), 1], [1, 0]], "row 0 contains NaN"),
+    "integer of 400 digits in a table": (np.array([[10**400, 1]], object), r"row 0 has .* 1000.*…"),
+    "weight of 400 digits": ([{"a": 10**400}], r"the weight 1000.*…: weights are finite"),
+    "1-D sparse": (sparse.coo_array(np.array([1, 0])), r"of 1 dimension, .* pass y\.toarray"),
+    "3-D sparse": (sparse.coo_array(np.ones((2, 2, 2))), "of 3 dimensions"),
+    "complex sparse": (sparse.csr_array(MASK * 1j), "entries of type complex128"),
+    "complex table": (MASK * (1 + 1j), "neither a mask nor a table of weights"),
+    "complex labels": (np.array([1j, 2]), "[Cc]omplex"),
+    "table of times": (np.array([["2024-02-29"] * 2], dtype="M8[D]"), "neither a mask nor"),
+    "table of spans": (np.array([[0, 1]], dtype="m8[D]"), "neither a mask nor"),
+    "records": (np.zeros(3, dtype="i4,f4"), "an array of records"),
+    "table of records": (np.zeros((3, 2), dtype="i4,f4"), "neither a mask nor"),
+    "no dimension": (np.array(3), "an array of 0 dimensions"),
+    "empty column": (np.empty((0, 1), dtype=object), "y has no rows"),
+    "empty objects": (np.empty(0, dtype=object), "y has no rows"),
+    "empty list": ([], "y has no rows"),
+    "mask of labels": (np.ma.array([0, 1], mask=[0, 1]), r"1 of 2 entries masked.* \[1\]"),
+    "mask of a mask": (np.ma.array(MASK, mask=MASK), "4 of 6 entries masked"),
+    "masked label": ([np.ma.masked, 1], "label of row 0 is masked"),
+    "masked row": ([{1}, np.ma.array([1, 2], mask=[0, 1])], "^Row 1 of y is a masked array"),
+    "list in itself": (itself(), "Row 1 has a candidate that cannot be a label"),
+    "sets as labels": ([{frozenset("a")}, {frozenset("b")}], "cannot be sorted .*neither of"),
+    "memoryview of nothing": ([memoryview(np.array(1)), [1]], "Row 0 .* cannot be a label"),
+    "memoryview of records": (memoryview(np.zeros(3, dtype="i4,f4")), "an array of records"),
+    "array of nothing": ([np.array(1), np.array(2)], "cannot be a label"),
+    "generator": ((x for x in [{1}]), "got generator"),
+    "generators": ([(x for x in "ab"), (x for x in "b")], "cannot be sorted"),
+    "integers and floating point beyond each other": ([10**400, np.float32(0)], "cannot be sorted"),
+    "NaN in tuples": ([{(1, 0), (1, Decimal("NaN"))}], "cannot be sorted"),
+    "functions": ([len, max], "cannot be sorted"),
+    "missing category": (pd.Categorical(["a", None]), "row 1 is nan"),
+    "missing in pyarrow": (pa.array(["a", None]), "row 1 is None"),
+    "missing in a table of pyarrow": (pa.table({"a": [1, None], "b": [1, 1]}), "row 1 has .* nan"),
+    "missing integer": (pd.DataFrame({"a": pd.array([1, None]), "b": [1, 1]}), "row 1 has .* <NA>"),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_refused_in_words(form):
+    y, said = REFUSED[form]
+    with pytest.raises(ValueError, match=said):
+        as_candidates(y)
+
+
+ODD_LABELS = st.one_of(
+    st.text(alphabet="ab\0|", max_size=2),
+    st.integers(-3, 3),
+    st.sampled_from([2**63, 2**63 - 1, 10**400, -(2**70)]),
+    st.floats(),
+    st.booleans(),
+    st.none(),
+    st.binary(max_size=2),
+    st.complex_numbers(max_magnitude=2),
+    st.decimals(places=1),
+    st.dates(),
+    st.just(np.ma.masked),
+    st.just(pd.NA),
+    st.just(ANYTHING),
+    st.just(np.array(1)),
+    st.builds(np.float32, st.floats(width=32)),
+    st.builds(np.datetime64, st.dates()),
+)
+ODD_ROWS = st.recursive(
+    ODD_LABELS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.lists(ODD_LABELS.filter(lambda label: isinstance(label, (str, int))), max_size=3).map(
+            set
+        ),
+        st.dictionaries(st.text(max_size=1), inner, max_size=2),
+        st.lists(inner, max_size=2).map(lambda row: objects(*row)),
+        st.builds(AllBut, inner),
+    ),
+    max_leaves=6,
+)
+WAYS = st.sampled_from(
+    [list, tuple, lambda y: objects(*y), lambda y: pd.Series(objects(*y)), collections.deque]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(st.lists(ODD_ROWS, max_size=4), WAYS)
+def test_anything_is_read_or_refused_by_us(rows, way):
+    assert_read_or_refused(way(rows), len(rows))
+
+
+CELLS = st.one_of(ODD_LABELS, st.sampled_from([0, 1, 0.5]))
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(
+    st.integers(1, 3).flatmap(
+        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1)
+    )
+)
+def test_any_table_is_read_or_refused_by_us(rows):
+    table = np.empty((len(rows), len(rows[0])), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            table[i, j] = cell
+    for form in (table, pd.DataFrame(table)):
+        assert_read_or_refused(form, len(rows))
+
+
+def assert_read_or_refused(y, n_rows):
+    warnings.simplefilter("ignore")
+    try:
+        sets = as_candidates(y)
+    except (ValueError, TypeError) as refusal:
+        last = traceback.extract_tb(refusal.__traceback__)[-1]
+        said_by_us = "ambilearn" in last.filename or "sklearn" in last.filename
+        if not (said_by_us and last.line.startswith(("raise", "_raise"))):
+            raise
+        return
+    assert isinstance(sets, CandidateSets)
+    assert sets.n_rows == n_rows
+    assert (sets.sizes > 0).all()
+    assert len(set(sets.classes.tolist())) == sets.n_labels
+    np.testing.assert_allclose(np.bincount(sets.rows, sets.prior(), n_rows), 1)

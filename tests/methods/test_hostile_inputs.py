@@ -1,0 +1,258 @@
+"""Every method × inputs that are damaged, odd or extreme: the right answer, or a refusal in words.
+
+Odd forms of candidate sets are in ``tests/candidates``, odd problems in ``test_matrix.py``.
+"""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
+from problems import ambiguous
+from scipy import sparse
+
+from ambilearn import PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, registry
+
+METHODS = [method.load() for method in registry.METHODS.values()]
+every_method = pytest.mark.parametrize("method", METHODS)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Rows with zeros and quarters, which every type of numbers can hold; a mask; new rows."""
+    X, mask, _ = ambiguous(n=20, d=4, n_labels=3)
+    X = np.where(np.abs(X) < 1, 0.0, np.round(4 * X) / 4)
+    return X[:14], mask[:14], X[14:]
+
+
+def make(method):
+    return method(n_neighbors=3) if "n_neighbors" in method().get_params() else method()
+
+
+def assert_sound(model, mask, X):
+    P = model.label_distributions_
+    assert P.shape == mask.shape
+    assert (P >= 0).all()
+    assert (P[mask == 0] == 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-9)
+    confidences = model.predict_proba(X)
+    assert (confidences >= 0).all()
+    np.testing.assert_allclose(confidences.sum(axis=1), 1, atol=1e-9)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.predict(X).shape == (X.shape[0],)
+
+
+# Sparse and dense
+
+
+@every_method
+def test_fitted_to_sparse_rows_and_asked_dense_ones_and_the_reverse(method, problem):
+    X, mask, X_new = problem
+    dense, thin = make(method).fit(X, mask), make(method).fit(sparse.csr_array(X), mask)
+    expected = dense.predict_proba(X_new)
+    for model, rows in [
+        (dense, sparse.csr_array(X_new)),
+        (dense, sparse.csr_matrix(X_new)),
+        (thin, X_new),
+        (thin, X_new.tolist()),
+        (thin, sparse.coo_array(X_new)),
+    ]:
+        np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-7)
+        np.testing.assert_array_equal(model.predict(rows), dense.predict(X_new))
+
+
+def test_augmented_rows_are_sparse_where_the_training_rows_were(problem):
+    X, mask, X_new = problem
+    dense = PLDATransformer(n_neighbors=3).fit(X, mask)
+    thin = PLDATransformer(n_neighbors=3).fit(sparse.csr_array(X), mask)
+    expected = dense.transform(X_new)
+    np.testing.assert_allclose(dense.transform(sparse.csr_array(X_new)), expected)
+    assert sparse.issparse(thin.transform(X_new))
+    np.testing.assert_allclose(thin.transform(X_new).toarray(), expected)
+
+
+@pytest.mark.parametrize("method", [PLKNN, PLCL, PLDA])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse_format", FORMATS)
+def test_every_sparse_format_gives_the_same(sparse_format, kind, method, problem):
+    X, mask, X_new = problem
+    expected = make(method).fit(X, mask).predict_proba(X_new)
+    model = make(method).fit(make_sparse(X, sparse_format, kind), mask)
+    found = model.predict_proba(make_sparse(X_new, sparse_format, kind))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def in_two_parts(X):
+    """The same matrix with every entry stored as two halves."""
+    whole = sparse.csr_array(X)
+    parts = np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr
+    return sparse.csr_array(parts, shape=X.shape)
+
+
+@every_method
+def test_entries_that_are_stored_in_two_parts_are_added_up(method, problem):
+    X, mask, X_new = problem
+    expected = make(method).fit(X, mask).predict_proba(X_new)
+    halves = in_two_parts(X)
+    model = make(method).fit(halves, mask)
+    np.testing.assert_allclose(model.predict_proba(in_two_parts(X_new)), expected, atol=1e-7)
+    assert halves.nnz == 2 * np.count_nonzero(X)  # the user's matrix is as it was
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
+def test_damaged_rows_are_refused_in_fit_and_predict(sparse_format, what, kind):
+    X, message = make_damaged(sparse_format, what, kind)
+    with pytest.raises(ValueError, match="^X is a damaged sparse matrix .*" + message):
+        PLKNN(n_neighbors=1).fit(X, [0, 1, 0])
+    model = PLKNN(n_neighbors=1).fit(np.eye(3)[:, :2], [0, 1, 0])
+    for ask in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.raises(ValueError, match="^X is a damaged sparse matrix .*" + message):
+            ask(X)
+
+
+@every_method
+def test_every_method_refuses_damaged_rows_and_sets(method, problem):
+    X, mask, X_new = problem
+    damaged, _ = make_damaged("csr", "index too large")
+    for arguments in [(damaged, [0, 1, 0]), (np.eye(3), damaged)]:
+        with pytest.raises(ValueError, match="is a damaged sparse matrix"):
+            make(method).fit(*arguments)
+    X_new = sparse.csr_array(X_new)
+    X_new.indices[0] = 9
+    with pytest.raises(ValueError, match=r"^X is a damaged sparse matrix"):
+        make(method).fit(X, mask).predict(X_new)
+
+
+def test_the_transformer_refuses_damaged_rows():
+    X, _ = make_damaged("csc", "index too large")
+    with pytest.raises(ValueError, match=r"^X is a damaged sparse matrix"):
+        PLDATransformer(n_neighbors=1).fit_transform(X, [0, 1, 0])
+
+
+# Masks and types
+
+SAME = {
+    "Fortran order": np.asfortranarray,
+    "not contiguous": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "from behind": lambda X: np.array(X[::-1, ::-1])[::-1, ::-1],
+    "byte-swapped": lambda X: X.astype(">f8"),
+    "half precision": lambda X: X.astype(np.float16),
+    "long double": lambda X: X.astype(np.longdouble),
+    "minus zero": lambda X: np.where(X == 0, -0.0, X),
+    "objects": lambda X: X.astype(object),
+    "text": lambda X: X.astype(str),
+    "lists": lambda X: X.tolist(),
+    "memoryview": lambda X: memoryview(X.copy()),
+    "masked array without a mask": np.ma.array,
+    "frame, odd index": lambda X: pd.DataFrame(X, columns=list("abcd"), index=[7] * len(X)),
+    "frame, nullable": lambda X: pd.DataFrame(X).astype("Float64"),
+    "frame, pyarrow": lambda X: pd.DataFrame(X).astype("double[pyarrow]"),
+    "frame, sparse": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_array(X)),
+    "frame of polars": pl.DataFrame,
+    "table of pyarrow": lambda X: pa.table(dict(zip("abcd", X.T, strict=True))),
+}
+
+
+@pytest.mark.parametrize("form", SAME)
+def test_rows_in_odd_forms_give_the_same(form, problem):
+    X, mask, X_new = problem
+    expected = PLCL(n_neighbors=3).fit(X, mask).predict_proba(X_new)
+    model = PLCL(n_neighbors=3).fit(SAME[form](X), mask)
+    np.testing.assert_allclose(model.predict_proba(SAME[form](X_new)), expected, atol=1e-12)
+
+
+def test_read_only_rows_are_fine(problem):
+    X, mask, X_new = (array.copy() for array in problem)
+    for array in (X, mask, X_new):
+        array.flags.writeable = False
+    for method in METHODS:
+        assert_sound(make(method).fit(X, mask), mask, X_new)
+
+
+REFUSED = {
+    "masked": (lambda X: np.ma.array(X, mask=X > 2), r"^X is a masked array, .*SimpleImputer"),
+    "masked rows": (lambda X: [np.ma.array(x, mask=x > 9) for x in 5 * X], "^Row . of X is a mask"),
+    "times": (lambda X: X.astype(int).astype("M8[D]"), "^X holds times"),
+    "spans": (lambda X: X.astype(int).astype("m8[D]"), "^X holds times"),
+    "column of times": (
+        lambda X: pd.DataFrame({"x": X[:, 0], "day": pd.Timestamp("2024-02-29")}),
+        "^X holds times",
+    ),
+    "mapping": (lambda X: dict(enumerate(X)), "^X is a mapping"),
+    "records": (lambda X: np.zeros(len(X), dtype="f8,f8"), "^X is an array of records"),
+    "ragged": (lambda X: [*X.tolist()[:-1], [1.0]], "^Row .* of X has 1 features and row 0 has 4"),
+    "words": (lambda X: [*X.tolist()[:-1], ["a"] * 4], "^Row .* of X is no row of numbers .*'a'"),
+    "400 digits": (lambda X: [*X.tolist()[:-1], [10**400] * 4], "^Row .* of X .*too large"),
+    "complex": (lambda X: X * 1j, "Complex data not supported"),
+    "complex, sparse": (lambda X: sparse.csr_array(X * 1j), "^X is a sparse matrix with entries"),
+    "one-dimensional, sparse": (lambda X: sparse.coo_array(X[:, 0]), "^X is a sparse array of 1"),
+    "missing, sparse": (lambda X: sparse.csr_array(np.where(X > 2, np.nan, X)), "contains NaN"),
+    "1e308": (lambda X: X * 1e307, "^The largest entry of X is"),
+    "subnormal": (lambda X: X * 5e-324, "^The largest entry of X is"),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_rows_that_are_refused(form, problem):
+    X, mask, X_new = problem
+    distort, said = REFUSED[form]
+    with pytest.raises((ValueError, TypeError), match=said):
+        PLCL(n_neighbors=3).fit(distort(X), mask)
+    model = PLCL(n_neighbors=3).fit(X, mask)
+    with pytest.raises((ValueError, TypeError), match=said):
+        model.predict(distort(np.vstack([X_new, X])))
+
+
+def test_masked_weights_of_rows_are_refused(problem):
+    X, mask, _ = problem
+    weights = np.ma.array(np.ones(len(X)), mask=np.arange(len(X)) == 3)
+    with pytest.raises(ValueError, match=r"^sample_weight is a masked array.* \[3\]"):
+        PLCL().fit(X, mask, sample_weight=weights)
+
+
+# Extremes
+
+
+@every_method
+@pytest.mark.parametrize("size", [1e9, 1e20, 1e74])
+def test_an_outlier_has_confidences_too(method, size):
+    X, mask, _ = ambiguous()
+    X[3] *= size
+    assert_sound(make(method).fit(X, mask), mask, X)
+
+
+@every_method
+@pytest.mark.parametrize("scales", [[1e-70, 1.0, 1e30, 1e70], [1e-74] * 4, [1e74] * 4])
+def test_features_of_extreme_scales(method, scales, problem):
+    X, mask, X_new = problem
+    scales = np.array(scales) / np.abs(X).max()
+    assert_sound(make(method).fit(X * scales, mask), mask, X_new * scales)
+
+
+@pytest.mark.parametrize(
+    "model", [PLCL(kernel="linear", n_neighbors=3), PLAGGD(kernel="linear", n_neighbors=3)]
+)
+def test_a_new_row_that_is_far_away_has_confidences_too(model, problem):
+    X, mask, X_new = problem
+    model.fit(X, mask)
+    confidences = model.predict_proba(1e30 * X_new)
+    np.testing.assert_allclose(confidences.sum(axis=1), 1)
+    np.testing.assert_array_equal(
+        confidences.argmax(axis=1), model.decision_function(1e30 * X_new).argmax(axis=1)
+    )
+
+
+@every_method
+def test_labels_that_differ_in_a_nul_at_the_end(method, problem):
+    X, mask, X_new = problem
+    names = np.array(["a", "a\0", "b"], dtype=object)
+    sets = [set(names[row == 1]) for row in mask]
+    named, numbered = make(method).fit(X, sets), make(method).fit(X, mask)
+    assert named.classes_.tolist() == ["a", "a\0", "b"]
+    np.testing.assert_array_equal(named.predict(X_new), names[numbered.predict(X_new)])
