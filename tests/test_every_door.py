@@ -94,6 +94,7 @@ def test_masked_entries_are_stopped(door):
         DOORS[door](masked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse_format", FORMATS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")

@@ -1,0 +1,89 @@
+"""The promise of ``docs/stability.md``: same seed, same bits; other threads, the same to 1e-10."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import ambiguous
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from ambilearn import PLCL, PLKNN, registry
+from ambilearn.crowd import CrowdClassifier, Votes
+
+MODELS = {
+    **{method.name: method.load()() for method in registry.METHODS.values()},
+    "PLCL on landmarks": PLCL(n_landmarks=20, random_state=0),
+    "linear PLCL": PLCL(kernel="linear"),
+    "CrowdClassifier": CrowdClassifier(PLKNN(n_neighbors=5), cv=3, random_state=0),
+}
+CALL = "import sys, test_determinism; test_determinism.save_results(sys.argv[1])"
+every_model = pytest.mark.parametrize("name", MODELS)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+def results(name, threads=1):
+    """What a model gives, all of it floating point or labels, by a number of threads."""
+    X, mask, y = ambiguous(n=100, d=12, n_labels=5)
+    X_new = X[:60] + 0.25
+    model = clone(MODELS[name])
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    if isinstance(model, CrowdClassifier):
+        rng = np.random.default_rng(0)
+        answers = np.where(rng.random((100, 6)) < 0.7, y[:, None], rng.integers(5, size=(100, 6)))
+        mask = Votes.from_wide(answers)
+    else:
+        # Sets of text, whose order in Python changes from process to process.
+        names = np.array(["ant", "bee", "cow", "dog", "emu"])
+        mask = [set(names[row == 1].tolist()) for row in mask]
+    with threadpool_limits(limits=threads):
+        model.fit(X, mask)
+        numbers = model.label_distributions_, model.predict_proba(X_new)
+        labels = model.transduction_, model.predict(X_new)
+    return *numbers, *labels
+
+
+@every_model
+def test_the_same_seed_gives_the_same_bits(name):
+    for one, other in zip(results(name), results(name), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@every_model
+def test_the_number_of_threads_changes_no_label_and_nothing_beyond_rounding(name):
+    one, two = results(name, threads=1), results(name, threads=2)
+    for expected, found in zip(one[:2], two[:2], strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    for expected, found in zip(one[2:], two[2:], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def save_results(path):
+    """All results of all models in a file; called in another process."""
+    parts = ((f"{name}: {i}", part) for name in MODELS for i, part in enumerate(results(name)))
+    np.savez(path, **dict(parts))
+
+
+def test_processes_agree_in_every_bit(tmp_path):
+    found = []
+    for hash_seed in ("1", "2"):  # by which sets of text have another order
+        path = tmp_path / f"{hash_seed}.npz"
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", CALL, str(path)],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            cwd=Path(__file__).parent,
+            check=True,
+        )
+        with np.load(path) as saved:
+            found.append(dict(saved))
+    one, other = found
+    assert len(one) == len(other) == 4 * len(MODELS)
+    for key, expected in one.items():
+        np.testing.assert_array_equal(other[key], expected, err_msg=key)
