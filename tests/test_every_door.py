@@ -3,7 +3,10 @@
 A damaged matrix that gets through ends in a crash of the interpreter or in nonsense.
 """
 
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
 import pytest
 from damaged import FORMATS, KINDS, make_damaged, make_sparse
 from scipy import sparse
@@ -21,7 +24,13 @@ from ambilearn.candidates import as_candidates
 from ambilearn.crowd import CrowdClassifier, Votes
 from ambilearn.datasets import votes_to_candidates
 from ambilearn.distributed.block_summary import summarize_rows, summarize_sets
-from ambilearn.metrics import approximated_accuracy, covering_rate, transductive_accuracy
+from ambilearn.metrics import (
+    accuracy,
+    approximated_accuracy,
+    covering_rate,
+    tolerance_accuracy,
+    transductive_accuracy,
+)
 from ambilearn.selection import CandidateSearchCV
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
@@ -111,6 +120,101 @@ def test_crowds_and_doubt_take_every_sparse_format(sparse_format):
         find_doubtful(IPAL(n_neighbors=1), each, SETS * 2) for each in (matrix, rows)
     )
     np.testing.assert_allclose(found.score, expected.score, atol=1e-6)
+
+
+NO_LABELS = {
+    "scalar": 5,
+    "text": "abc",
+    "lists": [[1], [2], [3]],
+    "sets": [{1}, {2}, {3}],
+    "signalling NaN": [Decimal("sNaN"), 1, 2],
+    "masked": [np.ma.masked, 1, 2],
+    "sparse": sparse.csr_array(np.eye(3)),
+    "table": np.eye(3),
+    "no dimension": np.array(5),
+}
+LISTS_OF_LABELS = {
+    "classes": lambda v: as_candidates([{0}, {1}, {2}], classes=v),
+    "classes of a mask": lambda v: as_candidates(np.eye(3), classes=v),
+    "classes of a frame": lambda v: as_candidates(pd.DataFrame(np.eye(3)), classes=v),
+    "classes of scores": lambda v: to_sample_weights(np.eye(3), classes=v),
+    "classes of votes": lambda v: Votes.from_wide(np.eye(3, dtype=int), classes=v),
+    "annotators": lambda v: Votes.from_wide(np.eye(3, dtype=int), annotators=v),
+    "items": lambda v: Votes.from_wide(np.eye(3, dtype=int), items=v),
+}
+
+
+@pytest.mark.parametrize("door", LISTS_OF_LABELS)
+@pytest.mark.parametrize("form", NO_LABELS)
+def test_what_is_no_list_of_labels_is_stopped(door, form):
+    with pytest.raises(ValueError, match=r"must be a list of labels|There are . |a masked array"):
+        LISTS_OF_LABELS[door](NO_LABELS[form])
+
+
+NO_NUMBERS = {
+    "words": ["a", "b", "c"],
+    "400 digits": [10**400, 1, 1],
+    "sets": [{1}, {2}, {3}],
+    "ragged": [[1], [1, 2], [3]],
+    "signalling NaN": [Decimal("sNaN"), 1, 2],
+    "complex": [1j, 2, 3],
+    "times": np.array(["2024", "2025", "NaT"], dtype="datetime64[Y]"),
+}
+NUMBERS = {
+    "sample_weight": lambda v: PLKNN(n_neighbors=1).fit(X, SETS, sample_weight=v),
+    "sample_weight of a score": lambda v: knn().score(X, [0, 1, 0], sample_weight=v),
+    "confidences": lambda v: transductive_accuracy([0, 1, 0], SETS, v, X),
+    "outputs": lambda v: transductive_accuracy([0, 1, 0], SETS, X, v),
+    "proba": lambda v: approximated_accuracy(SETS, v),
+}
+
+
+@pytest.mark.parametrize("door", NUMBERS)
+@pytest.mark.parametrize("form", NO_NUMBERS)
+def test_what_is_no_number_is_stopped(door, form):
+    with pytest.raises(ValueError, match=f"^{door.partition(' ')[0]} must be numbers"):
+        NUMBERS[door](NO_NUMBERS[form])
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1, 1], [np.inf, 1, 1], [-1, 1, 1], [0, 0, 0]])
+def test_weights_of_a_score_are_finite_and_not_negative(weights):
+    with pytest.raises(ValueError, match=r"NaN|infinity|[Nn]egative|non-zero"):
+        knn().score(X, [0, 1, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "labels", [[None, 1, 0], [np.nan, 1, 0], [pd.NA, 1, 0], [Decimal("sNaN"), 1, 0]]
+)
+def test_missing_labels_are_stopped(labels):
+    for measure in (
+        lambda: accuracy(labels, [0, 1, 0]),
+        lambda: tolerance_accuracy([0, 1, 0], labels, 1),
+        lambda: covering_rate(SETS, labels),
+    ):
+        with pytest.raises(ValueError, match="The label of row 0 is missing"):
+            measure()
+
+
+def test_labels_are_compared_as_they_are():
+    assert accuracy(["a", "a\0"], ["a", "a"]) == 0.5
+    assert accuracy([2**63, 1], [2**63 - 1, 1]) == 0.5
+    assert accuracy([(1, 2), (3,)], [(1, 2), (1,)]) == 0.5
+
+
+@pytest.mark.parametrize("votes", [5, None, "ab", np.array(5), [1, 2], [np.ma.masked], ["ab"]])
+def test_what_is_no_table_of_votes_is_stopped(votes):
+    for read in (Votes.from_wide, votes_to_candidates):
+        with pytest.raises(ValueError, match=r"give a list (of votes )?for each row"):
+            read(votes)
+
+
+def test_annotators_are_told_apart():
+    with pytest.raises(ValueError, match="annotators has 2 names, and there are 3 columns"):
+        Votes.from_wide(np.eye(3, dtype=int), annotators=["ann", "ben"])
+    with pytest.raises(ValueError, match="The annotators cannot be sorted"):
+        Votes.from_wide(np.eye(2, dtype=int), annotators=[len, max])
+    votes = Votes.from_wide([["x", "y"]], annotators=["a", "a\0"])
+    assert votes.annotators.tolist() == ["a", "a\0"]
 
 
 @pytest.mark.parametrize("read", [Votes.from_wide, Votes.from_long, votes_to_candidates])

@@ -3,6 +3,7 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from ambilearn._utils.devices import (
     to_like,
     to_numpy,
 )
-from ambilearn._utils.feature_types import check_feature_types, explain_unreadable
+from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
@@ -328,7 +329,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
+        weights = None if sample_weight is None else _checked_weights(sample_weight, hits)
         return float(np.average(hits, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
@@ -392,14 +393,7 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
     """
     if sample_weight is None:
         return None
-    check_structure(sample_weight, "sample_weight")
-    if on_device(X):
-        X = np.empty((X.shape[0], 0))  # only its length is looked at
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
-    if not weights.any():  # older releases of scikit-learn do not look
-        raise ValueError("Sample weights must contain at least one non-zero number.")
+    weights = _checked_weights(sample_weight, X)
     if np.all(weights == 1):
         return None
     if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
@@ -409,6 +403,21 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
         )
     positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
     return positive
+
+
+def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Weights of the rows as numbers, finite, not negative and not all zero."""
+    check_structure(sample_weight, "sample_weight")
+    if not isinstance(sample_weight, Number):
+        sample_weight = as_numbers(sample_weight, "sample_weight")
+    if on_device(X):
+        X = np.empty((X.shape[0], 0))  # only its length is looked at
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    if not weights.any():  # older releases of scikit-learn do not look
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
 
 
 def _beside(name: str, X: Any, values: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.missing import is_missing
@@ -158,14 +159,16 @@ def transductive_accuracy(
     """
     sets = as_candidates(y_candidates, classes=classes)
     P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
-    if np.ndim(outputs) == 1 and sets.n_labels == 2:
-        outputs = np.multiply.outer(outputs, [-1.0, 1.0])
     if sparse.issparse(outputs):
         raise ValueError(
             "outputs is sparse, so it has no entry for labels that are no candidates, which the "
             "third reading needs: pass model.decision_function(X)."
         )
-    H = _scores(outputs, sets.n_rows, sets.n_labels, "outputs")
+    check_structure(outputs, "outputs")
+    H = as_numbers(outputs, "outputs")
+    if H.ndim == 1 and sets.n_labels == 2:
+        H = np.multiply.outer(H, [-1.0, 1.0])
+    H = _scores(H, sets.n_rows, sets.n_labels, "outputs")
     return TransductiveAccuracy(
         confidences=accuracy(y_true, sets.best(P)),
         outputs_in_set=accuracy(y_true, sets.best(H)),
@@ -381,7 +384,7 @@ def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
         matrix = sparse.csr_array(matrix, dtype=np.float64)
         values = matrix.data
     else:
-        matrix = values = np.asarray(matrix, dtype=np.float64)
+        matrix = values = as_numbers(matrix, name)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "

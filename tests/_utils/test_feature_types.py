@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from ambilearn._utils.feature_types import check_feature_types, explain_unreadable
+from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 
 DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
 
@@ -83,3 +83,18 @@ def test_the_row_that_is_no_row_of_numbers_is_named(X, said, kind):
 )
 def test_what_can_be_read_is_left_to_others(X):
     explain_unreadable(X, ValueError())
+
+
+@pytest.mark.parametrize(
+    "values", ["many", ["a"], [{}], [1j], [10**400], [[1], [2, 3]], DAYS, [pd.NA]]
+)
+def test_what_is_no_number_is_refused_by_name(values):
+    with pytest.raises(ValueError, match=r"^weights must be numbers \("):
+        as_numbers(values, "weights")
+
+
+def test_numbers_of_every_type_are_float64():
+    for values in ([1, 2], np.array([1, 2], dtype=np.float16), ["1", "2"], pd.Series([1, 2])):
+        found = as_numbers(values, "weights")
+        assert found.dtype == np.float64
+        assert found.tolist() == [1, 2]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ambilearn._utils.label_array import kind_of_label, label_array
+from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 
 LABELS = st.one_of(
     st.text(max_size=3),
@@ -73,3 +73,25 @@ def test_an_array_comes_back_as_it_is():
 )
 def test_kinds(label, kind):
     assert kind_of_label(label) == kind
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (5, "not iterable"),
+        (np.array(5), "0-d"),
+        ("abc", "the one text 'abc'"),
+        ([[1], [2]], "unhashable"),
+        (np.eye(2), "unhashable"),
+        ([Decimal("sNaN")], "signaling NaN"),
+        ([np.ma.masked], "MaskedConstant"),
+    ],
+)
+def test_what_is_no_list_of_labels_is_refused(labels, said):
+    with pytest.raises(ValueError, match=f"^classes must be a list of labels, .*{said}"):
+        listed_labels(labels, "classes")
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ("a", "b"), np.array(["a", "b"]), {"a": 1, "b": 2}])
+def test_listed_labels_are_kept_in_order(labels):
+    assert listed_labels(labels, "classes").tolist() == ["a", "b"]

@@ -99,7 +99,6 @@ READ = {
     "nullable integers": (pd.array([2, 1], dtype="Int64"), [{2}, {1}]),
     "odd index": (pd.Series([{1}, {2}], index=[None, None]), [{1}, {2}]),
     "masked array without a mask": (np.ma.array([3, 5]), [{3}, {5}]),
-    "matrix": (np.matrix(MASK), [{0}, {0, 1}, {1}]),
     "Fortran order": (np.asfortranarray(MASK), [{0}, {0, 1}, {1}]),
     "from behind": (np.array(MASK[::-1])[::-1], [{0}, {0, 1}, {1}]),
     "byte-swapped": (MASK.astype(">i4"), [{0}, {0, 1}, {1}]),

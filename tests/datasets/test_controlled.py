@@ -408,3 +408,9 @@ def test_wrong_parameters(options, message):
 def test_wrong_labels(y, message):
     with pytest.raises(ValueError, match=message):
         make_candidates(y)
+
+
+def test_labels_that_differ_in_a_nul_at_the_end_stay_two():
+    sets, _ = make_candidates(["a", "a\0", "a"], p=1.0, random_state=0)
+    assert sets.classes.tolist() == ["a", "a\0"]
+    assert sets.covers(np.array(["a", "a\0", "a"], dtype=object)).all()

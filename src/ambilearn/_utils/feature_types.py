@@ -1,4 +1,4 @@
-"""Features that are no numbers, and what to say of them."""
+"""Features, scores and weights that are no numbers, and what to say of them."""
 
 import re
 import warnings
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 
@@ -27,7 +28,7 @@ def check_feature_types(X: Any) -> None:
     ...
     ValueError: X holds times (datetime64[D]), which are no features yet: ...
     """
-    types = getattr(X, "dtypes", getattr(X, "dtype", None))
+    types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
     if isinstance(X, Mapping) or getattr(types, "names", None):
         raise TypeError(
             f"X is {'a mapping' if isinstance(X, Mapping) else 'an array of records'}: pass a data "
@@ -39,6 +40,41 @@ def check_feature_types(X: Any) -> None:
                 f"X holds times ({dtype}), which are no features yet: make numbers of them, for "
                 "instance days by (times - start) / numpy.timedelta64(1, 'D')."
             )
+
+
+def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """Scores or weights as a float64 array.
+
+    Parameters
+    ----------
+    values : array-like
+        What a user gives.
+    name : str
+        What the user calls it.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.feature_types import as_numbers
+    >>> as_numbers([1, "many"], "sample_weight")
+    Traceback (most recent call last):
+    ...
+    ValueError: sample_weight must be numbers (could not convert string to float: 'many').
+    """
+    try:
+        if np.asarray(values).dtype.kind in "cMm":
+            raise TypeError(f"not {np.asarray(values).dtype}")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be numbers ({error}).") from error
 
 
 def explain_unreadable(X: Any, error: Exception) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.text import shorten_repr
+
 
 def label_array(labels: Collection[Any]) -> NDArray[Any]:
     r"""One-dimensional array of labels in which every one stays what it is.
@@ -45,6 +47,38 @@ def label_array(labels: Collection[Any]) -> NDArray[Any]:
     array = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels):
         array[i] = label
+    return array
+
+
+def listed_labels(labels: Any, name: str) -> NDArray[Any]:
+    """Labels or names that a user lists, such as all classes, as an array that keeps them.
+
+    Parameters
+    ----------
+    labels : collection
+        What was listed.
+    name : str
+        What the user calls the list.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If it is no list, or something in it cannot be a label.
+    """
+    try:
+        if isinstance(labels, (str, bytes)):
+            raise TypeError(f"got the one text {shorten_repr(labels)}")
+        array = label_array(labels)
+        for label in array.tolist():
+            hash(label)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a list of labels, such as texts or numbers ({error})."
+        ) from error
     return array
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
 
@@ -38,7 +39,7 @@ def score_table(
     columns = list(scores.columns) if hasattr(scores, "columns") else None
     try:
         table = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} must be a table of numbers, one row per example and one column per label, as "
             f"predict_proba returns it ({error})."
@@ -62,7 +63,7 @@ def _labels_of_columns(
     unnamed = list(range(n_columns))
     if classes is None:
         return unnamed if columns is None else columns
-    labels: list[Any] = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    labels: list[Any] = listed_labels(classes, "classes").tolist()
     if len(labels) != n_columns:
         raise ValueError(
             f"{name} has {n_columns} columns but there are {len(labels)} classes: pass one class "

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.joined_labels import warn_of_joined_labels
-from ambilearn._utils.label_array import kind_of_label, label_array
+from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_repr
@@ -107,6 +107,7 @@ def as_candidates(
            [1, 0, 1]])
     """
     check_structure(y, "y")
+    classes = None if classes is None else listed_labels(classes, "classes")
     if isinstance(y, CandidateSets):
         sets = y
     elif y is None:
@@ -139,7 +140,7 @@ def _from_frame(
     if classes is None:
         return _from_dense_mask(values, columns)
     # A mask with named columns is put into the order of the given classes.
-    position = {label: j for j, label in enumerate(label_array(classes).tolist())}
+    position = {label: j for j, label in enumerate(listed_labels(classes, "classes").tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
     if unknown:
         raise ValueError(

@@ -1,5 +1,6 @@
 """The answers of annotators, item by item: one checked form for tables long and wide."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.label_array import label_array
+from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list
@@ -17,10 +18,10 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.votes import (
     candidates_from_counts,
+    check_votes,
     no_answer_codes,
     order_classes,
     parse_labels,
-    refuse_sparse_votes,
 )
 
 
@@ -148,7 +149,7 @@ class Votes:
         """
         if annotators is None:
             annotators = getattr(table, "columns", None)
-        rows = table.to_numpy().tolist() if hasattr(table, "to_numpy") else _as_rows(table)
+        rows = _as_rows(table.to_numpy() if hasattr(table, "to_numpy") else table)
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValueError(
@@ -157,9 +158,17 @@ class Votes:
                 if widths
                 else "There are no rows of votes: pass at least one row."
             )
-        names = range(widths.pop()) if annotators is None else list(annotators)
-        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-        if twice is not None:
+        n_columns = widths.pop()
+        names = list(range(n_columns))
+        if annotators is not None:
+            names = listed_labels(annotators, "annotators").tolist()
+        if len(names) != n_columns:
+            raise ValueError(
+                f"annotators has {pluralize(len(names), 'name')}, and there are "
+                f"{pluralize(n_columns, 'column')} of votes."
+            )
+        if len(set(names)) != n_columns:
+            [(twice, _)] = Counter(names).most_common(1)
             raise ValueError(
                 f"The annotator {twice!r} has several columns: every annotator needs one, with a "
                 "name of its own."
@@ -211,7 +220,7 @@ class Votes:
             seen.update(dict.fromkeys((row, annotator, label) for label in labels))
         _report_unknown(unknown, list(row_of), bool(seen))
         names = order_classes({label for _, _, label in seen}, classes)
-        people = sorted({annotator for _, annotator, _ in seen}, key=lambda x: (str(type(x)), x))
+        people = _sort_people({annotator for _, annotator, _ in seen})
         column = {label: j for j, label in enumerate(names)}
         person = {annotator: a for a, annotator in enumerate(people)}
         indices = np.array(
@@ -321,22 +330,21 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
 
 
 def _as_rows(table: Any) -> list[Any]:
-    refuse_sparse_votes(table)
+    check_votes(table)
     rows = table.tolist() if isinstance(table, np.ndarray) else list(table)
     for i, row in enumerate(rows):
-        if not isinstance(row, (list, tuple, np.ndarray)):
+        if not isinstance(row, (list, tuple, np.ndarray)) or row is np.ma.masked:
             raise ValueError(f"Row {i} of the votes is {row!r}: give a list for each row.")
     return rows
 
 
-def _as_list(column: Any) -> list[Any]:
-    found: list[Any] = column.tolist() if hasattr(column, "tolist") else list(column)
-    return found
+def _as_list(column: Any) -> Any:
+    return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _as_names(names: Any) -> NDArray[Any]:
     """Names as an array in which text stays text and numbers numbers, also mixed ones."""
-    return label_array(_as_list(names))
+    return listed_labels(_as_list(names), "items")
 
 
 def _check_name(value: Any, kind: str, answer: int) -> Any:
@@ -346,6 +354,16 @@ def _check_name(value: Any, kind: str, answer: int) -> Any:
     if is_missing(value) or (isinstance(value, str) and not value.strip()):
         raise ValueError(f"Answer {answer} has no {kind}: fill it in, or drop the answer.")
     return value
+
+
+def _sort_people(annotators: set[Any]) -> list[Any]:
+    """The annotators in an order that does not depend on that of their answers."""
+    try:
+        return sorted(annotators, key=lambda name: (str(type(name)), name))
+    except TypeError as error:
+        raise ValueError(
+            f"The annotators cannot be sorted ({error}): name them by texts or numbers."
+        ) from error
 
 
 def _report_unknown(unknown: dict[Any, int], known: list[Any], any_left: bool) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.label_array import label_array
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
     Sampler,
@@ -312,6 +313,8 @@ def _compute_statistics(
 
 def _check_true_labels(y: ArrayLike, classes: Collection[Any] | None) -> CandidateSets:
     """The true labels as sets of one."""
+    if isinstance(y, (list, tuple)) and not any(isinstance(row, list) for row in y):
+        y = label_array(y)
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(

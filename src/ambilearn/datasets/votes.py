@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -74,7 +75,7 @@ def votes_to_candidates(
     >>> votes_to_candidates(votes, min_votes=2, fallback="union").to_sets()[0]
     {'cat'}
     """
-    refuse_sparse_votes(votes)
+    check_votes(votes)
     if hasattr(votes, "to_numpy"):  # data frames of pandas and polars
         votes = votes.to_numpy()
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
@@ -92,13 +93,26 @@ def votes_to_candidates(
     )
 
 
-def refuse_sparse_votes(votes: Any) -> None:
-    """In a sparse table the label 0 is the same as no answer."""
+def check_votes(votes: Any) -> None:
+    """Refuse what is no table of votes, and a sparse one, whose label 0 is the same as no answer.
+
+    Parameters
+    ----------
+    votes : Any
+        Votes as a user gives them.
+    """
     if sparse.issparse(votes):
         raise ValueError(
             "The votes are a sparse matrix, in which the label 0 and no answer are the same: pass "
             "an array, with NaN or a code of no_answer= where there is none."
         )
+    if not _is_list(votes):
+        raise ValueError(f"The votes are {shorten_repr(votes)}: give a list of votes for each row.")
+
+
+def _is_list(values: Any) -> bool:
+    listed = hasattr(values, "__len__") and not isinstance(values, (str, bytes))
+    return listed and getattr(values, "ndim", 1) > 0
 
 
 def candidates_from_cells(
@@ -120,10 +134,11 @@ def candidates_from_cells(
     for i, row in enumerate(rows):
         n_rows = i + 1
         before = len(pair_rows)
-        if isinstance(row, str):
+        if not _is_list(row):
+            what = "one text, " if isinstance(row, str) else ""
             raise ValueError(
-                f"Row {i} of the votes is one text, {shorten_repr(row)}: give a list of votes for "
-                "each row."
+                f"Row {i} of the votes is {what}{shorten_repr(row)}: give a list of votes for each "
+                "row."
             )
         for cell in row:
             for label in parse_labels(cell, sep, i) - codes:
@@ -165,9 +180,9 @@ def candidates_from_counts(
 
 def no_answer_codes(no_answer: Any) -> frozenset[Any]:
     """The labels that stand for no vote, from one or a collection of them."""
-    if isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray)):
-        return frozenset(no_answer)
-    return frozenset([no_answer])
+    several = isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray))
+    no_answer = list(no_answer) if several and _is_list(no_answer) else [no_answer]
+    return frozenset(listed_labels(no_answer, "no_answer").tolist())
 
 
 def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
@@ -241,7 +256,7 @@ def _drop_rare_votes(
 def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> list[Any]:
     """The labels in order, or the given classes if every label is one of them."""
     try:
-        names = sorted(labels) if classes is None else list(classes)
+        names = sorted(labels) if classes is None else listed_labels(classes, "classes").tolist()
     except TypeError as error:
         raise ValueError(
             f"The labels are of different types and cannot be sorted ({error}): write all as text "
