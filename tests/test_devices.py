@@ -10,12 +10,31 @@ import pytest
 import sklearn
 from problems import random_mask
 from scipy import sparse
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_array_api_input
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, find_doubtful
+from ambilearn import (
+    IPAL,
+    LALO,
+    PLAGGD,
+    PLCL,
+    PLCP,
+    PLDA,
+    PLKNN,
+    PRA,
+    SURE,
+    PLStacking,
+    PLVoting,
+    find_doubtful,
+)
+from ambilearn.candidates import as_candidates
 from ambilearn.graph.edges_on_device import DeviceGraph
 from ambilearn.kernel.device_memory import bytes_beside_kernel
-from ambilearn.selection import FitCache
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._members import takes_row_weights
+from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 
 
@@ -24,6 +43,11 @@ def squared_product(X, Z):
     return (X @ Z.T + 1.0) ** 2
 
 
+MEMBERS = [
+    ("plcl", PLCL(max_iter=2, tol=0)),
+    ("sure", SURE(max_iter=3, tol=0)),
+    ("ipal", IPAL()),
+]
 METHODS = [
     PLCL(max_iter=4, tol=0),
     PLCL(max_iter=3, tol=0, graph=False),
@@ -37,12 +61,23 @@ METHODS = [
     SURE(max_iter=3, tol=0),
     IPAL(),
     PLKNN(),
+    PLCP(max_iter=2, base_iter=2, partner_iter=2),
+    PLCP(max_iter=2, partner_iter=2, estimator=PLKNN()),
+    PRA(estimator=PLAGGD(max_iter=2, tol=0)),
+    PLVoting(estimators=MEMBERS, weights=(3, 1, 2)),
+    PLVoting(estimators=[("ipal", IPAL())]),
+    PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS[1:])),
+    PLStacking(passthrough=False, estimators=MEMBERS[1:], final_estimator=PLKNN()),
+    PLStacking(estimators=[], final_estimator=SURE(max_iter=3, tol=0)),
+    PLStacking(estimators=MEMBERS[1:2], final_estimator=SURE(), n_landmarks=9, random_state=0),
+    PLStacking(cv=2, estimators=MEMBERS[1:], final_estimator=PLKNN(), random_state=0),
 ]
 
 
 def name_of(method):
     """Its repr without addresses in memory, which differ between the processes of a test run."""
-    return re.sub(r"<function (\w+) at \w+>", r"\1", repr(method))[:40]
+    text = re.sub(r"<function (\w+) at \w+>", r"\1", repr(method))
+    return re.sub(r"\s+", " ", text)[:40]
 
 
 EACH_METHOD = pytest.mark.parametrize("method", METHODS, ids=name_of)
@@ -60,7 +95,10 @@ class Data:
 
 
 DATA = Data()
-FITTED = ("label_distributions_", "transduction_", "objective_", "train_output_", "classes_")
+FITTED = (
+    "label_distributions_", "transduction_", "objective_", "train_output_", "classes_",
+    "output_mean_", "output_scale_", "weights_",
+)  # fmt: skip
 
 
 @EACH_METHOD
@@ -110,11 +148,11 @@ def test_weights_of_candidates(there, dispatch, method):
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if not isinstance(m, IPAL)], ids=name_of)
+@pytest.mark.parametrize("method", [m for m in METHODS if takes_row_weights(m)], ids=name_of)
 def test_weights_of_rows(there, dispatch, method):
-    host = sklearn.clone(method).fit(DATA.X, DATA.mask, DATA.row_weights)
+    host = sklearn.clone(method).fit(DATA.X, DATA.mask, sample_weight=DATA.row_weights)
     weights = there.move(DATA.row_weights)
-    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask, weights)
+    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask, sample_weight=weights)
     found = there.back(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
 
@@ -149,7 +187,10 @@ def test_single_precision_costs_its_rounding_and_no_more(there, dispatch):
     model = PLCL(max_iter=3, tol=0).fit(there.move(rounded), DATA.mask)
     host = PLCL(max_iter=3, tol=0).fit(rounded.astype(np.float64), DATA.mask)
     found = there.back(model.label_distributions_)
+    assert found.dtype == np.float64
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
+    exact = PLCL(max_iter=3, tol=0).fit(DATA.X, DATA.mask).label_distributions_
+    assert 0 < np.abs(found - exact).max() < 1e-6
 
 
 def test_one_factor_where_two_do_not_fit(there, dispatch):
@@ -178,6 +219,144 @@ def test_a_fit_that_does_not_fit_is_refused_before_it_begins(there, dispatch):
         model.fit(there.move(DATA.X), DATA.mask)
 
 
+def test_what_a_cache_holds_needs_no_room_again(there, dispatch):
+    cache, X = FitCache(), there.move(DATA.X)
+    first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
+    beside = bytes_beside_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
+    with mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=beside):
+        again = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
+        with pytest.raises(MemoryError, match="n_landmarks"):
+            PLCL(reg=1.0, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
+    found, expected = (there.back(each.label_distributions_) for each in (again, first))
+    np.testing.assert_array_equal(found, expected)
+
+
+# --- votes and stacks ---------------------------------------------------------------------------
+
+
+def count_of(function):
+    """A context that counts the calls of a method of the kernel classifiers."""
+    return mock.patch.object(
+        KernelPartialLabelClassifier,
+        function,
+        autospec=True,
+        side_effect=getattr(KernelPartialLabelClassifier, function),
+    )
+
+
+def bytes_of_vote(vote, data):
+    return vote._bytes_of_fit(data.X.shape[1], as_candidates(data.mask))
+
+
+@pytest.mark.parametrize("room", ["plenty", "for one factor"])
+def test_members_share_a_kernel_where_there_is_room(there, dispatch, room):
+    vote = PLVoting(estimators=MEMBERS[:2])
+    data = Data(n=160)  # a kernel matrix is larger than all results
+    free = np.inf if room == "plenty" else bytes_of_vote(vote, data)
+    alone = [sklearn.clone(each).fit(data.X, data.mask) for _, each in MEMBERS[:2]]
+    with (
+        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=free),
+        count_of("_train_kernel") as kernels,
+    ):
+        vote.fit(there.move(data.X), data.mask)
+    assert kernels.call_count == (1 if room == "plenty" else 2)
+    for member, expected in zip(vote.estimators_, alone, strict=True):
+        found = there.back(member.label_distributions_)
+        np.testing.assert_allclose(found, expected.label_distributions_, atol=1e-8)
+
+
+@pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
+def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(there, dispatch, ensemble):
+    X = there.move(DATA.X)
+    room = bytes_of_vote(ensemble(), DATA) - 1
+    with (
+        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=room),
+        mock.patch("ambilearn.methods._members._Run.fit", side_effect=AssertionError),
+    ):
+        with pytest.raises(MemoryError, match="n_landmarks"):
+            ensemble().fit(X, DATA.mask)
+        with pytest.raises(AssertionError):  # so many rows do with landmarks
+            ensemble(n_landmarks=1, random_state=0).fit(X, DATA.mask)
+
+
+def test_processes_are_for_processors(there, dispatch):
+    """Another process has no arrays of the device."""
+    members = MEMBERS[1:]
+    with mock.patch("ambilearn.methods._members.Parallel", side_effect=AssertionError):
+        model = PLVoting(estimators=members, n_jobs=2).fit(there.move(DATA.X), DATA.mask)
+    host = PLVoting(estimators=members).fit(DATA.X, DATA.mask)
+    found = there.back(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+
+
+def test_a_search_over_a_stack_fits_members_once(there, dispatch):
+    cache, X = FitCache(), there.move(DATA.X)
+    stack = PLStacking(estimators=MEMBERS[1:2], final_estimator=PLKNN())
+    for k in (3, 5):
+        model = sklearn.clone(stack).set_params(final_estimator__n_neighbors=k)
+        model.fit(X, DATA.mask, cache=cache)
+    assert cache.n_computed["member"] == cache.n_computed["level"] == 1
+    alone = sklearn.clone(model).fit(X, DATA.mask)
+    found, expected = (there.back(m.label_distributions_) for m in (model, alone))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_member_at_the_end_of_a_pipeline(there, dispatch):
+    if not sklearn.utils.get_tags(StandardScaler()).array_api_support:
+        pytest.skip("this release of scikit-learn has no scaler for devices")
+    scaled = make_pipeline(StandardScaler(), "passthrough", SURE(max_iter=3, tol=0))
+    vote = PLVoting(estimators=[("scaled", scaled), ("plknn", PLKNN())])
+    host = sklearn.clone(vote).fit(DATA.X, DATA.mask)
+    vote.fit(there.move(DATA.X), DATA.mask)
+    found = there.back(vote.predict_proba(there.move(DATA.test)))
+    np.testing.assert_allclose(found, host.predict_proba(DATA.test), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "name"),
+    [
+        (PLVoting(estimators=[("plda", PLDA()), ("sure", SURE())]), "'plda', a PLDA,"),
+        (PLVoting(estimators=[("nb", GaussianNB()), ("sure", SURE())]), "'nb', a GaussianNB,"),
+        (PLStacking(final_estimator=PLDA()), "'final_estimator', a PLDA,"),
+        (
+            PLStacking(final_estimator=PLVoting(estimators=[("a", PLKNN()), ("b", PLDA())])),
+            "'final_estimator__b', a PLDA,",
+        ),
+        (
+            PLVoting(estimators=[("pipe", make_pipeline(FunctionTransformer(), SURE()))]),
+            "'pipe', a Pipeline,",
+        ),
+        (
+            PLVoting(estimators=[("search", CandidateSearchCV(SURE(), {"reg": [1, 2]}))]),
+            "'search', a CandidateSearchCV,",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_member_without_a_way_is_named(there, dispatch, ensemble, name):
+    assert not sklearn.utils.get_tags(ensemble).array_api_support
+    message = refused(there, there.move(DATA.X), method=ensemble)
+    assert message.startswith(f"{name} has no way to compute on a device")
+    assert "pass a NumPy array, or give PL" in message
+
+
+def test_a_member_of_weight_zero_need_not_have_a_way(there, dispatch):
+    members = [("plda", PLDA()), ("plknn", PLKNN())]
+    PLVoting(estimators=members, weights=(0, 1)).fit(there.move(DATA.X), DATA.mask)
+
+
+def test_a_member_with_a_kernel_matrix_is_named(there, dispatch):
+    vote = PLVoting(estimators=[("first", SURE(kernel="precomputed"))])
+    message = refused(there, there.move(DATA.X @ DATA.X.T), method=vote)
+    assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' has no")
+
+
+def test_a_stack_predicts_where_it_was_fitted(there, dispatch):
+    model = PLVoting(estimators=MEMBERS[1:]).fit(there.move(DATA.X), DATA.mask)
+    with pytest.raises(ValueError, match=r"PLVoting was fitted to an array of .*: pass X there"):
+        model.predict(DATA.test)
+
+
 def test_fits_share_a_cache(there, dispatch):
     cache, X = FitCache(), there.move(DATA.X)
     models = [PLCL(mu=mu, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache) for mu in (0.1, 1.0)]
@@ -189,19 +368,22 @@ def test_fits_share_a_cache(there, dispatch):
         PLCL().fit(there.move(DATA.X + 1), DATA.mask, cache=cache)
 
 
-@pytest.mark.parametrize("method", [PLCL(), PLCL(n_landmarks=9, random_state=0), PLKNN()], ids=repr)
+@pytest.mark.parametrize(
+    "method",
+    [
+        PLCL(),
+        PLCL(n_landmarks=9, random_state=0),
+        PLKNN(),
+        IPAL(),
+        PLVoting(estimators=MEMBERS[1:]),
+    ],
+    ids=name_of,
+)
 def test_doubt(there, dispatch, method):
     host = find_doubtful(method, DATA.X, DATA.mask)
     found = find_doubtful(method, there.move(DATA.X), DATA.mask)
     np.testing.assert_allclose(found.score, host.score, atol=1e-9)
     assert found.suggestion.tolist() == host.suggestion.tolist()
-
-
-def test_doubt_by_folds_is_refused(there, dispatch):
-    with pytest.raises(
-        ValueError, match="Doubt by folds of IPAL has no way to compute on a device"
-    ):
-        find_doubtful(IPAL(), there.move(DATA.X), DATA.mask)
 
 
 def test_a_model_can_be_pickled(there, dispatch):

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.devices import on_device, to_numpy
+from ambilearn._utils.devices import on_device, take_rows, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
@@ -152,11 +152,6 @@ def find_doubtful(
     if isinstance(estimator, PLKNN) and n_folds is None:
         progress("looking for sets without their truth")
         blocks = _votes_of_others(clone(estimator).fit(X, candidates, cache=cache))
-    elif on_device(X):
-        raise ValueError(
-            f"Doubt by folds of {type(estimator).__name__} has no way to compute on a device: pass "
-            "X as a NumPy array, or use PLCL, PLAGGD, LALO, SURE or PLKNN."
-        )
     else:
         blocks = _folds(estimator, X, candidates, n_folds or _FOLDS, random_state, progress)
     return _judge(_summarize(blocks, candidates), candidates, None)
@@ -298,15 +293,19 @@ def _folds(
         progress(f"looking for sets without their truth: {i} of {folds.get_n_splits()} fits")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same
-            model = clone(estimator).fit(_safe_indexing(X, rest), candidates.take(rest))
+            model = clone(estimator).fit(_take(X, rest), candidates.take(rest))
         for part in row_blocks(len(rows), 4 * len(labels)):
-            outputs = _outputs(model, _safe_indexing(X, rows[part]))
+            outputs = _outputs(model, _take(X, rows[part]))
             yield OutputBlock(rows[part], labels, outputs)
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    return take_rows(X, rows) if on_device(X) else _safe_indexing(X, rows)
 
 
 def _outputs(model: Any, X: Any) -> NDArray[np.float64]:
     """One output per row and label, also where two labels share one."""
     if not hasattr(model, "decision_function"):
-        return np.asarray(model.predict_proba(X))
-    outputs = np.asarray(model.decision_function(X))
+        return np.asarray(to_numpy(model.predict_proba(X)))
+    outputs = np.asarray(to_numpy(model.decision_function(X)))
     return np.column_stack([-outputs, outputs]) / 2 if outputs.ndim == 1 else outputs

@@ -4,6 +4,7 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import sklearn
+from scipy import sparse
 
 from ambilearn._utils import devices
 from ambilearn._utils.devices import (
@@ -13,6 +14,7 @@ from ambilearn._utils.devices import (
     on_device,
     place_of,
     same_place,
+    take_rows,
     to_like,
     to_numpy,
 )
@@ -53,6 +55,15 @@ def test_to_numpy_and_back(there):
     moved = to_like(array, there.move(np.zeros(1)))
     assert there.holds(moved)
     np.testing.assert_array_equal(to_numpy(moved), array)
+
+
+def test_rows_by_their_numbers(there):
+    X, rows = np.arange(12.0).reshape(4, 3), np.array([2, 0, 2])
+    found = take_rows(there.move(X), rows)
+    assert there.holds(found)
+    np.testing.assert_array_equal(there.back(found), X[rows])
+    np.testing.assert_array_equal(take_rows(X, rows), X[rows])
+    np.testing.assert_array_equal(take_rows(sparse.csr_array(X), rows).toarray(), X[rows])
 
 
 def test_what_is_no_array_comes_back():

@@ -291,3 +291,15 @@ def test_a_fit_that_fails_leaves_the_cache_usable(rows):
     with pytest.raises(ValueError, match="alpha"):
         PLCL(alpha=-1).fit(*rows, cache=cache)
     assert_same(PLCL().fit(*rows, cache=cache), PLCL().fit(*rows), rows[0])
+
+
+def test_says_what_it_holds(rows):
+    cache = FitCache()
+    assert not cache.holds("sum", ("a",))
+    cache.get_or_compute("sum", ("a",), sum, [1, 2])
+    assert cache.holds("sum", ("a",))
+    assert not cache.holds("product", ("a",))
+    assert not cache.holds("sum", ([],))  # a key without a hash is never found
+    assert not NO_CACHE.holds("sum", ("a",))
+    cache.for_last_use().get_or_compute("sum", ("a",), sum, [1, 2])
+    assert not cache.holds("sum", ("a",))

@@ -64,3 +64,8 @@ def test_numbers_are_on_the_device_and_texts_are_not(there):
     assert there.holds(take_classes(np.array([10, 20]), columns))
     assert there.back(take_classes(np.array([10, 20]), columns)).tolist() == [20, 10]
     assert take_classes(np.array(["x", "y"]), columns).tolist() == ["y", "x"]
+
+
+def test_gives_back_the_sets_that_it_was_made_of(sets):
+    assert sets.in_memory is SETS
+    assert SETS.in_memory is SETS

@@ -2,49 +2,65 @@ import numpy as np
 import pytest
 
 from ambilearn.kernel import device_memory
-from ambilearn.kernel.device_memory import bytes_beside_kernel, check_memory
+from ambilearn.kernel.device_memory import (
+    bytes_beside_kernel,
+    bytes_of_fit,
+    has_room,
+    require_memory,
+)
 
 SIZES = {"n_labels": 3, "n_pairs": 120, "n_neighbors": 5}
 BESIDE = bytes_beside_kernel(50, 3, 120, 5)
 SQUARE = 8 * 50**2
+X = np.zeros((50, 2))
 
 
-def check(monkeypatch, free, **options):
-    monkeypatch.setattr(device_memory, "free_memory", lambda X: free)
-    options = {"n_landmarks": None, "n_factors": 2} | options
-    return check_memory(np.zeros((50, 2)), **SIZES, **options)
+@pytest.fixture
+def free(monkeypatch):
+    """Sets the bytes that are free."""
+    return lambda n: monkeypatch.setattr(device_memory, "free_memory", lambda X: n)
 
 
-def test_two_factors_where_both_fit(monkeypatch):
-    assert not check(monkeypatch, BESIDE + 2 * SQUARE)
+@pytest.mark.parametrize("n_matrices", [0, 1, 2, 3])
+def test_every_matrix_of_an_exact_fit_is_counted(n_matrices):
+    found = bytes_of_fit(50, **SIZES, rank=None, n_matrices=n_matrices)
+    assert found == BESIDE + n_matrices * SQUARE
 
 
-def test_one_factor_where_two_do_not_fit(monkeypatch):
-    assert check(monkeypatch, BESIDE + 2 * SQUARE - 1)
-    assert check(monkeypatch, BESIDE + SQUARE)
+def test_landmarks_need_no_square():
+    assert bytes_of_fit(50, **SIZES, rank=4, n_matrices=2) == BESIDE + 2 * 8 * 50 * 4
 
 
-def test_an_error_that_names_the_landmarks_where_one_does_not_fit(monkeypatch):
-    with pytest.raises(MemoryError, match=r"A fit of 50 rows needs about .* GiB .* n_landmarks"):
-        check(monkeypatch, BESIDE + SQUARE - 1)
-
-
-def test_a_kernel_that_is_kept_takes_its_place(monkeypatch):
-    assert not check(monkeypatch, BESIDE + 3 * SQUARE, keeps_kernel=True)
-    assert check(monkeypatch, BESIDE + 3 * SQUARE - 1, keeps_kernel=True)
-
-
-def test_landmarks_need_no_square(monkeypatch):
-    assert not check(monkeypatch, BESIDE + 2 * 8 * 50 * 4, n_landmarks=4)
-    with pytest.raises(MemoryError, match="Lower n_landmarks"):
-        check(monkeypatch, BESIDE, n_landmarks=4)
-
-
-def test_where_nobody_tells_there_is_enough():
-    assert not check_memory(np.zeros((50, 2)), **SIZES, n_landmarks=None, n_factors=2)
+def test_a_method_without_a_kernel_needs_what_stands_beside_it():
+    assert bytes_of_fit(50, **SIZES, rank=0) == BESIDE
 
 
 def test_what_stands_beside_the_kernel_grows_with_the_rows():
     assert bytes_beside_kernel(10**6, 100, 3 * 10**6, 10) > 5 * bytes_beside_kernel(
         10**5, 100, 3 * 10**5, 10
     )
+
+
+def test_room_for_all_and_not_a_byte_more(free):
+    free(1000)
+    assert has_room(X, 1000)
+    assert not has_room(X, 1001)
+    require_memory(X, 1000)
+
+
+def test_an_error_that_names_the_landmarks(free):
+    free(2**30)
+    with pytest.raises(MemoryError, match=r"50 rows needs about 2 GiB .* of which 1 GiB are free"):
+        require_memory(X, 2**31)
+    with pytest.raises(MemoryError, match=r"Set n_landmarks for a kernel of low rank"):
+        require_memory(X, 2**31)
+
+
+def test_who_has_landmarks_is_told_to_take_fewer(free):
+    free(0)
+    with pytest.raises(MemoryError, match="Lower n_landmarks"):
+        require_memory(X, 1, low_rank=True)
+
+
+def test_where_nobody_tells_there_is_enough():
+    require_memory(X, 2**60)

@@ -123,6 +123,13 @@ def to_like(array: Any, like: Any) -> Any:
     return xp.asarray(array, device=device(like))
 
 
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of an array or sparse matrix by their numbers, where it is."""
+    if is_array_api_obj(X) and not is_numpy_array(X):
+        return array_namespace(X).take(X, to_like(rows, X), axis=0)
+    return X[rows]
+
+
 def same_place(array: Any, like: Any) -> bool:
     """Whether two arrays are of one library and on one device."""
     if not (is_array_api_obj(array) and is_array_api_obj(like)):

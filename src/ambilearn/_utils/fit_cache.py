@@ -100,6 +100,13 @@ class FitCache:
         result = self._results[kind, key] = function(*inputs)
         return result
 
+    def holds(self, kind: str, key: Any) -> bool:
+        """Whether that result is there already."""
+        try:
+            return (kind, key) in self._results
+        except TypeError:  # without a hash
+            return False
+
     def discard(self, kind: str, condition: Callable[[Any], bool]) -> None:
         """Forget the results of one kind whose keys meet a condition: nobody will ask for them."""
         for known in [k for k in self._results if k[0] == kind and condition(k[1])]:

@@ -61,6 +61,11 @@ class DeviceCandidates(CandidateSets):
         return to_like(self.host.rows, self.like)
 
     @property
+    def in_memory(self) -> CandidateSets:
+        """The same sets in the processor's memory."""
+        return self.host
+
+    @property
     def arrays(self) -> tuple[Any, ...]:
         """All that the sets are made of, in the processor's memory."""
         return self.host.arrays

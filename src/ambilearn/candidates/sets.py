@@ -158,6 +158,11 @@ class CandidateSets:
         matrix[self.rows[pairs] - rows.start, self.labels[pairs]] = values[pairs]
         return matrix
 
+    @property
+    def in_memory(self) -> "CandidateSets":
+        """The same sets in the processor's memory: these, here."""
+        return self
+
     def moved(self, values: NDArray[Any]) -> Any:
         """A support vector where the sets are, from the processor's memory: as it is, here."""
         return values

@@ -10,63 +10,34 @@ _BLOCKS = 5  # blocks of rows that are held at once
 _GIB = 2**30
 
 
-def check_memory(
-    X: Any,
+def bytes_of_fit(
+    n_rows: int,
     *,
     n_labels: int,
     n_pairs: int,
     n_neighbors: int,
-    n_landmarks: int | None,
-    n_factors: int,
-    keeps_kernel: bool = False,
-) -> bool:
-    """Refuse a fit that does not fit; whether there is room for one factor only.
+    rank: int | None,
+    n_matrices: int = 1,
+) -> int:
+    """Bytes that a fit needs on a device.
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows on their device.
-    n_labels, n_pairs, n_neighbors : int
-        Labels, candidates of all rows together, and neighbours of a row.
-    n_landmarks : int or None
-        Landmarks, or features of a linear kernel; None for the exact kernel.
-    n_factors : int
-        Ridge weights, each with a factor of its own if there is room.
-    keeps_kernel : bool, default=False
-        Whether the kernel matrix is kept beside the factors, for other fits.
+    n_rows, n_labels, n_pairs, n_neighbors : int
+        Rows, labels, candidates of all rows together, and neighbours of a row.
+    rank : int or None
+        Columns of the features that stand for the kernel matrix, such as landmarks; 0 where there
+        is no kernel, None for the exact one.
+    n_matrices : int, default=1
+        Matrices n×n of the exact kernel: itself, or factors, one of which may take its place.
 
     Returns
     -------
-    one_factor : bool
-        Whether one factor has to do for all ridge weights.
-
-    Raises
-    ------
-    MemoryError
-        If not even that fits. The message says what is needed and what is free.
+    n_bytes : int
     """
-    free = free_memory(X)
-    needed = beside = bytes_beside_kernel(X.shape[0], n_labels, n_pairs, n_neighbors)
-    one_factor = False
-    if n_landmarks is not None:
-        needed += 2 * _BYTES * X.shape[0] * n_landmarks
-    else:
-        square = _BYTES * X.shape[0] ** 2
-        needed += (n_factors + keeps_kernel) * square
-        if needed > free and n_factors > 1:
-            one_factor, needed = True, beside + (1 + keeps_kernel) * square
-    if needed <= free:
-        return one_factor
-    advice = (
-        "Lower n_landmarks, or pass fewer rows."
-        if n_landmarks is not None
-        else "Set n_landmarks for a kernel of low rank, for instance n_landmarks=2000, whose "
-        "memory grows with the rows and not with their square; or pass fewer rows."
-    )
-    raise MemoryError(
-        f"A fit of {X.shape[0]} rows needs about {needed / _GIB:.3g} GiB on its device "
-        f"({place_of(X)}), of which {free / _GIB:.3g} GiB are free. {advice}"
-    )
+    beside = bytes_beside_kernel(n_rows, n_labels, n_pairs, n_neighbors)
+    numbers = n_matrices * n_rows**2 if rank is None else 2 * n_rows * rank
+    return beside + _BYTES * numbers
 
 
 def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: int) -> int:
@@ -76,3 +47,39 @@ def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: i
     graph = n_rows * (n_neighbors + 1) * (8 * n_neighbors + 24 * mean)
     panels = 3 * n_rows * min(n_rows, 4096)  # of the factorization
     return _BYTES * (dense + graph + panels + _BLOCKS * min(ON_DEVICE, n_rows**2))
+
+
+def has_room(X: Any, n_bytes: int) -> bool:
+    """Whether so much can be allocated where an array is."""
+    return n_bytes <= free_memory(X)
+
+
+def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
+    """Refuse a fit that does not fit where its rows are.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows on their device.
+    n_bytes : int
+        What the fit still has to allocate.
+    low_rank : bool, default=False
+        Whether the kernel is of low rank already.
+
+    Raises
+    ------
+    MemoryError
+        The message says what is needed, what is free, and what to do.
+    """
+    if has_room(X, n_bytes):
+        return
+    advice = (
+        "Lower n_landmarks, or pass fewer rows."
+        if low_rank
+        else "Set n_landmarks for a kernel of low rank, for instance n_landmarks=2000, whose "
+        "memory grows with the rows and not with their square; or pass fewer rows."
+    )
+    raise MemoryError(
+        f"A fit of {X.shape[0]} rows needs about {n_bytes / _GIB:.3g} GiB on its device "
+        f"({place_of(X)}), of which {free_memory(X) / _GIB:.3g} GiB are free. {advice}"
+    )

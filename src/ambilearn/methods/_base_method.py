@@ -2,10 +2,39 @@
 
 from typing import Any
 
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ambilearn._utils.devices import on_device, place_of
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+
+
+class WrapperMixin:
+    """Base of the methods that wrap another, ``estimator``: they compute where that one can."""
+
+    estimator: PartialLabelClassifier | None
+    _computes_on_devices = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        if self.estimator is not None:
+            tags.array_api_support = get_tags(self.estimator).array_api_support
+        return tags
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        if on_device(X) and not get_tags(self).array_api_support:
+            raise no_way_on_device("estimator", self.estimator, type(self).__name__, X)
+        return super()._validate_rows(X, **options)  # type: ignore[misc]
+
+
+def no_way_on_device(name: str, learner: Any, owner: str, X: Any) -> ValueError:
+    """The error that says which part of a method keeps it from computing where X is."""
+    return ValueError(
+        f"{name!r}, a {type(learner).__name__}, has no way to compute on a device, and X is an "
+        f"array of {place_of(X)}: pass a NumPy array, or give {owner} another in its place, such "
+        "as PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
+    )
 
 
 def fit_base(
@@ -26,6 +55,7 @@ def fit_base(
     -------
     base : PartialLabelClassifier
     """
+    candidates = candidates.in_memory  # the fit moves them to where X is
     if candidates.row_weights is None:
         return base.fit(X, candidates)
     if not has_fit_parameter(base, "sample_weight"):

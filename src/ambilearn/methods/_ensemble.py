@@ -1,6 +1,7 @@
 """What voting and stacking share: members by name, as in scikit-learn's ensembles."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from contextlib import suppress
 from numbers import Integral
 from operator import itemgetter
@@ -11,12 +12,20 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 
+from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _BaseComposition
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.kernel.device_memory import require_memory
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._members import set_learner, takes_row_weights
+from ambilearn.methods._base_method import no_way_on_device
+from ambilearn.methods._members import (
+    bytes_of_member,
+    computes_on_devices,
+    set_learner,
+    takes_row_weights,
+)
 
 
 class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
@@ -39,6 +48,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         "verbose": ["verbose"],
     }
     __metadata_request__fit = {"cache": UNUSED, "sample_weight": None}
+    _computes_on_devices = True  # if all members do
 
     @staticmethod
     @abstractmethod
@@ -127,6 +137,40 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                     f"or that member, as by set_params({name}='drop')."
                 )
 
+    # --- on a device ----------------------------------------------------------------------------
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        if on_device(X):
+            self._checked_members()
+            for name, learner in self._bound_to_the_processor():
+                raise no_way_on_device(name, learner, type(self).__name__, X)
+        return super()._validate_rows(X, **options)
+
+    def _bound_to_the_processor(self) -> Iterator[tuple[str, Any]]:
+        """All that learn and cannot do so on a device, by the names of their parameters."""
+        for name, learner in self._learners():
+            if isinstance(learner, EnsembleClassifier):
+                inside = learner._bound_to_the_processor()
+                yield from ((f"{name}__{inner}", each) for inner, each in inside)
+            elif not computes_on_devices(learner):
+                yield name, learner
+
+    def _check_memory(self, X: Any, candidates: CandidateSets) -> None:
+        """Refuse a fit that will not fit on X's device, before any work is done."""
+        if on_device(X):
+            needed = self._bytes_of_fit(X.shape[1], candidates)
+            require_memory(X, needed, low_rank=self.n_landmarks is not None)
+
+    def _bytes_of_fit(self, n_features: int, candidates: CandidateSets, n_matrices: int = 1) -> int:
+        """What a fit needs of a device's memory: that of the largest learner, and all results."""
+        learners = [self._prepare(learner, None) for _, learner in self._learners()]
+        n_outputs = len(learners) * candidates.n_labels
+        width = n_features + n_outputs
+        # A fitted member has some matrices of rows and labels; rows are copied as they grow.
+        kept = 8 * candidates.n_rows * (8 * n_outputs + 3 * width)
+        largest = (bytes_of_member(each, width, candidates, n_matrices) for each in learners)
+        return kept + max(largest, default=0)
+
     def _prepare(self, member: Any, seed: int | None) -> Any:
         """A clone with the landmarks and the seed of the ensemble, where it has none of its own."""
         member = clone(member)
@@ -192,6 +236,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
             members = [get_tags(member).input_tags for _, member in self._named_members()]
             tags.input_tags.sparse = all(member.sparse for member in members)
+            tags.array_api_support = not any(self._bound_to_the_processor())
             tags.input_tags.pairwise = any(member.pairwise for member in members)
         return tags
 

@@ -16,7 +16,7 @@ from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
-from ambilearn.kernel.device_memory import check_memory
+from ambilearn.kernel.device_memory import bytes_of_fit, has_room, require_memory
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
@@ -87,10 +87,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     ) -> tuple[list[Regressor], LandmarkFeatures | None]:
         """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
         self.sigma_: float | None = None
-        one_factor = self._check_memory(X, candidates, cache, len(ridges))
+        key: tuple[Any, ...] = content_key(self.kernel), self.sigma
+        one_factor = self._check_memory(X, candidates, cache, key, ridges)
         if self._primal(X):
             return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
-        key: tuple[Any, ...] = content_key(self.kernel), self.sigma
         if self.n_landmarks is not None and self.kernel != "linear":
             key = *key, self.n_landmarks, self.landmarks, seed_key(self.random_state)
             landmarks, features = cache.get_or_compute(
@@ -119,21 +119,45 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return [regressor(each, candidates) for each in factored], None
 
     def _check_memory(
-        self, X: Any, candidates: CandidateSets, cache: FitCache, n_factors: int
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        cache: FitCache,
+        key: tuple[Any, ...],
+        ridges: tuple[float, ...],
     ) -> bool:
         """Refuse a fit that will not fit on X's device; whether one factor has to do for all."""
         if sparse.issparse(X) or is_numpy_array(X):
             return False
-        low_rank = self._primal(X) or (self.n_landmarks is not None and self.kernel != "linear")
-        return check_memory(
-            X,
+
+        def needed(ridges: tuple[float, ...]) -> int:
+            """Bytes to be allocated: kernel and factors, without those that are there already."""
+            factors = [("factorization", (*key, ridge)) for ridge in ridges]
+            held = sum(cache.holds(*each) for each in [("kernel", key), *factors])
+            n_matrices = max(0, len(ridges) + cache.keeps_results - held)
+            return self._bytes_of_fit(X.shape[1], candidates, n_matrices)
+
+        if has_room(X, needed(ridges)):
+            return False
+        require_memory(X, needed(ridges[:1]), low_rank=self._rank(*X.shape) is not None)
+        return True
+
+    def _bytes_of_fit(self, n_features: int, candidates: CandidateSets, n_matrices: int = 1) -> int:
+        """What a fit needs of a device's memory, with so many matrices of rows and rows."""
+        return bytes_of_fit(
+            candidates.n_rows,
             n_labels=candidates.n_labels,
             n_pairs=candidates.labels.shape[0],
             n_neighbors=getattr(self, "n_neighbors", 0),
-            n_landmarks=(self.n_landmarks or X.shape[1]) if low_rank else None,
-            n_factors=n_factors,
-            keeps_kernel=cache.keeps_results,
+            rank=self._rank(candidates.n_rows, n_features),
+            n_matrices=n_matrices,
         )
+
+    def _rank(self, n_rows: int, n_features: int) -> int | None:
+        """Columns of the features that stand for the kernel matrix; None where it is needed."""
+        if self.kernel == "linear":
+            return n_features if n_features <= n_rows else None
+        return self.n_landmarks
 
     def _history(self, loop: OuterLoop, X: Any) -> Any:
         """The objective after each iteration, where X is."""
@@ -168,7 +192,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     def _primal(self, X: Any) -> bool:
         # In the primal a linear model costs d³ instead of n³; both give the same optimum.
-        return self.kernel == "linear" and X.shape[1] <= X.shape[0]
+        return self.kernel == "linear" and self._rank(*X.shape) is not None
 
     def _train_kernel(self, X: Any) -> tuple[NDArray[np.float64], float | None]:
         """Kernel matrix of the training rows, and its bandwidth."""

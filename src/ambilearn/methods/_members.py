@@ -11,16 +11,20 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.kernel.device_memory import bytes_of_fit, has_room
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
@@ -56,6 +60,49 @@ def takes_row_weights(estimator: Any) -> bool:
         return all(takes_row_weights(learner) for _, learner in estimator._learners())
     takes: bool = has_fit_parameter(estimator, "sample_weight")
     return takes
+
+
+def computes_on_devices(estimator: Any) -> bool:
+    """Whether a member takes arrays of other libraries than NumPy, too."""
+    if isinstance(estimator, Pipeline):
+        *before, (_, last) = estimator.steps
+        steps = [step for _, step in before if step not in (None, "passthrough")]
+        return computes_on_devices(last) and all(get_tags(s).array_api_support for s in steps)
+    ours = isinstance(estimator, PartialLabelClassifier)
+    return ours and bool(get_tags(estimator).array_api_support)
+
+
+def bytes_of_member(
+    estimator: Any, n_features: int, candidates: CandidateSets, n_matrices: int = 1
+) -> int:
+    """What the fit of a member needs of a device's memory.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A member that computes there.
+    n_features : int
+        Columns of its rows.
+    candidates : CandidateSets
+        Their candidate sets.
+    n_matrices : int, default=1
+        Kernel matrices and factors that there must be room for, if it needs any.
+
+    Returns
+    -------
+    n_bytes : int
+    """
+    learner: Any = set_learner(estimator)
+    if hasattr(learner, "_bytes_of_fit"):
+        n_bytes: int = learner._bytes_of_fit(n_features, candidates, n_matrices)
+        return n_bytes
+    return bytes_of_fit(
+        candidates.n_rows,
+        n_labels=candidates.n_labels,
+        n_pairs=candidates.labels.shape[0],
+        n_neighbors=getattr(learner, "n_neighbors", 0),
+        rank=0,
+    )
 
 
 def is_reproducible(estimator: Any) -> bool:
@@ -100,7 +147,8 @@ def fit_members(
         Confidences that foreign members learn from. By default the mean of those of the others; if
         there are none, what the sets alone say.
     n_jobs : int, optional
-        Processes that fit members at the same time; they share nothing.
+        Processes that fit members at the same time; they share nothing. On a device one member
+        is fitted after the other.
     verbose : int, default=0
         Print a line per member.
 
@@ -120,7 +168,7 @@ def fit_members(
             cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
             for name, member in ours
         ]
-    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1:
+    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and not on_device(X):
         fitted = Parallel(n_jobs=n_jobs)(delayed(run.fit)(*each) for each in ours)
     else:
         fitted = _fit_sharing(ours, run)
@@ -141,10 +189,10 @@ def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
     """Fit one after the other, with no more in memory than the largest of them needs alone.
 
     That one comes last and may use the memory of the kernel matrix; a factorization is dropped as
-    soon as no other member needs it.
+    soon as no other member needs it. On a device without room for both, nothing is shared.
     """
     n_ridges = [len(_ridges(member)) for _, member in members]
-    if np.count_nonzero(n_ridges) < 2:  # there is nobody to share with
+    if np.count_nonzero(n_ridges) < 2 or not run.has_room_to_share(members):
         return [run.fit(name, member) for name, member in members]
     shared = FitCache()
     order = np.argsort(n_ridges, kind="stable")
@@ -175,7 +223,15 @@ class _Run:
     """Fits of single members to some rows, which name the member that fails."""
 
     def __init__(self, X: Any, candidates: CandidateSets, verbose: int) -> None:
-        self._X, self._candidates, self._verbose = X, candidates, verbose
+        self._X, self._verbose = X, verbose
+        self._candidates = candidates.in_memory  # every fit moves them to where X is
+
+    def has_room_to_share(self, members: Members) -> bool:
+        """Whether the kernel matrix can be kept beside a factorization of it."""
+        if not on_device(self._X):
+            return True
+        shape = self._X.shape[1], self._candidates
+        return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
     def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
         """A fitted clone of a member that learns from candidate sets."""
@@ -303,8 +359,16 @@ def mean_confidences(
     found = [candidate_confidences(each, X, candidates) for each in fitted]
     if not found:
         return candidates.prior()
-    p: NDArray[np.float64] = np.average(found, axis=0, weights=weights)
+    if weights is None:
+        weights = candidates.moved(np.ones(len(found)))
+    total = array_namespace(weights).sum(weights)
+    p: NDArray[np.float64] = weighted_sum(weights, found) / total
     return p
+
+
+def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
+    """The sum of arrays, each times its weight, where they are."""
+    return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
 def candidate_confidences(fitted: Any, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:

@@ -5,17 +5,19 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.methods._base_method import fit_base
+from ambilearn.methods._base_method import WrapperMixin, fit_base
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
@@ -24,7 +26,7 @@ from ambilearn.methods.plaggd import PLAGGD
 from ambilearn.solvers import CandidateSimplex
 
 
-class PLCP(KernelPartialLabelClassifier):
+class PLCP(WrapperMixin, KernelPartialLabelClassifier):
     r"""Partial-label learning with a partner classifier (PLCP).
 
     A base method learns which candidate is right, a partner classifier :math:`g` which labels are
@@ -219,17 +221,18 @@ class PLCP(KernelPartialLabelClassifier):
         base = self._base(X, candidates, cache)
 
         e = p = base.start
-        u = np.ones_like(e)
+        xp = array_namespace(e)
+        u = xp.ones_like(e)
         loop = OuterLoop(self)
         while loop.should_continue():
             h = base.advance(p)
-            e = np.clip((e + h) / 2, 0, 1)
+            e = xp.clip((e + h) / 2, 0, 1)
             b = self._blur(candidates, e)
             z = b
             for _ in range(self.partner_iter):
                 g = regressor.fit(z)  # the outputs are 1 − g(X)
                 z = simplex.project(g.outputs + b + reward / 2)
-            u = np.clip((u + g.outputs) / 2, 0, 1)
+            u = xp.clip((u + g.outputs) / 2, 0, 1)
             previous, p = p, self._blur(candidates, u)
             loop.record(p, previous, candidates.n_rows)
 
@@ -240,8 +243,8 @@ class PLCP(KernelPartialLabelClassifier):
         self.n_iter_ = loop.n_iter
 
     def _blur(self, candidates: CandidateSets, m: NDArray[np.float64]) -> NDArray[np.float64]:
-        kappa = np.exp(-1) if self.kappa is None else self.kappa
-        return normalize_candidate_votes(candidates, np.exp(kappa * m))
+        kappa = float(np.exp(-1)) if self.kappa is None else self.kappa
+        return normalize_candidate_votes(candidates, array_namespace(m).exp(kappa * m))
 
     def _base(self, X: Any, candidates: CandidateSets, cache: FitCache) -> "_Base":
         if self.estimator is None:
@@ -289,7 +292,7 @@ class _ResumedBase:
         self._keeps_output = keeps_output
         self._graph, self.start = estimator._initial_graph(X, candidates, cache)
         self._output: NDArray[np.float64] | None = None
-        estimator.classes_ = candidates.classes
+        estimator.classes_ = candidates.moved(candidates.classes)
         estimator.n_features_in_ = X.shape[1]
 
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -313,6 +316,7 @@ class _RefittedBase:
 
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         candidates = self._candidates
-        weighted = replace(candidates, weights=candidates.relative_weights * p)
+        weights = to_numpy(candidates.relative_weights * p)
+        weighted = replace(candidates.in_memory, weights=weights)
         self.estimator = fit_base(clone(self._unfitted), self._X, weighted)
         return candidates.gather(self.estimator.label_distributions_)

@@ -5,11 +5,12 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 
+from ambilearn._utils.devices import take_rows
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn.candidates import CandidateSets
@@ -25,6 +26,7 @@ from ambilearn.methods._members import (
     set_learner,
     train_scores_of,
 )
+from ambilearn.methods._outputs import side_by_side
 from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
@@ -193,6 +195,7 @@ class PLStacking(EnsembleClassifier):
         final = self._final()
         check_member("final_estimator", final)
         self._check_row_weights(candidates)
+        self._check_memory(X, candidates)
         self._check_sizes(candidates, members)
 
         seed = self._seed()
@@ -231,16 +234,18 @@ class PLStacking(EnsembleClassifier):
             members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
         )
         if not members:
-            return _Level([], np.empty(0), np.empty(0), X, FitCache())
+            nothing = candidates.moved(np.empty(0))
+            return _Level([], nothing, nothing, X, FitCache())
         if self.cv is None:
-            outputs = [train_scores_of(member, X, candidates.classes) for member in fitted]
-            Z = np.hstack(outputs)
+            Z = side_by_side(*(train_scores_of(each, X, candidates.classes) for each in fitted))
         else:
             Z = self._held_out_outputs(members, X, candidates, seed)
-        mean, scale = Z.mean(axis=0), Z.std(axis=0)
-        size = np.abs(Z).max(axis=0, initial=0.0)
-        scale[scale <= _CONSTANT * size] = np.inf  # its rounding must not separate equal rows
-        rows = _append(X, (Z - mean) / scale, self.passthrough)
+        xp = array_namespace(Z)
+        mean, scale = xp.mean(Z, axis=0), xp.std(Z, axis=0)
+        # The rounding of a constant must not separate equal rows.
+        is_constant = scale <= _CONSTANT * xp.max(xp.abs(Z), axis=0)
+        scale = xp.where(is_constant, xp.inf, scale)
+        rows = self._rows_of_next_level(X, (Z - mean) / scale)
         return _Level(fitted, mean, scale, rows, FitCache())
 
     def _held_out_outputs(
@@ -254,21 +259,26 @@ class PLStacking(EnsembleClassifier):
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(cv, shuffle=True, random_state=seed)
-        Z = np.full((X.shape[0], len(members) * candidates.n_labels), np.nan)
-        for train, test in check_cv(cv).split(X):
-            X_test = X[test][:, train] if self._pairwise else X[test]
-            X_train = X[train][:, train] if self._pairwise else X[train]
-            fitted = fit_members(
-                members, X_train, candidates.take(train), NO_CACHE, n_jobs=self.n_jobs
-            )
-            Z[test] = np.hstack([scores_of(each, X_test, candidates.classes) for each in fitted])
-        if np.isnan(Z).any():
-            i = int(np.flatnonzero(np.isnan(Z).any(axis=1))[0])
+        sets = candidates.in_memory
+        parts: list[Any] = []
+        place = np.full(X.shape[0], -1)  # of each row in the parts
+        n_held_out = 0
+        for split in check_cv(cv).split(X):
+            train, test = (np.arange(X.shape[0])[part] for part in split)  # also masks and lists
+            X_train, X_test = take_rows(X, train), take_rows(X, test)
+            if self._pairwise:
+                X_train, X_test = X_train[:, train], X_test[:, train]
+            fitted = fit_members(members, X_train, sets.take(train), NO_CACHE, n_jobs=self.n_jobs)
+            parts.append(side_by_side(*(scores_of(each, X_test, sets.classes) for each in fitted)))
+            place[test] = n_held_out + np.arange(len(test))
+            n_held_out += len(test)
+        if (place < 0).any():
             raise ValueError(
-                f"No fold of cv={self.cv!r} holds out row {i}: every row must be held out once, as "
-                "KFold does."
+                f"No fold of cv={self.cv!r} holds out row {int(np.argmin(place))}: every row must "
+                "be held out once, as KFold does."
             )
-        return Z
+        outputs: NDArray[np.float64] = take_rows(array_namespace(*parts).concat(parts), place)
+        return outputs
 
     def _final(self) -> Any:
         """The final estimator; an ensemble does its work as this one does."""
@@ -313,8 +323,11 @@ class PLStacking(EnsembleClassifier):
         """New rows as the final estimator sees them."""
         if not self.estimators_:
             return X
-        Z = np.hstack([scores_of(member, X, self.classes_) for member in self.estimators_])
-        return _append(X, (Z - self.output_mean_) / self.output_scale_, self.passthrough)
+        Z = side_by_side(*(scores_of(each, X, self.classes_) for each in self.estimators_))
+        return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
+
+    def _rows_of_next_level(self, X: Any, Z: NDArray[np.float64]) -> Any:
+        return side_by_side(X, Z) if self.passthrough else Z
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return as_confidences(self.final_estimator_, scores)
@@ -358,9 +371,3 @@ class _Level(NamedTuple):
 
 def _default_final_estimator() -> PLVoting:
     return PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
-
-
-def _append(X: Any, Z: NDArray[np.float64], passthrough: bool) -> Any:
-    if not passthrough:
-        return Z
-    return sparse.hstack([X, Z]).tocsr() if sparse.issparse(X) else np.hstack([X, Z])

@@ -11,7 +11,13 @@ from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.candidates import CandidateSets
 from ambilearn.methods._ensemble import EnsembleClassifier
-from ambilearn.methods._members import as_confidences, fit_members, mean_confidences, scores_of
+from ambilearn.methods._members import (
+    as_confidences,
+    fit_members,
+    mean_confidences,
+    scores_of,
+    weighted_sum,
+)
 from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
 from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
@@ -146,6 +152,7 @@ class PLVoting(EnsembleClassifier):
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         named = self._checked_members()
         self._check_row_weights(candidates)
+        self._check_memory(X, candidates)
         weights = self._weights_by_name()
         seed = self._seed()
         members = [
@@ -161,7 +168,7 @@ class PLVoting(EnsembleClassifier):
         )
         self.member_names_ = [name for name, _ in members]
         total = np.array([weights[name] for name in self.member_names_], dtype=np.float64)
-        self.weights_ = total / total.sum()
+        self.weights_ = candidates.moved(total / total.sum())
         p = mean_confidences(self.estimators_, X, candidates, self.weights_)
         if self.restore_mass and len(members) > 1:
             scaled = restore_class_mass(candidates, p, candidates.prior(), self.restore_mass)
@@ -203,10 +210,9 @@ class PLVoting(EnsembleClassifier):
         said = [scores_of(member, X, self.classes_) for member in self.estimators_]
         if len(said) == 1:
             return said[0]
-        confidences = map(as_confidences, self.estimators_, said)
-        mean: NDArray[np.float64] = np.zeros_like(said[0])
-        for weight, each in zip(self.weights_, confidences, strict=True):
-            mean += weight * each
+        mean: NDArray[np.float64] = weighted_sum(
+            self.weights_, map(as_confidences, self.estimators_, said)
+        )
         return mean
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

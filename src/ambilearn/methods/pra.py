@@ -5,8 +5,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.fit_cache import FitCache
@@ -15,13 +15,14 @@ from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._base_method import fit_base
+from ambilearn.methods._base_method import WrapperMixin, fit_base
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._outputs import side_by_side
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods.plaggd import PLAGGD
 
 
-class PRA(WeightedRowsClassifier):
+class PRA(WrapperMixin, WeightedRowsClassifier):
     r"""A base method, refitted to the features and its own outputs (PRA).
 
     The outputs :math:`Z` of a classifier that has learned from the candidate sets tell rows apart
@@ -141,7 +142,7 @@ class PRA(WeightedRowsClassifier):
         base = self._base()
         self.first_estimator_ = fit_base(clone(base), X, candidates)
         outputs = self.first_estimator_._scores(X)
-        self.output_mean_ = outputs.mean(axis=0)
+        self.output_mean_ = array_namespace(outputs).mean(outputs, axis=0)
         self.output_scale_ = _deviations(outputs)
 
         self.estimator_ = clone(base)
@@ -166,10 +167,7 @@ class PRA(WeightedRowsClassifier):
 
     def _append(self, X: Any, outputs: NDArray[np.float64]) -> Any:
         """The rows [X, Z]."""
-        Z = (outputs - self.output_mean_) / self.output_scale_
-        if sparse.issparse(X):
-            return sparse.hstack([X, sparse.csr_array(Z)]).tocsr()
-        return np.hstack([X, Z])
+        return side_by_side(X, (outputs - self.output_mean_) / self.output_scale_)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         augmented = self._append(X, self.first_estimator_._scores(X))
@@ -183,6 +181,8 @@ class PRA(WeightedRowsClassifier):
 
 def _deviations(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Standard deviation of each column; one where it is constant but for rounding."""
-    deviations = outputs.std(axis=0)
-    noise = 1e-12 * np.abs(outputs).max()
-    return np.where(deviations > noise, deviations, 1.0)
+    xp = array_namespace(outputs)
+    deviations = xp.std(outputs, axis=0)
+    noise = 1e-12 * xp.max(xp.abs(outputs))
+    found: NDArray[np.float64] = xp.where(deviations > noise, deviations, 1.0)
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from ambilearn._utils.devices import computing_on, to_numpy
 from ambilearn.graph.edges_on_device import DeviceGraph
@@ -41,7 +42,7 @@ def fit_there(estimator: Any, X: Any, candidates: Any, device: str | None) -> No
     with device_rows(X, device) as rows:
         estimator.fit(rows, candidates)
     if device is not None:
-        _convert(estimator, to_numpy)
+        vars(estimator).update(_learned(estimator, to_numpy))
         estimator.classes_ = candidates.classes
 
 
@@ -49,26 +50,33 @@ def predict_proba_there(estimator: Any, X: Any, device: str | None) -> Any:
     """Confidences of new rows by a fitted estimator, computed on a device."""
     if device is None:
         return estimator.predict_proba(X)
-    if isinstance(getattr(estimator, "dual_coef_", None), FactoredCoefficients):
+    with computing_on(device) as move:
+        there = _moved(estimator, move)
+        return to_numpy(there.predict_proba(move(_dense(X))))
+
+
+def _learned(estimator: Any, move: Callable[[Any], Any]) -> dict[str, Any]:
+    """All that an estimator has learned, its parameters apart, with the arrays moved."""
+    learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") or k.startswith("_")}
+    if move is not to_numpy:
+        learned.pop("graph_", None)  # dense it is as large as the rows squared, and not needed
+    return {name: _moved(value, move) for name, value in learned.items()}
+
+
+def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
+    if isinstance(value, list):  # members of an ensemble, or their names
+        return [_moved(each, move) for each in value]
+    if isinstance(value, BaseEstimator):
+        moved = copy(value)
+        vars(moved).update(_learned(value, move))
+        return moved
+    if isinstance(value, FactoredCoefficients):
+        if move is to_numpy:
+            return value
         raise ValueError(
             "A model of more than 1000 labels from a sparse mask has no way to compute on a "
             "device: leave out --device."
         )
-    with computing_on(device) as move:
-        there = copy(estimator)
-        vars(there).pop("graph_", None)  # as large as the rows squared, and not needed
-        _convert(there, move)
-        return to_numpy(there.predict_proba(move(_dense(X))))
-
-
-def _convert(estimator: Any, move: Callable[[Any], Any]) -> None:
-    """Move all arrays that an estimator has learned, its parameters apart."""
-    learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") or k.startswith("_")}
-    for name, value in learned.items():
-        setattr(estimator, name, _moved(value, move))
-
-
-def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
     if isinstance(value, DeviceGraph):
         return value.to_csr()
     if isinstance(value, NeighborSearch):

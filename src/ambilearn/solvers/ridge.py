@@ -77,9 +77,9 @@ class KernelRidge:
             self._root = xp.sqrt(row_weights)[:, None]
             if overwrite and not is_numpy_array(kernel):  # there may be no room for another
                 kernel *= self._root
-                kernel *= self._root[:, 0]
             else:
-                kernel, overwrite = self._root * kernel * self._root[:, 0], True
+                kernel, overwrite = self._root * kernel, True
+            kernel *= self._root[:, 0]
         self._factor = _cholesky(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
         self._unit = _cholesky_solve(self._factor, self._scale(ones))

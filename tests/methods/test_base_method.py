@@ -1,0 +1,58 @@
+"""The method that PLCP, PRA and PLDA wrap."""
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from problems import ambiguous
+from sklearn.utils import get_tags
+
+from ambilearn import IPAL, PLCP, PLDA, PRA, SURE, as_candidates
+from ambilearn.candidates.on_device import DeviceCandidates
+from ambilearn.methods._base_method import fit_base
+
+X, MASK, _ = ambiguous(n=40, seed=0)
+SETS = as_candidates(MASK)
+
+
+def weighted(sets):
+    from dataclasses import replace
+
+    return replace(sets, row_weights=np.linspace(1.0, 2.0, len(X)))
+
+
+def test_is_fitted_in_place():
+    base = SURE()
+    assert fit_base(base, X, SETS) is base
+    expected = SURE().fit(X, MASK).label_distributions_
+    np.testing.assert_array_equal(base.label_distributions_, expected)
+
+
+def test_weights_of_rows_are_passed_on():
+    found = fit_base(SURE(), X, weighted(SETS)).label_distributions_
+    expected = SURE().fit(X, MASK, weighted(SETS).row_weights).label_distributions_
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_weights_of_rows_without_a_use_are_refused():
+    with pytest.raises(ValueError, match="IPAL, the estimator to be wrapped, has no weights"):
+        fit_base(IPAL(), X, weighted(SETS))
+
+
+def test_sets_on_a_device_go_there_with_the_rows(dispatch):
+    rows = strict.asarray(X)
+    found = fit_base(SURE(), rows, DeviceCandidates.of(weighted(SETS), rows))
+    expected = SURE().fit(X, MASK, weighted(SETS).row_weights)
+    np.testing.assert_allclose(
+        np.asarray(found.label_distributions_), expected.label_distributions_, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("wrapper", [PLCP, PRA])
+def test_a_wrapper_computes_where_its_base_can(wrapper, dispatch):
+    for able in (None, SURE(), IPAL()):
+        assert get_tags(wrapper(estimator=able)).array_api_support
+    unable = wrapper(estimator=PLDA())
+    assert not get_tags(unable).array_api_support
+    with pytest.raises(ValueError, match=r"'estimator', a PLDA, has no way .* or give P"):
+        unable.fit(strict.asarray(X), MASK)
+    unable.fit(X, MASK)
