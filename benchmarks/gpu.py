@@ -20,7 +20,7 @@ import sklearn
 import torch
 from common import make_ambiguous, print_result, real_split
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLKNN, SURE
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, PRA, SURE, PLStacking, PLVoting
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.device_memory import bytes_beside_kernel
 
@@ -38,13 +38,18 @@ PARTS = (
     ("confidences", "graph.adaptive", "AdaptiveGraph", "smooth"),
 )  # fmt: skip
 ITERATIONS = 8
+SIZES = (  # that the targets name: rows, features, labels, candidates of a row
+    (11_495, 163, 219, 1.91),
+    (30_000, 64, 100, 3.0),
+    (100_000, 64, 100, 3.0),
+)
 
 
 def main():
     """Run what is asked for."""
     sections = {
         "floor": floor, "agreement": agreement, "methods": methods, "sizes": sizes,
-        "one_factor": one_factor, "curve": curve, "landmarks": landmarks,
+        "one_factor": one_factor, "stack": stack, "curve": curve, "landmarks": landmarks,
     }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -188,13 +193,51 @@ def size(n, d, l, options, mean_candidates=3.0, label="gpu_fit", **params):
 
 def sizes(options):
     """The sizes that the targets name."""
-    for n, d, l, candidates in (
-        (11_495, 163, 219, 1.91),
-        (30_000, 64, 100, 3),
-        (100_000, 64, 100, 3),
-    ):
+    for n, d, l, candidates in SIZES:
         if n <= options.max_rows:
             size(n, d, l, options, candidates)
+
+
+def stack(options):
+    """The default stack beside PL-CL, eight iterations each; then its answers beside the CPU's."""
+    for n, d, l, candidates in SIZES:
+        if n > options.max_rows:
+            continue
+        X, sets = make(n, d, l, candidates)
+        _, plcl_seconds, plcl_peak, _ = fit(limited(PLCL()), X, sets, options)
+        _, seconds, peak, parts = fit(limited(PLStacking()), X, sets, options)
+        print_result(
+            "gpu_stack", rows=n, features=d, labels=l, seconds=seconds, plcl_seconds=plcl_seconds,
+            time_ratio=seconds / plcl_seconds, peak_gib=peak / 2**30,
+            plcl_peak_gib=plcl_peak / 2**30, **parts,
+        )  # fmt: skip
+    for name in ("lost", "msrcv2", "fg-net"):
+        split = real_split(name)
+        if split is None:
+            continue
+        X, mask, X_test, _ = split
+        host = PLStacking().fit(X, mask)
+        model = PLStacking()
+        Xd, seconds, _, _ = fit(model, X, mask, options)
+        again = PLStacking().fit(Xd, mask)
+        test = torch.asarray(X_test, dtype=torch.float64, device=options.device)
+        print_result(
+            "gpu_stack_agreement", data=name, rows=len(X), seconds=seconds,
+            confidences=float(np.abs(to_host(model) - host.label_distributions_).max()),
+            predictions_differ=differences(model, test, host, X_test),
+            same_bits_again=torch.equal(model.label_distributions_, again.label_distributions_),
+        )  # fmt: skip
+
+
+def limited(model):
+    """A model whose loops all end after so many iterations as those of the other figures."""
+    if isinstance(model, PLStacking):
+        model.set_params(
+            estimators=model._default_estimators(), final_estimator=sklearn.clone(model._final())
+        )
+    limits = {"max_iter": ITERATIONS, "tol": 0.0}
+    params = {name: limits.get(name.rpartition("__")[2]) for name in model.get_params()}
+    return model.set_params(**{name: limit for name, limit in params.items() if limit is not None})
 
 
 def curve(options):
@@ -252,7 +295,7 @@ def methods(options):
     X, sets = make(3_000, 32, 20)
     for model in (
         PLCL(n_landmarks=200, random_state=0), PLCL(kernel="linear"),
-        PLAGGD(), LALO(), SURE(), IPAL(), PLKNN(),
+        PLAGGD(), LALO(), SURE(), IPAL(), PLKNN(), PLCP(), PRA(), PLVoting(), PLStacking(),
     ):  # fmt: skip
         host = sklearn.clone(model)
         began = perf_counter()

@@ -2,14 +2,13 @@
 
 Lost and MSRCv2 (training halves), and generated data of the size of Yahoo!News: 11 495 rows and 219
 labels. The fits to be compared follow each other, several times for the small sets, of which the
-shortest counts; so all have the same machine. Memory is what a process of its own holds at its
-peak, less what it held before the fit. One line for each size and method, with the ratios to PL-CL.
+shortest counts; so all have the same machine. Memory is what Python and NumPy have allocated at the
+peak of a fit: the peak of a process would hide what a larger one, such as reading the file, took
+before. One line for each size and method, with the ratios to PL-CL.
 """
 
 import argparse
-import resource
-import subprocess
-import sys
+import tracemalloc
 import warnings
 from time import perf_counter
 
@@ -49,24 +48,14 @@ def fit_times(X, Y, learners, repeats):
     return {learner: min(each) for learner, each in times.items()}, models
 
 
-def print_memory(size, learner, scale):
-    """Bytes that one fit takes in this process."""
-    X, Y, *_ = rows_of(size, scale)
+def peak_memory(X, Y, learner):
+    """Bytes that one fit takes."""
     make(learner).fit(X[:50], Y[:50])  # whatever is imported late is there now
-    before = _peak_memory()
+    tracemalloc.start()
     make(learner).fit(X, Y)
-    print(_peak_memory() - before)
-
-
-def _peak_memory():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def memory_in_own_process(size, learner, scale):
-    """The same, of a new process."""
-    command = [sys.executable, __file__, "--memory-of", learner, "--size", size]
-    command += ["--scale", str(scale)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
 
 
 def main():
@@ -76,12 +65,8 @@ def main():
     parser.add_argument("--learner", choices=LEARNERS, nargs="*", default=list(LEARNERS))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the 11 495 rows")
     parser.add_argument("--repeats", type=int, default=7, help="fits to the small sets")
-    parser.add_argument("--memory-of", choices=LEARNERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    if args.memory_of:
-        print_memory(args.size[0], args.memory_of, args.scale)
-        return
     for size in args.size:
         split = rows_of(size, args.scale)
         if split is None:
@@ -89,7 +74,7 @@ def main():
             continue
         X, Y, X_test, y_test = split
         learners = list(dict.fromkeys([LEARNERS[0], *args.learner]))
-        memory = {each: memory_in_own_process(size, each, args.scale) for each in learners}
+        memory = {each: peak_memory(X, Y, each) for each in learners}
         repeats = 1 if size == "yahoo-news" else args.repeats
         times, models = fit_times(X, Y, learners, repeats)
         for learner in learners:

@@ -55,12 +55,16 @@ def print_tables() -> None:
     print("| all, s | " + " | ".join(f"**{each['seconds']:.3g}**" for each in named) + " |")
     print("| over the floor | " + " | ".join(f"{each['over_floor']:.2g}" for each in named) + " |")
     print()
-    print("| data | confidences | outputs | predictions that differ | confidences from float32 |")
-    print("|---|---|---|---|---|")
+    print(
+        "| data | confidences | outputs | predictions that differ | confidences from float32 "
+        "| predictions from float32 that differ |"
+    )
+    print("|---|---|---|---|---|---|")
     for each in results("gpu_agreement"):
         print(
             f"| {each['data']} | {each['confidences']:.0e} | {each['scores']:.0e} "
-            f"| {each['predictions_differ']} | {each['float32_confidences']:.0e} |"
+            f"| {each['predictions_differ']} | {each['float32_confidences']:.0e} "
+            f"| {each['float32_predictions_differ']} |"
         )
 
 

@@ -542,6 +542,20 @@ def test_real_data(there, dispatch, real_split, name):
     X, mask, _, X_test, _ = real_split(name, 0)
     host = PLCL(max_iter=3, tol=0).fit(X, mask)
     model = PLCL(max_iter=3, tol=0).fit(there.move(X), mask)
+    single = PLCL(max_iter=3, tol=0).fit(there.move(X.astype(np.float32)), mask)
+    for each, test in ((model, X_test), (single, X_test.astype(np.float32))):
+        found = there.back(each.label_distributions_)
+        np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
+        assert (there.back(each.predict(there.move(test))) == host.predict(X_test)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
+def test_a_stack_of_real_data(there, dispatch, real_split, name):
+    X, mask, _, X_test, _ = real_split(name, 0)
+    stack = PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS))
+    host = sklearn.clone(stack).fit(X, mask)
+    model = sklearn.clone(stack).fit(there.move(X), mask)
     found = there.back(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
     assert (there.back(model.predict(there.move(X_test))) == host.predict(X_test)).all()
@@ -549,7 +563,20 @@ def test_real_data(there, dispatch, real_split, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "method", [PLCL(max_iter=3, tol=0), PLAGGD(), LALO(), SURE(), IPAL(), PLKNN()]
+    "method",
+    [
+        PLCL(max_iter=3, tol=0),
+        PLAGGD(),
+        LALO(),
+        SURE(),
+        IPAL(),
+        PLKNN(),
+        PLCP(max_iter=2, base_iter=2, partner_iter=2),
+        PRA(),
+        PLVoting(estimators=MEMBERS),
+        PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS)),
+    ],
+    ids=name_of,
 )
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

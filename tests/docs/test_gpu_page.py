@@ -44,7 +44,8 @@ def test_what_was_promised_was_measured(script):
     assert sorted(each["data"] for each in agreement) == ["fg-net", "lost", "msrcv2"]
     for each in agreement:
         assert each["confidences"] <= 1e-6
-        assert each["predictions_differ"] == 0
+        assert each["predictions_differ"] == each["float32_predictions_differ"] == 0
+        assert each["float32_confidences"] <= 1e-7
         assert each["same_bits_again"]
     (one,) = script["results"]("gpu_one_factor")
     assert one["outputs"] <= 1e-8
