@@ -557,7 +557,9 @@ def test_a_stack_of_real_data(there, dispatch, real_split, name):
     host = sklearn.clone(stack).fit(X, mask)
     model = sklearn.clone(stack).fit(there.move(X), mask)
     found = there.back(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
+    # Three rows of MSRCv2 are equal: how weights are shared among them is rounding.
+    atol = 1e-5 if name == "MSRCv2" else 1e-6
+    np.testing.assert_allclose(found, host.label_distributions_, atol=atol)
     assert (there.back(model.predict(there.move(X_test))) == host.predict(X_test)).all()
 
 

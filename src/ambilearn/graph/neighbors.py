@@ -24,6 +24,7 @@ from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_par
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.graph.neighbors_on_device import nearest_on_device
+from ambilearn.graph.ties import nearest_first
 
 
 class _Transformer(HasMethods):
@@ -63,8 +64,8 @@ class NeighborSearch:
     """Finds the nearest rows, by Euclidean distance.
 
     A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
-    first come first: the rounding inside a search, which depends on the number of threads, decides
-    nothing among a few duplicates.
+    first come first: rounding, inside a search or in features that were computed, decides nothing
+    among a few duplicates.
 
     Parameters
     ----------
@@ -171,8 +172,7 @@ class NeighborSearch:
         wanted = min(k + _EXTRA_NEIGHBORS, available)
         found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
         distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
-        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-        return np.take_along_axis(found, order, axis=1)
+        return np.take_along_axis(found, nearest_first(distances)[:, :k], axis=1)
 
     @property
     def _is_on_device(self) -> bool:
@@ -325,7 +325,7 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
     search = NearestNeighbors(metric="precomputed").fit(distances)
     wanted = min(k + _EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
-    order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
+    order = nearest_first(np.take_along_axis(distances, found, axis=1))
     return np.take_along_axis(found, order[:, :k], axis=1)
 
 

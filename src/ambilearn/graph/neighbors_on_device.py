@@ -16,6 +16,7 @@ from array_api_compat import (
 )
 
 from ambilearn._utils.blocks import array_blocks
+from ambilearn.graph.ties import nearest_first
 
 _GROUP = 32  # columns in a group
 
@@ -90,8 +91,7 @@ def _settle(xp: Any, X: Any, asked: Any, rows: slice, found: Any, k: int, others
     if others:
         own = xp.arange(rows.start, rows.stop, device=device(X))[:, None]
         distance = xp.where(found == own, xp.inf, distance)
-    order = xp.argsort(distance, axis=1)[:, :k]  # stable: of equals the first comes first
-    return xp.take_along_axis(found, order, axis=1)
+    return xp.take_along_axis(found, nearest_first(distance)[:, :k], axis=1)
 
 
 def smallest_places(xp: Any, values: Any, k: int) -> Any:
