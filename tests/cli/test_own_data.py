@@ -652,10 +652,10 @@ def test_a_model_that_was_copied_in_part(run, people_csv):
 
 def test_a_device(run, people_csv):
     pytest.importorskip("torch", reason="needs the extra torch")
-    here = run("clean", people_csv, *CLEAN, "--method", "plcl")[1]
+    here = run("clean", people_csv, *CLEAN)[1]
     status, there, err = run("clean", people_csv, *CLEAN, "--device", "cpu")
     assert status == 0
-    assert "method: PLCL (default on a device)\n" in err
+    assert "method: PLStacking (default up to 10 000 rows)" in err
     labels = [pd.read_csv(io.StringIO(out))["label"].to_list() for out in (here, there)]
     assert labels[0] == labels[1]
     assert run("fit", people_csv, *CLEAN, "--device", "cpu", "--out", "people.model")[0] == 0

@@ -52,7 +52,6 @@ def test_a_stack_is_always_exact():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"device": "cuda"}, "on a device"),
         ({"params": {"n_neighbors": 3}}, "where its parameter n_neighbors is given"),
         ({"params": {"n_landmarks": 5, "mu": 1}}, "where its parameter mu is given"),
     ],

@@ -56,7 +56,7 @@ def test_a_model_fitted_there_is_saved_and_loaded(table, method, tmp_path):
 
 
 def test_cleans_there(table):
-    here, there = (clean_table(table, "plcl", device=device) for device in (None, "cpu"))
+    here, there = (clean_table(table, device=device) for device in (None, "cpu"))
     for name in ("label", "suggestion"):
         assert there.frame[name].to_list() == here.frame[name].to_list()
     np.testing.assert_allclose(there.frame["doubt"], here.frame["doubt"], atol=2e-6)
@@ -65,7 +65,7 @@ def test_cleans_there(table):
 def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatch):
     monkeypatch.setattr("ambilearn.own_data.methods.MAX_EXACT_ROWS", 10)
     assert fit_table(table, "plcl").method.n_landmarks == 2000
-    assert fit_table(table, device="cpu").method.n_landmarks is None
+    assert fit_table(table, "plcl", device="cpu").method.n_landmarks is None
 
 
 def test_a_search_is_refused(table):

@@ -88,7 +88,7 @@ def clean(
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select, device=device)
+        method = method_for_command(console, method, read, params, select=select)
         judged = judge_for_command(
             console,
             read,
@@ -176,7 +176,7 @@ def fit(
         read = read_votes_or_candidates(table, **reading)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select, device=device)
+        method = method_for_command(console, method, read, params, select=select)
         judged = judge_for_command(
             console,
             read,

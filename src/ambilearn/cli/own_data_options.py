@@ -251,14 +251,13 @@ def method_for_command(
     params: dict[str, Any],
     *,
     select: bool,
-    device: str | None,
 ) -> str:
     """The method that ``--method`` names, or the default for the table, which is said."""
     if method is not None:
         return method
     from ambilearn.own_data.default_method import choose_default
 
-    name, reason = choose_default(table, params, select=select, device=device)
+    name, reason = choose_default(table, params, select=select)
     other = "" if name == "plcl" else "; --method plcl is the paper's"
     console.say(f"method: {METHODS[name].name} (default {reason}){other}")
     return name

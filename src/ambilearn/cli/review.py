@@ -107,7 +107,7 @@ def review(
             read = drop_feature(read, image)
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select, device=device)
+        method = method_for_command(console, method, read, params, select=select)
         model = fit_table(
             read,
             method,

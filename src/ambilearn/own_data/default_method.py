@@ -33,13 +33,13 @@ def choose_default(
     params: Mapping[str, Any] | None = None,
     *,
     select: bool = False,
-    device: str | None = None,
 ) -> DefaultMethod:
     r"""The method for a table: a stack up to 10 000 rows, PL-CL above.
 
     The stack tells more rows apart, and takes some three times as long. PL-CL is taken, whatever
-    the size, where the stack is no better (free text), and for what it cannot do: compute on a
-    device, more than 1000 labels, parameters of PL-CL or chosen by the answers of annotators.
+    the size, where the stack is no better (free text), and for what it cannot do: more than 1000
+    labels, parameters of PL-CL or chosen by the answers of annotators. Where it computes, on the
+    processor or on a device, makes no difference, as it makes none to the answer.
 
     Parameters
     ----------
@@ -49,8 +49,6 @@ def choose_default(
         Parameters of the method that are given.
     select : bool, default=False
         Whether parameters will be chosen.
-    device : str, optional
-        Where the method will compute, if not on the processor.
 
     Returns
     -------
@@ -71,8 +69,6 @@ def choose_default(
     stack_params = find_method(_STACK).load()().get_params(deep=False)
     foreign = [name for name in params or {} if name not in stack_params]
     limit = f"{MAX_STACKED_ROWS:,}".replace(",", " ")
-    if device is not None:
-        return DefaultMethod(_PLAIN, "on a device")
     if foreign:
         return DefaultMethod(_PLAIN, f"where its parameter {foreign[0]} is given")
     if len(table.frame) > MAX_STACKED_ROWS:

@@ -162,7 +162,7 @@ def fit_table(
     method : str, optional
         The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
         default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and
-        for what a stack cannot do: compute on a device, or take parameters of PL-CL.
+        for what a stack cannot do, such as take parameters of PL-CL.
     params : mapping, optional
         Parameters of the method that differ from its defaults.
     select : bool, default=False
@@ -197,7 +197,7 @@ def fit_table(
             "was chosen with one."
         )
     if method is None:
-        method = choose_default(table, params, select=select, device=device).name
+        method = choose_default(table, params, select=select).name
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     preprocessing = make_preprocessing(table.features.columns)
