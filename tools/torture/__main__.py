@@ -1,0 +1,53 @@
+"""``python -m torture``: feed it anything, kill it anywhere, and say what came of it."""
+
+import argparse
+import ast
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from torture.campaign import run_campaign
+from torture.oracle import Defect
+from torture.targets import all_targets, find_target
+from torture.worker import check_case
+
+
+def main() -> None:
+    """Run a campaign, or a kept case again; the exit status is 1 if there are defects."""
+    parser = argparse.ArgumentParser(prog="torture", description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="part of all")
+    parser.add_argument("--minutes", type=float, default=10.0, help="time for all targets")
+    parser.add_argument("--seed", type=int, default=0, help="what the cases are drawn from")
+    parser.add_argument("--cases", type=int, help="most cases of each target")
+    parser.add_argument("--keep", type=Path, default=Path("out/torture"), help="for failing cases")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="a failing case that was kept")
+    args = parser.parse_args()
+    if args.replay:
+        sys.exit(replay(args.replay))
+    targets = [find_target(name) for name in args.targets] or list(all_targets().values())
+    outcome = run_campaign(
+        targets, seconds=60 * args.minutes, seed=args.seed, cases=args.cases, keep=args.keep
+    )
+    print(outcome.summary(targets))
+    sys.exit(bool(outcome.found))
+
+
+def replay(path: Path) -> int:
+    """Check a kept case again, in this process: 0 if it is right now."""
+    kept = json.loads(path.read_text("utf-8"))
+    print(f"{kept['target']}: {kept['case'][:2000]}")
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        try:
+            taken = check_case(
+                find_target(kept["target"]), ast.literal_eval(kept["case"]), Path(folder, "case")
+            )
+        except Defect as defect:
+            print(f"still fails: {defect}")
+            return 1
+    print("is taken now" if taken else "is refused now, by an error of ours")
+    return 0
+
+
+if __name__ == "__main__":
+    main()

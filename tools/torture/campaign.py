@@ -1,0 +1,199 @@
+"""The campaign: every target in turn, in a process of its own, and what came of it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from torture.oracle import KINDS
+from torture.target import Target
+from torture.worker import CURRENT, PATIENCE, PROGRESS
+
+TOOLS = Path(__file__).resolve().parents[1]
+TESTS = TOOLS.parent / "tests"  # the server of bad manners
+# Forked copies must not inherit threads, and one core is enough for one worker.
+SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass
+class Outcome:
+    """What a campaign has seen.
+
+    Attributes
+    ----------
+    taken, refused : Counter
+        Cases of each target that ended in a result, and in an error of ours.
+    found : dict
+        The smallest case of each defect, by target and signature.
+    """
+
+    taken: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    found: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, target: str, line: dict[str, Any]) -> None:
+        """Count what a worker has written down."""
+        self.taken[target] += line.get("taken", 0)
+        self.refused[target] += line.get("refused", 0)
+        self.failed[target] += line.get("failed", 0)
+        for defect in line["found"]:
+            key = target, defect["signature"]
+            if key not in self.found or len(defect["case"]) < len(self.found[key]["case"]):
+                self.found[key] = defect | {"target": target}
+
+    def count(self, target: Target) -> int:
+        """Cases of a target that were checked; a command that ended before its kill is none."""
+        taken = 0 if target.counted_as == "kills" else self.taken[target.name]
+        return taken + self.refused[target.name] + self.failed[target.name]
+
+    def summary(self, targets: Iterable[Target]) -> str:
+        """How many cases of which kind there were, and how many defects."""
+        counts: Counter[str] = Counter()
+        for target in targets:
+            counts[target.counted_as] += self.count(target)
+        parts = [f"{count:,} {what}" for what, count in counts.items()]
+        return ", ".join(parts + [f"{count} {kind}" for kind, count in self.kinds().items()])
+
+    def kinds(self) -> dict[str, int]:
+        """Number of different defects of each kind."""
+        counts = Counter(defect["kind"] for defect in self.found.values())
+        return {kind: counts[kind] for kind in KINDS}
+
+
+def run_campaign(
+    targets: Iterable[Target],
+    *,
+    seconds: float,
+    seed: int,
+    cases: int | None = None,
+    patience: float = PATIENCE,
+    keep: Path,
+    say: Callable[[str], None] = print,
+) -> Outcome:
+    """Torture some targets.
+
+    Parameters
+    ----------
+    targets : iterable of Target
+        What is tortured.
+    seconds : float
+        Time for all of them, divided by their shares.
+    seed : int
+        Cases depend on it and on nothing else; how many there are depends on the time.
+    cases : int, optional
+        Cases of each target at which it ends, whatever the time.
+    patience : float
+        Seconds after which a case hangs.
+    keep : Path
+        Folder for failing cases.
+    say : callable
+        Is told what happens.
+
+    Returns
+    -------
+    Outcome
+    """
+    targets = list(targets)
+    outcome = Outcome()
+    all_shares = sum(target.share for target in targets)
+    for target in targets:
+        with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+            options = ["--seed", str(seed), "--patience", str(patience), "--folder", folder]
+            _torture(target, seconds * target.share / all_shares, options, cases, outcome)
+        found = [defect for (name, _), defect in outcome.found.items() if name == target.name]
+        say(
+            f"{target.name:<16} {outcome.count(target):>7,} {target.counted_as}: "
+            f"{outcome.taken[target.name]:,} {target.outcomes[0]}, "
+            f"{outcome.refused[target.name]:,} {target.outcomes[1]}, {len(found)} defects"
+        )
+        for defect in found:
+            path = keep_case(defect, keep)
+            say(f"  {defect['message'][:500]}")
+            say(f"    smallest case: {defect['case'][:300]}\n    kept in {path}")
+    return outcome
+
+
+def keep_case(defect: dict[str, Any], keep: Path) -> Path:
+    """Write a failing case to a file that can be replayed; the file."""
+    keep.mkdir(parents=True, exist_ok=True)
+    text = f"{defect['target']} {defect['signature']}"
+    number = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    path = keep / f"{defect['target']}-{defect['kind']}-{number}.json"
+    path.write_text(json.dumps(defect, indent=1), "utf-8")
+    return path
+
+
+def _torture(
+    target: Target, seconds: float, options: list[str], cases: int | None, outcome: Outcome
+) -> None:
+    """Run workers until the time is over: a new one where the last has crashed."""
+    deadline = time.monotonic() + seconds
+    folder = Path(options[-1])
+    batches = 10**9
+    if cases is not None:
+        options = [*options, "--batch-size", str(min(cases, target.batch_size))]
+        batches = -(-cases // target.batch_size)
+    batch = 0
+    while batch < batches and (batch == 0 or time.monotonic() < deadline):
+        left = str(max(deadline - time.monotonic(), 0))
+        several = ["--first", str(batch), "--batches", str(batches - batch), "--seconds", left]
+        status, said, done = _run_worker(target, [*options, *several], folder, outcome)
+        batch += done
+        if status == 0:
+            return
+        end = _end_of_worker(status, said, folder / CURRENT)
+        known = len(outcome.found)
+        if "Timeout" not in said:  # once more, each case in a process of its own: a smaller one
+            once = ["--first", str(batch), "--batches", "1", "--isolated"]
+            _run_worker(target, [*options, *once], folder, outcome)
+        if len(outcome.found) == known:
+            outcome.add(target.name, end)
+        batch += 1
+
+
+def _run_worker(
+    target: Target, options: list[str], folder: Path, outcome: Outcome
+) -> tuple[int, str, int]:
+    """Run a worker to its end: exit status, what it said, batches done."""
+    progress = folder / PROGRESS
+    progress.unlink(missing_ok=True)
+    paths = [str(TOOLS), str(TESTS), os.environ.get("PYTHONPATH", "")]
+    private = {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "TORTURE_CANARY": str(folder / "canary"),
+        "AMBILEARN_DATA": str(folder / "data"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "NO_PROXY": "*",
+    }
+    command = [sys.executable, "-X", "faulthandler", "-m", "torture.worker", target.name, *options]
+    ran = subprocess.run(
+        command,
+        env=os.environ | SINGLE_THREADED | private,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    lines = progress.read_text("utf-8").splitlines() if progress.exists() else []
+    for line in lines:
+        outcome.add(target.name, json.loads(line))
+    return ran.returncode, ran.stderr.decode("utf-8", "replace"), len(lines)
+
+
+def _end_of_worker(status: int, said: str, current: Path) -> dict[str, Any]:
+    """What ended a worker, as a defect of the case that was at work."""
+    kind = "hang" if "Timeout" in said else "crash"
+    case = current.read_text("utf-8", "surrogatepass") if current.exists() else "None"
+    frames = [line.strip() for line in said.splitlines() if "ambilearn" in line and "File" in line]
+    where = frames[0] if frames else said[-300:]
+    message = f"{kind}: the process ended with status {status}, at {where}"
+    defect = {"signature": f"{kind} {where}", "kind": kind, "message": message, "case": case}
+    return {"failed": 1, "found": [defect]}

@@ -1,0 +1,114 @@
+"""A table, a model and a store, each damaged in one byte: refused, repaired or harmless."""
+
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ambilearn.experiments.store import Store
+from ambilearn.own_data.model_file import load_model
+from torture.commands import run_command
+from torture.oracle import REFUSED, Defect, attempt, check_canary
+from torture.samples import SPEC, model_bytes, store_bytes, table_bytes
+from torture.tables import check_written
+from torture.target import Target
+
+MOST = 5000  # bytes: a file with fewer is damaged in every one, another at random
+CASES = {
+    "table.csv": 1000,
+    "table.jsonl": 2000,
+    "table.parquet": 5000,
+    "people.model": 5000,
+    "store.sqlite": 5000,
+}
+
+
+@cache
+def _content(name: str) -> bytes:
+    if name == "people.model":
+        return model_bytes()
+    return store_bytes() if name == "store.sqlite" else table_bytes(name.partition(".")[2])
+
+
+def draw_case(name: str) -> Any:
+    """Function that draws the damage of a file: position after position, or random ones."""
+
+    def draw(random: Random, number: int) -> dict[str, Any]:
+        size = len(_content(name))
+        position = number if size <= MOST else random.randrange(size)
+        return {"file": name, "position": position % size, "bits": random.randrange(1, 256)}
+
+    return draw
+
+
+def check_damage(case: dict[str, Any], folder: Path) -> bool:
+    """A file in which one byte is another is refused, or nothing is wrong with the result."""
+    name = case["file"]
+    content = bytearray(_content(name))
+    content[case["position"]] ^= case["bits"]
+    path = folder / name
+    path.write_bytes(content)
+    if name == "store.sqlite":
+        return _check_store(path)
+    if name == "people.model":
+        return _check_model(path)
+    out = path.with_name(f"out{path.suffix}")
+    ended = run_command("clean", path, "--candidates", "names", "--out", out, "--method", "plknn",
+                        "--no-doubt", "--set", "n_neighbors=2")  # fmt: skip
+    check_canary()
+    if ended.done:
+        check_written(path, out, "clean")
+    return ended.done
+
+
+def _check_model(path: Path) -> bool:
+    if attempt(load_model, path) is REFUSED:
+        return False
+    out, table = path.with_name("out.csv"), path.with_name("table.csv")
+    table.write_bytes(table_bytes())
+    if not run_command("predict", path, table, "--out", out).done:
+        return False
+    if out.read_bytes() != _predicted():
+        raise Defect("wrong", "a damaged model predicts something else")
+    return True
+
+
+@cache
+def _predicted() -> bytes:
+    table, model = Path("whole.csv").absolute(), Path("whole.model").absolute()
+    table.write_bytes(table_bytes())
+    model.write_bytes(model_bytes())
+    return run_command("predict", model, table).out
+
+
+@cache
+def _results() -> dict[str, Any]:
+    path = Path("whole.sqlite").absolute()
+    path.write_bytes(store_bytes())
+    with Store(path) as store:
+        return store.results()
+
+
+def _check_store(path: Path) -> bool:
+    spec = path.with_name("mine.toml")
+    spec.write_text(SPEC)
+    shown = run_command("tables", spec, "--store", path)
+    ended = run_command("reproduce", spec, "--store", path, "--jobs", 1)
+    if ended.done:
+        whole = _results()
+        with Store(path) as store:
+            found = store.results(whole)
+        for key, result in found.items():
+            if result.scores != whole[key].scores or result.status != whole[key].status:
+                raise Defect("wrong", f"{result.scores} instead of {whole[key].scores}", "scores")
+        if len(found) < len(whole):
+            raise Defect(
+                "lost", f"{len(whole) - len(found)} results, and nobody says so", "results"
+            )
+    return ended.done and shown.done
+
+
+TARGETS = [
+    Target(f"damaged-{name}", "damaged bytes", draw_case(name), check_damage, share=0.5, most=most)
+    for name, most in CASES.items()
+]

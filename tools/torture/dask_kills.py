@@ -1,0 +1,92 @@
+"""A Dask cluster of which a worker is killed during a fit: the result is the same."""
+
+import os
+import signal
+import threading
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from torture.oracle import Defect
+from torture.target import Target
+
+PATIENCE = 150  # seconds for a fit
+
+
+@cache
+def _cluster() -> tuple[ExitStack, Any]:
+    """Two processes with one thread each, for as long as this process lives."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    running = ExitStack()
+    running.enter_context(dask.config.set({"distributed.comm.timeouts.connect": 60}))
+    cluster = running.enter_context(
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0",
+                     local_directory=str(Path("dask").absolute()))
+    )  # fmt: skip
+    return running, running.enter_context(Client(cluster))
+
+
+@cache
+def _problem() -> tuple[Any, Any]:
+    import dask.array as da
+
+    random = np.random.default_rng(0)
+    labels = random.integers(3, size=120)
+    X = 2.5 * np.eye(3, 4)[labels] + random.normal(size=(120, 4))
+    mask = np.eye(3, dtype=bool)[labels] | (random.random((120, 3)) < 0.3)
+    return da.from_array(X, chunks=(30, 4)), da.from_array(mask, chunks=(30, 3))
+
+
+def _fit() -> Any:
+    from ambilearn.distributed import DistributedPLCL
+
+    X, mask = _problem()
+    model = DistributedPLCL(n_landmarks=20, random_state=0, max_iter=5).fit(X, mask)
+    return np.asarray(model.predict_proba(X))
+
+
+@cache
+def _undisturbed() -> tuple[float, Any]:
+    import time
+
+    _cluster()
+    _fit()
+    started = time.monotonic()
+    result = _fit()
+    return time.monotonic() - started, result
+
+
+def draw_dask_kill(random: Random, number: int) -> dict[str, Any]:
+    """When a worker is killed, as a share of the time of a fit, and which."""
+    return {"share": round(random.random(), 4), "worker": number % 2}
+
+
+def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
+    """The fit goes on with the worker that is left, and ends in the same result."""
+    seconds, expected = _undisturbed()
+    client = _cluster()[1]
+    client.wait_for_workers(2, timeout=PATIENCE)
+    workers = sorted(client.run(os.getpid).values())
+    killer = threading.Timer(
+        case["share"] * seconds, os.kill, (workers[case["worker"]], signal.SIGKILL)
+    )
+    killer.start()
+    try:
+        result = _fit()
+    finally:
+        killer.join()
+    if not np.allclose(result, expected, atol=1e-10):
+        raise Defect("wrong", f"differs by {np.abs(result - expected).max():.1e}", "result")
+    return False
+
+
+TARGETS = [
+    Target("dask-kills", "kills", draw_dask_kill, check_dask_kill, share=3.0,
+           outcomes=("ended before", "killed")),
+]  # fmt: skip

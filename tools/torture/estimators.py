@@ -1,0 +1,165 @@
+"""Candidate sets in every form, and every method fitted to few and strange rows."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ambilearn.candidates import ANYTHING, AllBut, as_candidates
+from ambilearn.registry import METHODS
+from torture.hostile import numbers, tame_numbers, texts, words
+from torture.oracle import REFUSED, Defect, attempt, check_canary, check_confidences
+from torture.target import Target
+
+FORMS = (
+    "sets", "lists", "tuples", "arrays", "object array", "series", "dictionaries", "labels",
+    "all but", "mask", "boolean mask", "frame", "csr", "csc", "coo", "broken csr", "masked array",
+    "generator", "memoryview", "matrix",
+)  # fmt: skip
+
+labels = st.one_of(words, texts, st.integers(-2, 4), numbers, st.none(), st.booleans())
+tame_labels = st.sampled_from("abc")
+
+
+def _sets(label: Any, rows: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
+    row = st.lists(label, min_size=1, max_size=3) | st.lists(label, max_size=3)
+    return rows.flatmap(lambda n: st.lists(row, min_size=n, max_size=n))
+
+
+def make_candidate_sets(form: str, sets: list[list[Any]]) -> Any:
+    """Candidate sets in one of the forms."""
+    if form == "sets":
+        return [set(row) for row in sets]
+    if form == "tuples":
+        return tuple(map(tuple, sets))
+    if form == "arrays":
+        return [np.array(row) for row in sets]
+    if form in ("object array", "series"):
+        array = np.empty(len(sets), dtype=object)
+        array[:] = sets
+        return array if form == "object array" else pd.Series(array)
+    if form == "dictionaries":
+        return [{label: i + 0.5 for i, label in enumerate(row)} for row in sets]
+    if form == "labels":
+        return np.array([row[0] if row else None for row in sets], dtype=object)
+    if form == "all but":
+        return [AllBut(*row[1:]) if len(row) > 1 else (row[0] if row else ANYTHING) for row in sets]
+    if form == "generator":
+        return (row for row in sets)
+    if form in ("lists", "memoryview"):
+        return sets if form == "lists" else memoryview(np.arange(len(sets)))
+    known = sorted({str(label) for row in sets for label in row})
+    mask = np.array([[label in map(str, row) for label in known] for row in sets], dtype=float)
+    mask = mask.reshape(len(sets), len(known))
+    if form in ("csr", "csc", "coo"):
+        return sparse.csr_array(mask).asformat(form)
+    if form == "broken csr":
+        broken = sparse.csr_array(mask)
+        broken.indices = broken.indices + (len(sets) % 3) * 1000 - (len(sets) % 2)
+        return broken
+    if form == "masked array":
+        return np.ma.array(mask, mask=mask > 0)
+    if form == "frame":
+        return pd.DataFrame(mask, columns=known)
+    return mask > 0 if form == "boolean mask" else np.asmatrix(mask) if form == "matrix" else mask
+
+
+def check_candidate_sets(case: dict[str, Any], folder: Path) -> bool:
+    """Candidate sets are understood, and say the same when given again; or they are refused."""
+    sets = attempt(_as_candidates, case)
+    check_canary()
+    if sets is REFUSED:
+        return False
+    again = attempt(as_candidates, list(sets), classes=sets.classes)
+    if again is REFUSED or again.to_sets() != sets.to_sets() or (sets.sizes < 1).any():
+        raise Defect("wrong", f"read again, {sets.to_sets()} are other sets", "read again")
+    return True
+
+
+def _as_candidates(case: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y = make_candidate_sets(case["form"], case["sets"])
+        except (TypeError, ValueError, OverflowError):  # NumPy refuses to make it: no case
+            return REFUSED
+        return as_candidates(y)
+
+
+candidate_set_cases = st.fixed_dictionaries(
+    {"form": st.sampled_from(FORMS), "sets": _sets(labels, st.integers(0, 5))}
+)
+
+
+@st.composite
+def estimator_cases(draw: Any) -> dict[str, Any]:
+    """A method, few parameters, few rows; mostly tame, so that most are fitted."""
+    n, d = draw(st.integers(1, 7)), draw(st.integers(1, 3))
+    number = draw(st.sampled_from([tame_numbers, tame_numbers, numbers]))
+    row = st.lists(number, min_size=d, max_size=d)
+    label = draw(st.sampled_from([tame_labels, tame_labels, labels]))
+    return {
+        "method": draw(st.sampled_from(sorted(METHODS))),
+        "params": draw(
+            st.dictionaries(
+                st.sampled_from(["n_neighbors", "kernel", "reg", "max_iter", "n_landmarks"]),
+                st.sampled_from([1, 2, 3, 0, -1, 0.5, "linear", "rbf", "nan", "cosine", 1e-12]),
+                max_size=2,
+            )
+        ),
+        "rows": draw(st.lists(row, min_size=n, max_size=n)),
+        "form": draw(st.sampled_from(FORMS)),
+        "sets": draw(_sets(label, st.just(n))),
+        "new": draw(st.lists(row, min_size=1, max_size=3)),
+        "fitted to": draw(st.sampled_from(["dense", "dense", "sparse", "frame", "float32"])),
+        "asked on": draw(st.sampled_from(["dense", "dense", "sparse", "list"])),
+    }
+
+
+def check_estimator(case: dict[str, Any], folder: Path) -> bool:
+    """A method learns and predicts, with confidences that are some; or it refuses."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            y = make_candidate_sets(case["form"], case["sets"])
+        except (TypeError, ValueError, OverflowError):
+            return False
+        X = _as_rows(case["rows"], case["fitted to"])
+        known = {key: value for key, value in case["params"].items() if value != "nan"}
+        model = METHODS[case["method"]].load()()
+        known = {key: value for key, value in known.items() if key in model.get_params()}
+        if attempt(model.set_params(**known).fit, X, y) is REFUSED:
+            return False
+        n_labels = len(model.classes_)
+        check_confidences(model.label_distributions_, (len(case["rows"]), n_labels))
+        if case["form"] not in ("generator", "memoryview"):
+            sets = as_candidates(y)
+            if not sets.covers(model.transduction_).all():
+                raise Defect("wrong", "a training row has a label outside its candidates")
+        new = _as_rows(case["new"], case["asked on"])
+        confidences = attempt(model.predict_proba, new)
+        if confidences is REFUSED:
+            return False
+        check_confidences(confidences, (len(case["new"]), n_labels))
+        if not np.isin(model.predict(new), model.classes_).all():
+            raise Defect("wrong", "a predicted label that is none")
+    return True
+
+
+def _as_rows(rows: list[list[Any]], form: str) -> Any:
+    array = np.array([[float(cell) for cell in row] for row in rows])
+    if form == "sparse":
+        return sparse.csr_array(array)
+    if form == "frame":
+        return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+    return array.tolist() if form == "list" else array.astype("f4") if form == "float32" else array
+
+
+TARGETS = [
+    Target("candidate-sets", "inputs", candidate_set_cases, check_candidate_sets, share=1.0),
+    Target("estimators", "inputs", estimator_cases(), check_estimator, share=4.0),
+]

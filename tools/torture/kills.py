@@ -1,0 +1,230 @@
+"""Commands that are killed at any moment: what was there is there, or what was to come, whole."""
+
+import hashlib
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from loopback import serve
+
+from ambilearn.datasets.registry import registry
+from ambilearn.own_data.model_file import load_model
+from torture.commands import call_main, fork, run_command, wait_for
+from torture.oracle import Defect
+from torture.samples import SPEC, csv_bytes, store_bytes
+from torture.target import Target
+
+OLD = b"what was there before\n"
+FILE = bytes(range(256)) * 4000
+
+CLEAN = ("clean", "table.csv", "--candidates", "names", "--out", "out.csv")
+COMMANDS = {
+    "clean": CLEAN,
+    "clean to Parquet": (*CLEAN[:-1], "out.parquet"),
+    "fit": ("fit", "table.csv", "--candidates", "names", "--out", "out.model"),
+    "review": ("review", "table.csv", "--candidates", "names", "--out", "out.html", "--no-doubt"),
+    "report": ("report", "mine.toml", "--store", "store.sqlite", "--output", "out.html"),
+    "reproduce": ("reproduce", "mine.toml", "--jobs", "1", "--store", "store.sqlite"),
+    "fetch": ("data", "fetch", "lost", "--data-home", "data", "--force"),
+}
+OUTPUTS = {"fetch": "data/lost.mat", "reproduce": None, "fit": "out.model"}
+
+
+def output_of(command: str) -> str | None:
+    """The file that a command writes."""
+    if command in OUTPUTS:
+        return OUTPUTS[command]
+    return next(word for word in COMMANDS[command] if word.startswith("out."))
+
+
+def prepare(command: str, folder: Path, done: int = 0) -> None:
+    """A folder in which a command can run: its inputs, and something where its output goes."""
+    if command in ("reproduce", "report"):
+        (folder / "mine.toml").write_text(SPEC)
+        store = folder / "store.sqlite"
+        store.write_bytes(store_bytes())
+        if command == "reproduce":
+            with closing(sqlite3.connect(store)) as connection, connection:
+                connection.execute(
+                    "DELETE FROM results WHERE key NOT IN "
+                    "(SELECT key FROM results ORDER BY key LIMIT ?)",
+                    [done],
+                )
+    else:
+        rows = [[str(i % 7), f"t{i % 5}", "a|b" if i % 3 else "b|c"] for i in range(120)]
+        (folder / "table.csv").write_bytes(csv_bytes(["x", "town", "names"], rows))
+    output = output_of(command)
+    if output:
+        (folder / output).parent.mkdir(exist_ok=True)
+        (folder / output).write_bytes(OLD)
+
+
+@cache
+def open_shop() -> ExitStack:
+    """Start a server of one data file for as long as this process lives, known to the registry."""
+    folder = Path("shop").absolute()
+    folder.mkdir(exist_ok=True)
+    (folder / "lost.mat").write_bytes(FILE)
+    checksum = f"sha256:{hashlib.sha256(FILE).hexdigest()}"
+    known = registry()
+    known["lost"] = replace(known["lost"], checksum=checksum, size=len(FILE), file="lost.mat")
+    running = ExitStack()
+    os.environ["AMBILEARN_MIRROR"] = running.enter_context(serve(folder)).url
+    return running
+
+
+@cache
+def undisturbed(command: str) -> tuple[float, int, bytes]:
+    """Seconds and audit events of a command that nobody kills, and the file that it writes."""
+    if command == "fetch":
+        open_shop()
+    here = Path.cwd()
+    folder = here / f"undisturbed {command}"
+    for _ in range(2):  # the first imports what all copies of this process then have
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        prepare(command, folder)
+        os.chdir(folder)
+        try:
+            assert run_command(*COMMANDS[command]).done
+        finally:
+            os.chdir(here)
+    prepare(command, folder)
+    events = folder / "events"
+    started = time.monotonic()
+    child = fork(lambda: _run(command, folder, count_to=events), folder)
+    assert wait_for(child, folder).status == 0, (folder / "stderr").read_text()
+    seconds = time.monotonic() - started
+    output = output_of(command)
+    content = (folder / output).read_bytes() if output else b""
+    return seconds, int(events.read_text()), content
+
+
+def _run(
+    command: str, folder: Path, die_at: int | None = None, count_to: Path | None = None
+) -> int:
+    """Run a command in a folder; die at an audit event, or count them."""
+    os.chdir(folder)
+    count = 0
+
+    def hook(event: str, arguments: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    status = call_main(COMMANDS[command])
+    if count_to is not None:
+        count_to.write_text(str(count))
+    return status
+
+
+def draw_kill(commands: list[str]) -> Any:
+    """Function that draws which command is killed, and when."""
+
+    def draw(random: Random, number: int) -> dict[str, Any]:
+        # At an event (a file opened, renamed, removed, …), or after a share of the usual time.
+        moment = ["event", "time"][number % 2]
+        share = random.random() if random.random() < 0.6 else random.uniform(0.8, 1.05)
+        command = commands[number // 2 % len(commands)]
+        return {"command": command, "moment": moment, "share": round(share, 4),
+                "done": random.randrange(16)}  # fmt: skip
+
+    return draw
+
+
+def check_kill(case: dict[str, Any], folder: Path) -> bool:
+    """After a kill all is as before, or as it should be; and the next run sets all right."""
+    command = case["command"]
+    seconds, events, whole = undisturbed(command)
+    if command == "reproduce":  # the more is done, the shorter it takes
+        seconds, events = (each * (16 - case["done"]) / 16 for each in (seconds, events))
+    prepare(command, folder, case["done"])
+    present = {path.relative_to(folder) for path in folder.rglob("*")}
+    before = _results(folder)
+    streams = folder.with_name("streams")
+    streams.mkdir(exist_ok=True)
+    if case["moment"] == "event":
+        die_at = 1 + int(case["share"] * events)
+        child = fork(lambda: _run(command, folder, die_at), streams)
+    else:
+        child = fork(lambda: _run(command, folder), streams)
+        time.sleep(case["share"] * seconds)
+        os.kill(child, signal.SIGKILL)
+    ended = wait_for(child, streams)
+    if ended.status not in (0, -signal.SIGKILL):
+        raise Defect("wrong", f"status {ended.status} before the kill: {ended.err}", "status")
+    _check_output(command, folder, whole, old_may_be=True)
+    after = _results(folder)
+    _check_results(before, after)
+    again = wait_for(fork(lambda: _run(command, folder), streams), streams)
+    if again.status != 0:
+        raise Defect("lost", f"the next run fails: {again.err[-300:]}", "next run fails")
+    _check_output(command, folder, whole, old_may_be=False)
+    final = _results(folder)
+    _check_results(after, final)
+    if command == "reproduce" and len(final) != 16:
+        raise Defect("lost", f"{len(final)} results of 16", "results missing")
+    left = {path.relative_to(folder) for path in folder.rglob("*")} - present
+    if left:
+        raise Defect(
+            "wrong", f"the next run leaves {sorted(map(str, left))}", f"leftover {command}"
+        )
+    return ended.status == 0
+
+
+def _check_output(command: str, folder: Path, whole: bytes, old_may_be: bool) -> None:
+    output = output_of(command)
+    if output is None:
+        return
+    if not (folder / output).exists():
+        raise Defect("lost", f"{output} is gone", f"{command} gone")
+    content = (folder / output).read_bytes()
+    if old_may_be and content == OLD:
+        return
+    # A model and a report say when they were made: such files are as long as each other.
+    same = content == whole or (
+        command in ("fit", "report") and abs(len(content) - len(whole)) < 200 and content != OLD
+    )
+    if not same:
+        raise Defect("destroyed", f"{output} is neither old nor complete", f"{command} half")
+    if command == "fit":
+        load_model(folder / output)
+
+
+def _results(folder: Path) -> dict[str, Any]:
+    """All rows of the store, as they are."""
+    store = folder / "store.sqlite"
+    if not store.exists():
+        return {}
+    with closing(sqlite3.connect(store)) as connection:
+        return {row[0]: row for row in connection.execute("SELECT * FROM results")}
+
+
+def _check_results(before: dict[str, Any], after: dict[str, Any]) -> None:
+    if lost := set(before) - set(after):
+        raise Defect("lost", f"{len(lost)} results are gone", "results gone")
+    if again := [key for key in before if before[key] != after[key]]:
+        raise Defect("doubled", f"{len(again)} results were measured again", "measured again")
+
+
+TARGETS = [
+    Target(
+        "kills",
+        "kills",
+        draw_kill(list(COMMANDS)),
+        check_kill,
+        share=12.0,
+        outcomes=("ended before", "killed"),
+    ),
+]

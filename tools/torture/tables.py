@@ -1,0 +1,220 @@
+"""Tables of hostile cells through ``clean``, ``predict`` and ``review``, and corrections."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from hypothesis import strategies as st
+
+from ambilearn.datasets.frames import read_frame
+from ambilearn.own_data import read_candidate_table
+from torture.commands import run_command
+from torture.hostile import byte_edits, edit_bytes, encodable_texts, json_values, words
+from torture.oracle import REFUSED, Defect, attempt, check_canary
+from torture.samples import HEADING, ROWS, csv_bytes, model_bytes, table_bytes
+from torture.target import Target
+
+NEW = {
+    "clean": ["label", "confidence", "margin", "doubt", "suggestion", "review_rank"],
+    "predict": ["label", "confidence", "margin"],
+}
+
+candidates = st.lists(words | encodable_texts, min_size=1, max_size=3).map("|".join)
+
+
+@st.composite
+def table_cases(draw: Any) -> dict[str, Any]:
+    """A table with candidates in ``names``, mostly tame features and some hostile columns."""
+    n = draw(st.integers(1, 6))
+    format = draw(st.sampled_from(["csv", "csv", "tsv", "jsonl", "parquet"]))
+    cell = json_values if format == "jsonl" else encodable_texts
+    tame = st.integers(-3, 3).map(str)
+    columns = {"x": draw(st.lists(tame | cell, min_size=n, max_size=n))}
+    for name in draw(st.lists(encodable_texts, max_size=2)):
+        columns[name] = draw(st.lists(cell, min_size=n, max_size=n))
+    columns["town"] = draw(st.lists(words | cell, min_size=n, max_size=n))
+    column = candidates if format != "jsonl" else candidates | json_values
+    columns["names"] = draw(st.lists(column, min_size=n, max_size=n))
+    return {
+        "command": draw(st.sampled_from(["clean", "clean", "predict"])),
+        "format": format,
+        "out": draw(st.sampled_from([format, format, "csv", "jsonl", "parquet"])),
+        "heading": list(columns),
+        "rows": [list(row) for row in zip(*columns.values(), strict=True)],
+        "options": draw(
+            st.lists(
+                st.sampled_from(["--no-doubt", "--na-is-label", "--prefix=p_", "--select"]),
+                max_size=2,
+                unique=True,
+            )
+        ),
+    }
+
+
+def make_table(format: str, heading: list[str], rows: list[list[Any]]) -> bytes:
+    """A table in one of the formats."""
+    if format in ("csv", "tsv"):
+        return csv_bytes(heading, rows, "," if format == "csv" else "\t")
+    if format == "jsonl":
+        lines = (json.dumps(dict(zip(heading, row, strict=True))) for row in rows)
+        return "\n".join(lines).encode()
+    return pd.DataFrame(rows, columns=heading, dtype=str).to_parquet(index=False)
+
+
+def check_table(case: dict[str, Any], folder: Path) -> bool:
+    """A command labels the rows and keeps every cell, in a file that is read back; or refuses."""
+    table = folder / f"table.{case['format']}"
+    table.write_bytes(make_table(case["format"], case["heading"], case["rows"]))
+    return _check_command(case, table, folder / f"out.{case['out']}")
+
+
+def _check_command(case: dict[str, Any], table: Path, out: Path) -> bool:
+    options = list(case["options"])
+    if case["command"] == "clean":
+        ended = run_command("clean", table, "--candidates", "names", "--out", out, "--method",
+                            "plknn", "--set", "n_neighbors=2", *options)  # fmt: skip
+    else:
+        model = out.with_name("people.model")
+        model.write_bytes(model_bytes())
+        options = [option for option in options if option.startswith("--prefix")]
+        ended = run_command("predict", model, table, "--out", out, *options)
+    check_canary()
+    if not ended.done:
+        if out.exists():
+            raise Defect("wrong", "a command that failed left its output")
+        return False
+    check_written(table, out, case["command"], "p_" if "--prefix=p_" in options else "")
+    return True
+
+
+def check_written(table: Path, out: Path, command: str, prefix: str = "") -> None:
+    """What was written has all cells of what was read, and labels that may be."""
+    before, after = read_frame(table), read_frame(out)
+    new = [prefix + name for name in NEW[command]]
+    kept = [name for name in after.columns if name not in new or name in before.columns]
+    if kept != list(before.columns) or len(after) != len(before):
+        raise Defect("wrong", f"columns {list(before.columns)} became {kept}", "other columns")
+    if {table.suffix, out.suffix} == {".csv"}:
+        for name in before.columns:
+            if before[name].to_list() != after[name].to_list():
+                raise Defect("wrong", f"column {name!r} has other cells now", "other cells")
+        with open(out, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        if rows[1:] != after.to_numpy().tolist() and len(after.columns) > 1:
+            raise Defect("wrong", f"the csv module reads {rows[1:]}", "csv module")
+    if command == "clean" and table.suffix == ".csv":
+        sets = read_candidate_table(table, candidates="names", na_is_label=True).candidates
+        for row, label in zip(sets, after[f"{prefix}label"].to_list(), strict=True):
+            if str(label) not in set(map(str, row)):
+                raise Defect("wrong", f"label {label!r} of candidates {row}", "outside")
+    confidence = after[f"{prefix}confidence"].astype(float)
+    if not confidence.between(0, 1).all():
+        raise Defect("wrong", f"confidences {confidence.to_list()}", "confidence")
+
+
+# The bytes of a proper table with some edits.
+byte_cases = st.fixed_dictionaries(
+    {
+        "format": st.sampled_from(["csv", "csv", "jsonl", "parquet"]),
+        "edits": byte_edits,
+        "command": st.sampled_from(["clean", "predict"]),
+        "options": st.just(["--no-doubt"]),
+    }
+)
+
+
+def check_table_bytes(case: dict[str, Any], folder: Path) -> bool:
+    """A damaged file is refused, or is another table."""
+    table = folder / f"table.{case['format']}"
+    table.write_bytes(edit_bytes(table_bytes(case["format"]), case["edits"]))
+    return _check_command(case, table, folder / f"out.{case['format']}")
+
+
+correction_cases = st.fixed_dictionaries(
+    {
+        "heading": st.sampled_from([["row", "candidates", "label"]] * 4 + [["row", "label"]]),
+        "rows": st.lists(
+            st.tuples(
+                st.integers(-1, 9).map(str) | encodable_texts,
+                st.sampled_from([row[2] for row in ROWS] + [""]) | encodable_texts,
+                words | encodable_texts,
+            )
+            | st.integers(0, 7).flatmap(
+                lambda i: st.tuples(st.just(str(i)), st.just(ROWS[i][2]), words | encodable_texts)
+            ),
+            max_size=3,
+        ),
+        "edits": st.just([]) | byte_edits,
+    }
+)
+
+
+def check_corrections(case: dict[str, Any], folder: Path) -> bool:
+    """Corrections are refused, or each corrected row has the chosen label and no other."""
+    width = len(case["heading"])
+    content = csv_bytes(case["heading"], [list(row[:width]) for row in case["rows"]])
+    content = edit_bytes(content, case["edits"]) if case["edits"] else content
+    table = attempt(
+        read_candidate_table,
+        io.BytesIO(table_bytes()),
+        candidates="names",
+        format="csv",
+        corrections=io.BytesIO(content),
+    )
+    check_canary()
+    if table is REFUSED:
+        return False
+    for row, label in table.corrections.labels.items():
+        if set(list(table.candidates)[row]) != {label}:
+            raise Defect("wrong", f"row {row} was not corrected to {label!r}", "not corrected")
+    return True
+
+
+class _Page(HTMLParser):
+    """What a page would execute: its scripts, and attributes that a browser runs."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.active: list[Any] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "iframe", "object", "embed"):
+            self.scripts.append(f"{tag} {sorted(name for name, _ in attrs)}")
+        for name, value in attrs:
+            if name.startswith("on") or re.match(r"\s*javascript:", value or "", re.I):
+                self.active.append((tag, name))
+
+
+def check_page(case: dict[str, Any], folder: Path) -> bool:
+    """The review page of a hostile table has the scripts of any other page, and no more."""
+    table, out = folder / "table.csv", folder / "review.html"
+    pages = []
+    for heading, rows in ((HEADING, ROWS), (case["heading"], case["rows"])):
+        table.write_bytes(csv_bytes(heading, rows))
+        ended = run_command("review", table, "--candidates", "names", "--out", out, "--method",
+                            "plknn", "--set", "n_neighbors=2", "--no-doubt")  # fmt: skip
+        if not ended.done:
+            return False
+        pages.append(_Page(out.read_text("utf-8")))
+    check_canary()
+    if pages[0].scripts != pages[1].scripts or pages[0].active != pages[1].active:
+        raise Defect("executed", f"the page has {pages[1].scripts} {pages[1].active}", "page")
+    return True
+
+
+page_cases = table_cases().filter(lambda case: case["format"] == "csv")
+
+TARGETS = [
+    Target("tables", "inputs", table_cases(), check_table, share=4.0),
+    Target("table-bytes", "inputs", byte_cases, check_table_bytes, share=2.0),
+    Target("corrections", "inputs", correction_cases, check_corrections, share=1.0),
+    Target("pages", "inputs", page_cases, check_page, share=1.0),
+]
