@@ -8,9 +8,12 @@ import tempfile
 from pathlib import Path
 
 from torture.campaign import run_campaign
+from torture.guided import FORMATS, is_there, run_guided
 from torture.oracle import Defect
 from torture.targets import all_targets, find_target
 from torture.worker import check_case
+
+GUIDED_SHARE = 0.05  # of the time, and on top of it
 
 
 def main() -> None:
@@ -30,7 +33,14 @@ def main() -> None:
         targets, seconds=60 * args.minutes, seed=args.seed, cases=args.cases, keep=args.keep
     )
     print(outcome.summary(targets))
-    sys.exit(bool(outcome.found))
+    found = bool(outcome.found)
+    if is_there() and not args.targets:
+        for format in FORMATS:
+            seconds = 60 * args.minutes * GUIDED_SHARE / len(FORMATS)
+            count, wrong = run_guided(format, seconds, args.seed, args.keep)
+            print(f"atheris, {format}: {count:,} inputs{', ' + wrong if wrong else ', 0 defects'}")
+            found |= bool(wrong)
+    sys.exit(found)
 
 
 def replay(path: Path) -> int:

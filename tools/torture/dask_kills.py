@@ -1,9 +1,11 @@
 """A Dask cluster of which a worker is killed during a fit: the result is the same."""
 
+import atexit
 import os
 import signal
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -18,7 +20,7 @@ PATIENCE = 150  # seconds for a fit
 
 
 @cache
-def _cluster() -> tuple[ExitStack, Any]:
+def _cluster() -> Any:
     """Two processes with one thread each, for as long as this process lives."""
     import dask
     from distributed import Client, LocalCluster
@@ -29,7 +31,8 @@ def _cluster() -> tuple[ExitStack, Any]:
         LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0",
                      local_directory=str(Path("dask").absolute()))
     )  # fmt: skip
-    return running, running.enter_context(Client(cluster))
+    atexit.register(running.close)
+    return running.enter_context(Client(cluster))
 
 
 @cache
@@ -53,8 +56,6 @@ def _fit() -> Any:
 
 @cache
 def _undisturbed() -> tuple[float, Any]:
-    import time
-
     _cluster()
     _fit()
     started = time.monotonic()
@@ -70,9 +71,7 @@ def draw_dask_kill(random: Random, number: int) -> dict[str, Any]:
 def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
     """The fit goes on with the worker that is left, and ends in the same result."""
     seconds, expected = _undisturbed()
-    client = _cluster()[1]
-    client.wait_for_workers(2, timeout=PATIENCE)
-    workers = sorted(client.run(os.getpid).values())
+    workers = _worker_processes(_cluster())
     killer = threading.Timer(
         case["share"] * seconds, os.kill, (workers[case["worker"]], signal.SIGKILL)
     )
@@ -84,6 +83,20 @@ def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
     if not np.allclose(result, expected, atol=1e-10):
         raise Defect("wrong", f"differs by {np.abs(result - expected).max():.1e}", "result")
     return False
+
+
+def _worker_processes(client: Any) -> list[int]:
+    """Process numbers of both workers, as soon as the last one that was killed is replaced."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with suppress(OSError):  # to one that is just ending
+            client.wait_for_workers(2, timeout=PATIENCE)
+            processes = sorted(client.run(os.getpid).values())
+            if len(processes) == 2:
+                return processes
+        if time.monotonic() > deadline:
+            raise Defect("lost", "a killed worker was not replaced")
+        time.sleep(0.1)
 
 
 TARGETS = [

@@ -1,5 +1,6 @@
 """Commands that are killed at any moment: what was there is there, or what was to come, whole."""
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -69,7 +70,7 @@ def prepare(command: str, folder: Path, done: int = 0) -> None:
 
 
 @cache
-def open_shop() -> ExitStack:
+def open_shop() -> None:
     """Start a server of one data file for as long as this process lives, known to the registry."""
     folder = Path("shop").absolute()
     folder.mkdir(exist_ok=True)
@@ -79,7 +80,7 @@ def open_shop() -> ExitStack:
     known["lost"] = replace(known["lost"], checksum=checksum, size=len(FILE), file="lost.mat")
     running = ExitStack()
     os.environ["AMBILEARN_MIRROR"] = running.enter_context(serve(folder)).url
-    return running
+    atexit.register(running.close)
 
 
 @cache

@@ -47,7 +47,7 @@ def mat_cases(draw: Any) -> dict[str, Any]:
 def check_mat(case: dict[str, Any], folder: Path) -> bool:
     """A file is refused, or is a data set whose parts agree."""
     path = folder / "case.mat"
-    content = _make_mat(case)
+    content = make_mat(case)
     path.write_bytes(edit_bytes(content, case["edits"]) if case["edits"] else content)
     data = attempt(read_mat, path, max_bytes=2**24)
     check_canary()
@@ -61,7 +61,8 @@ def check_mat(case: dict[str, Any], folder: Path) -> bool:
     return True
 
 
-def _make_mat(case: dict[str, Any]) -> bytes:
+def make_mat(case: dict[str, Any]) -> bytes:
+    """A MATLAB file with the matrices of a case."""
     variables = {}
     for name in ("data", "partial_target", "target"):
         if case[name] is not None:
