@@ -80,6 +80,15 @@ def test_ids_names_and_paths_are_left_out_as_ever(cells):
     assert kind_or_reason(cells) == "is text with 60 different values in 60 rows"
 
 
+def test_a_name_that_numpy_would_shorten_is_refused():
+    frame = pd.DataFrame({"x\0": ["1", "2"], "a\0b": ["3", "4"]})
+    with pytest.raises(InvalidFileError, match=r"column 'x\\x00': its name ends in a NUL"):
+        find_features("t.csv", frame, ["x\0", "a\0b"])
+    assert find_features("t.csv", frame, ["a\0b"], keep_all=True).columns == (
+        Column("a\0b", "number"),
+    )
+
+
 def test_texts_that_recur_are_categories():
     assert kind_or_reason(SENTENCES[:10] * 5) == "category"
     assert kind_or_reason(SENTENCES[:30] * 3) == "category"

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from torture.commands import Ended, call_main, check_ended, fork, wait_for
-from torture.kills import COMMANDS, OLD, output_of, prepare, undisturbed
+from torture.kills import COMMANDS, LEARN, OLD, output_of, prepare, undisturbed
 from torture.oracle import Defect
 from torture.target import Target
 
@@ -124,9 +124,9 @@ def _rows(folder: Path) -> dict[str, Any]:
 
 STREAMS = ("open", "closed", "full", "broken")
 SPOKEN = {
-    "clean": ("clean", "table.csv", "--candidates", "names"),
+    "clean": ("clean", *LEARN),
     "clean to a file": COMMANDS["clean"],
-    "clean from there": ("clean", "-", "--candidates", "names", "--out", "out.csv"),
+    "clean from there": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
     "fit": COMMANDS["fit"],
     "list": ("data", "list"),
     "tables": ("tables", "mine.toml", "--store", "store.sqlite"),

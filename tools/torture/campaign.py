@@ -170,6 +170,7 @@ def _run_worker(
     private = {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "TORTURE_CANARY": str(folder / "canary"),
+        "AMBILEARN_DEBUG": "1",  # an error that nobody expected is a traceback, not a message
         "AMBILEARN_DATA": str(folder / "data"),
         "XDG_CACHE_HOME": str(folder / "cache"),
         "NO_PROXY": "*",

@@ -27,12 +27,13 @@ from torture.target import Target
 OLD = b"what was there before\n"
 FILE = bytes(range(256)) * 4000
 
-CLEAN = ("clean", "table.csv", "--candidates", "names", "--out", "out.csv")
+LEARN = ("table.csv", "--candidates", "names", "--method", "plcl")
+CLEAN = ("clean", *LEARN, "--out", "out.csv")
 COMMANDS = {
     "clean": CLEAN,
     "clean to Parquet": (*CLEAN[:-1], "out.parquet"),
-    "fit": ("fit", "table.csv", "--candidates", "names", "--out", "out.model"),
-    "review": ("review", "table.csv", "--candidates", "names", "--out", "out.html", "--no-doubt"),
+    "fit": ("fit", *LEARN, "--out", "out.model"),
+    "review": ("review", *LEARN, "--out", "out.html", "--no-doubt"),
     "report": ("report", "mine.toml", "--store", "store.sqlite", "--output", "out.html"),
     "reproduce": ("reproduce", "mine.toml", "--jobs", "1", "--store", "store.sqlite"),
     "fetch": ("data", "fetch", "lost", "--data-home", "data", "--force"),

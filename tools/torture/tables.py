@@ -24,6 +24,7 @@ NEW = {
     "predict": ["label", "confidence", "margin"],
 }
 
+tame_candidates = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map("|".join)
 candidates = st.lists(words | encodable_texts, min_size=1, max_size=3).map("|".join)
 
 
@@ -32,14 +33,18 @@ def table_cases(draw: Any) -> dict[str, Any]:
     """A table with candidates in ``names``, mostly tame features and some hostile columns."""
     n = draw(st.integers(1, 6))
     format = draw(st.sampled_from(["csv", "csv", "tsv", "jsonl", "parquet"]))
-    cell = json_values if format == "jsonl" else encodable_texts
-    tame = st.integers(-3, 3).map(str)
-    columns = {"x": draw(st.lists(tame | cell, min_size=n, max_size=n))}
+    anything = json_values if format == "jsonl" else encodable_texts
+
+    def column(tame: Any, hostile: Any) -> list[Any]:
+        # Half of the columns are tame: a table is refused for its worst cell.
+        cells = tame if draw(st.booleans()) else tame | hostile
+        return draw(st.lists(cells, min_size=n, max_size=n))
+
+    columns = {"x": column(st.integers(-3, 3).map(str), anything)}
     for name in draw(st.lists(encodable_texts, max_size=2)):
-        columns[name] = draw(st.lists(cell, min_size=n, max_size=n))
-    columns["town"] = draw(st.lists(words | cell, min_size=n, max_size=n))
-    column = candidates if format != "jsonl" else candidates | json_values
-    columns["names"] = draw(st.lists(column, min_size=n, max_size=n))
+        columns[name] = column(words, anything)
+    columns["town"] = column(words, anything)
+    columns["names"] = column(tame_candidates, candidates if format != "jsonl" else json_values)
     return {
         "command": draw(st.sampled_from(["clean", "clean", "predict"])),
         "format": format,

@@ -116,8 +116,8 @@ def find_features(
     Raises
     ------
     InvalidFileError
-        If a column holds something else than numbers, text, dates and lists of numbers, or none is
-        left.
+        If a column holds something else than numbers, text, dates and lists of numbers, if its
+        name ends in a NUL character, or none is left.
 
     Warns
     -----
@@ -128,6 +128,11 @@ def find_features(
     for column in names:
         cells = frame[column].to_list()
         where = f"{name}, column {column!r}"
+        if str(column).endswith("\0"):  # NumPy would drop it, and nobody find the column again
+            raise InvalidFileError(
+                f"{where}: its name ends in a NUL character, as damaged files have them. Rename "
+                "the column, or leave it out of the features."
+            )
         if column not in categorical and (length := find_vector_length(where, cells)):
             if np.all(np.ptp(parse_vectors(where, cells, length), axis=0) == 0):
                 left_out[column] = _IS_CONSTANT
