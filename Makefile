@@ -136,12 +136,12 @@ lint-workflows:
 bench: $(READY)
 	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-# MINUTES=90 is a long campaign; TARGETS="models kills" a part of it. Failing cases are kept in
-# out/torture, and run again by REPLAY=out/torture/….json. Needs Linux or macOS.
+# MINUTES=90 is a long campaign, JOBS=4 tortures four things at a time, TARGETS="models kills" some.
+# Failing cases are kept in out/torture, and run again by REPLAY=out/torture/….json. Needs Unix.
 torture: $(READY)
 	@mkdir -p out
 	PYTHONPATH=tools:tests $(BIN)/python -m torture $(if $(REPLAY),--replay $(REPLAY),\
-		--minutes $(or $(MINUTES),10) --seed $(or $(SEED),0) $(TARGETS))
+		--minutes $(or $(MINUTES),10) --seed $(or $(SEED),0) --jobs $(or $(JOBS),1) $(TARGETS))
 
 # Every warning is an error, broken links among them. Nothing is downloaded. The examples are small:
 # a second thread would cost more than it gives.

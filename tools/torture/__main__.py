@@ -21,6 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="torture", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="part of all")
     parser.add_argument("--minutes", type=float, default=10.0, help="time for all targets")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at the same time")
     parser.add_argument("--seed", type=int, default=0, help="what the cases are drawn from")
     parser.add_argument("--cases", type=int, help="most cases of each target")
     parser.add_argument("--keep", type=Path, default=Path("out/torture"), help="for failing cases")
@@ -30,7 +31,12 @@ def main() -> None:
         sys.exit(replay(args.replay))
     targets = [find_target(name) for name in args.targets] or list(all_targets().values())
     outcome = run_campaign(
-        targets, seconds=60 * args.minutes, seed=args.seed, cases=args.cases, keep=args.keep
+        targets,
+        seconds=60 * args.minutes,
+        seed=args.seed,
+        jobs=args.jobs,
+        cases=args.cases,
+        keep=args.keep,
     )
     print(outcome.summary(targets))
     found = bool(outcome.found)

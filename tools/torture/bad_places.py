@@ -186,6 +186,6 @@ def check_streams(case: dict[str, Any], folder: Path) -> bool:
 
 _OUTCOMES = ("done all the same", "failed with a word")
 TARGETS = [
-    Target("full-disks", "full disks", draw_full_disk, check_full_disk, 2.0, outcomes=_OUTCOMES),
-    Target("streams", "closed streams", draw_streams, check_streams, 2.0, outcomes=_OUTCOMES),
+    Target("full-disks", "full disks", draw_full_disk, check_full_disk, 4, outcomes=_OUTCOMES),
+    Target("streams", "closed streams", draw_streams, check_streams, 6, outcomes=_OUTCOMES),
 ]

@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +22,7 @@ from torture.worker import CURRENT, PATIENCE, PROGRESS
 TOOLS = Path(__file__).resolve().parents[1]
 TESTS = TOOLS.parent / "tests"  # the server of bad manners
 # Forked copies must not inherit threads, and one core is enough for one worker.
+_WORKERS: set[subprocess.Popen[bytes]] = set()  # that are running
 SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -74,6 +77,7 @@ def run_campaign(
     *,
     seconds: float,
     seed: int,
+    jobs: int = 1,
     cases: int | None = None,
     patience: float = PATIENCE,
     keep: Path,
@@ -89,6 +93,8 @@ def run_campaign(
         Time for all of them, divided by their shares.
     seed : int
         Cases depend on it and on nothing else; how many there are depends on the time.
+    jobs : int, default=1
+        Targets that are tortured at the same time.
     cases : int, optional
         Cases of each target at which it ends, whatever the time.
     patience : float
@@ -102,24 +108,41 @@ def run_campaign(
     -------
     Outcome
     """
-    targets = list(targets)
+    targets = sorted(targets, key=lambda target: -target.share)
     outcome = Outcome()
-    all_shares = sum(target.share for target in targets)
-    for target in targets:
+    second = seconds * jobs / sum(target.share for target in targets)  # of a share
+
+    def torture(target: Target) -> None:
         with tempfile.TemporaryDirectory(prefix="torture-") as folder:
             options = ["--seed", str(seed), "--patience", str(patience), "--folder", folder]
-            _torture(target, seconds * target.share / all_shares, options, cases, outcome)
-        found = [defect for (name, _), defect in outcome.found.items() if name == target.name]
-        say(
-            f"{target.name:<16} {outcome.count(target):>7,} {target.counted_as}: "
-            f"{outcome.taken[target.name]:,} {target.outcomes[0]}, "
-            f"{outcome.refused[target.name]:,} {target.outcomes[1]}, {len(found)} defects"
-        )
-        for defect in found:
-            path = keep_case(defect, keep)
-            say(f"  {defect['message'][:500]}")
-            say(f"    smallest case: {defect['case'][:300]}\n    kept in {path}")
+            _torture(target, second * target.share, options, cases, outcome)
+        for line in _describe(target, outcome, keep):
+            say(line)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            list(pool.map(torture, targets))
+        except BaseException:
+            for worker in list(_WORKERS):
+                os.killpg(worker.pid, signal.SIGKILL)
+            pool.shutdown(cancel_futures=True)
+            raise
     return outcome
+
+
+def _describe(target: Target, outcome: Outcome, keep: Path) -> Iterator[str]:
+    """What came of a target; failing cases are kept."""
+    found = [defect for (name, _), defect in outcome.found.items() if name == target.name]
+    yes, no = target.outcomes
+    yield (
+        f"{target.name:<20} {outcome.count(target):>7,} {target.counted_as}: "
+        f"{outcome.taken[target.name]:,} {yes}, {outcome.refused[target.name]:,} {no}, "
+        f"{len(found)} defects"
+    )
+    for defect in found:
+        path = keep_case(defect, keep)
+        yield f"  {defect['message'][:500]}"
+        yield f"    smallest case: {defect['case'][:300]}\n    kept in {path}"
 
 
 def keep_case(defect: dict[str, Any], keep: Path) -> Path:
@@ -176,17 +199,21 @@ def _run_worker(
         "NO_PROXY": "*",
     }
     command = [sys.executable, "-X", "faulthandler", "-m", "torture.worker", target.name, *options]
-    ran = subprocess.run(
+    worker = subprocess.Popen(
         command,
         env=os.environ | SINGLE_THREADED | private,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        start_new_session=True,  # it ends together with all that it has started
     )
+    _WORKERS.add(worker)
+    said = worker.communicate()[1].decode("utf-8", "replace")
+    _WORKERS.remove(worker)
     lines = progress.read_text("utf-8").splitlines() if progress.exists() else []
     for line in lines:
         outcome.add(target.name, json.loads(line))
-    return ran.returncode, ran.stderr.decode("utf-8", "replace"), len(lines)
+    return worker.returncode, said, len(lines)
 
 
 def _end_of_worker(status: int, said: str, current: Path) -> dict[str, Any]:

@@ -73,4 +73,4 @@ def check_command_line(case: list[str], folder: Path) -> bool:
     return ended.done
 
 
-TARGETS = [Target("command-lines", "inputs", command_line_cases, check_command_line, share=2.0)]
+TARGETS = [Target("command-lines", "inputs", command_line_cases, check_command_line, share=6)]

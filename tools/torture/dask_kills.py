@@ -100,6 +100,6 @@ def _worker_processes(client: Any) -> list[int]:
 
 
 TARGETS = [
-    Target("dask-kills", "kills", draw_dask_kill, check_dask_kill, share=3.0,
+    Target("dask-kills", "kills", draw_dask_kill, check_dask_kill, share=7,
            outcomes=("ended before", "killed")),
 ]  # fmt: skip

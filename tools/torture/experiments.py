@@ -104,6 +104,6 @@ def check_store(case: dict[str, Any], folder: Path) -> bool:
 
 
 TARGETS = [
-    Target("specs", "inputs", spec_cases, check_spec, share=1.0),
-    Target("stores", "inputs", store_cases, check_store, share=2.0),
+    Target("specs", "inputs", spec_cases, check_spec, share=6),
+    Target("stores", "inputs", store_cases, check_store, share=5),
 ]

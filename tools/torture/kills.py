@@ -25,36 +25,38 @@ from torture.samples import SPEC, csv_bytes, store_bytes
 from torture.target import Target
 
 OLD = b"what was there before\n"
+N_RESULTS = 16  # of the sample experiment
 FILE = bytes(range(256)) * 4000
 
-LEARN = ("table.csv", "--candidates", "names", "--method", "plcl")
+LEARN = ("table.csv", "--candidates", "names", "--method", "plknn")
 CLEAN = ("clean", *LEARN, "--out", "out.csv")
+REPRODUCE = ("reproduce", "mine.toml", "--jobs", "1", "--store", "store.sqlite")
 COMMANDS = {
     "clean": CLEAN,
     "clean to Parquet": (*CLEAN[:-1], "out.parquet"),
     "fit": ("fit", *LEARN, "--out", "out.model"),
     "review": ("review", *LEARN, "--out", "out.html", "--no-doubt"),
     "report": ("report", "mine.toml", "--store", "store.sqlite", "--output", "out.html"),
-    "reproduce": ("reproduce", "mine.toml", "--jobs", "1", "--store", "store.sqlite"),
+    "reproduce": REPRODUCE,
+    "reproduce beside another": REPRODUCE,
     "fetch": ("data", "fetch", "lost", "--data-home", "data", "--force"),
 }
-OUTPUTS = {"fetch": "data/lost.mat", "reproduce": None, "fit": "out.model"}
 
 
 def output_of(command: str) -> str | None:
-    """The file that a command writes."""
-    if command in OUTPUTS:
-        return OUTPUTS[command]
-    return next(word for word in COMMANDS[command] if word.startswith("out."))
+    """The file that a command writes; None if it adds to a store."""
+    if command == "fetch":
+        return "data/lost.mat"
+    return next((word for word in COMMANDS[command] if word.startswith("out.")), None)
 
 
 def prepare(command: str, folder: Path, done: int = 0) -> None:
     """A folder in which a command can run: its inputs, and something where its output goes."""
-    if command in ("reproduce", "report"):
+    if command == "report" or output_of(command) is None:
         (folder / "mine.toml").write_text(SPEC)
         store = folder / "store.sqlite"
         store.write_bytes(store_bytes())
-        if command == "reproduce":
+        if command != "report":
             with closing(sqlite3.connect(store)) as connection, connection:
                 connection.execute(
                     "DELETE FROM results WHERE key NOT IN "
@@ -62,7 +64,7 @@ def prepare(command: str, folder: Path, done: int = 0) -> None:
                     [done],
                 )
     else:
-        rows = [[str(i % 7), f"t{i % 5}", "a|b" if i % 3 else "b|c"] for i in range(120)]
+        rows = [[str(i % 7), f"t{i % 5}", "a|b" if i % 3 else "b|c"] for i in range(60)]
         (folder / "table.csv").write_bytes(csv_bytes(["x", "town", "names"], rows))
     output = output_of(command)
     if output:
@@ -140,7 +142,7 @@ def draw_kill(commands: list[str]) -> Any:
         share = random.random() if random.random() < 0.6 else random.uniform(0.8, 1.05)
         command = commands[number // 2 % len(commands)]
         return {"command": command, "moment": moment, "share": round(share, 4),
-                "done": random.randrange(16)}  # fmt: skip
+                "done": random.randrange(N_RESULTS)}  # fmt: skip
 
     return draw
 
@@ -149,13 +151,14 @@ def check_kill(case: dict[str, Any], folder: Path) -> bool:
     """After a kill all is as before, or as it should be; and the next run sets all right."""
     command = case["command"]
     seconds, events, whole = undisturbed(command)
-    if command == "reproduce":  # the more is done, the shorter it takes
-        seconds, events = (each * (16 - case["done"]) / 16 for each in (seconds, events))
+    if output_of(command) is None:  # the more is done, the shorter it takes
+        seconds, events = (each * (1 - case["done"] / N_RESULTS) for each in (seconds, events))
     prepare(command, folder, case["done"])
     present = {path.relative_to(folder) for path in folder.rglob("*")}
     before = _results(folder)
     streams = folder.with_name("streams")
     streams.mkdir(exist_ok=True)
+    other = _start_another(command, folder)
     if case["moment"] == "event":
         die_at = 1 + int(case["share"] * events)
         child = fork(lambda: _run(command, folder, die_at), streams)
@@ -164,6 +167,10 @@ def check_kill(case: dict[str, Any], folder: Path) -> bool:
         time.sleep(case["share"] * seconds)
         os.kill(child, signal.SIGKILL)
     ended = wait_for(child, streams)
+    if other is not None:
+        beside = wait_for(*other)
+        if beside.status != 0 or len(_results(folder)) != N_RESULTS:
+            raise Defect("lost", f"the other runner ends in {beside}", "other runner")
     if ended.status not in (0, -signal.SIGKILL):
         raise Defect("wrong", f"status {ended.status} before the kill: {ended.err}", "status")
     _check_output(command, folder, whole, old_may_be=True)
@@ -175,14 +182,23 @@ def check_kill(case: dict[str, Any], folder: Path) -> bool:
     _check_output(command, folder, whole, old_may_be=False)
     final = _results(folder)
     _check_results(after, final)
-    if command == "reproduce" and len(final) != 16:
-        raise Defect("lost", f"{len(final)} results of 16", "results missing")
+    if output_of(command) is None and len(final) != N_RESULTS:
+        raise Defect("lost", f"{len(final)} results of {N_RESULTS}", "results missing")
     left = {path.relative_to(folder) for path in folder.rglob("*")} - present
     if left:
         raise Defect(
             "wrong", f"the next run leaves {sorted(map(str, left))}", f"leftover {command}"
         )
     return ended.status == 0
+
+
+def _start_another(command: str, folder: Path) -> tuple[int, Path] | None:
+    """A second runner that is not killed, where the command is about that, and what it says."""
+    if command != "reproduce beside another":
+        return None
+    streams = folder.with_name("other streams")
+    streams.mkdir(exist_ok=True)
+    return fork(lambda: _run(command, folder), streams), streams
 
 
 def _check_output(command: str, folder: Path, whole: bytes, old_may_be: bool) -> None:
@@ -226,7 +242,7 @@ TARGETS = [
         "kills",
         draw_kill(list(COMMANDS)),
         check_kill,
-        share=12.0,
+        share=30,
         outcomes=("ended before", "killed"),
     ),
 ]

@@ -33,9 +33,9 @@ def mat_cases(draw: Any) -> dict[str, Any]:
     tame = st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=n, max_size=n)
     mask = st.lists(st.lists(_ones, min_size=n, max_size=n), min_size=2, max_size=3)
     return {
-        "data": draw(tame | _matrix(numbers)),
-        "partial_target": draw(mask | _matrix(_ones) | _matrix(numbers)),
-        "target": draw(st.none() | mask | _matrix(_ones)),
+        "data": draw(tame | tame | tame | _matrix(numbers)),
+        "partial_target": draw(mask | mask | mask | _matrix(_ones) | _matrix(numbers)),
+        "target": draw(st.none() | st.none() | mask | _matrix(_ones)),
         "kind": draw(
             st.sampled_from(["dense", "dense", "sparse", "text", "complex", "bool", "i1"])
         ),
@@ -85,4 +85,4 @@ def _as_kind(matrix: Any, kind: str) -> Any:
         return matrix.astype(kind if kind != "bool" else np.bool_)
 
 
-TARGETS = [Target("mat-files", "inputs", mat_cases(), check_mat, share=1.5)]
+TARGETS = [Target("mat-files", "inputs", mat_cases(), check_mat, share=6)]

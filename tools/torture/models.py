@@ -105,6 +105,6 @@ def _pack(members: dict[str, bytes]) -> bytes:
 
 
 TARGETS = [
-    Target("model-bytes", "inputs", byte_cases, check_model_bytes, share=1.5),
-    Target("models", "inputs", rewritten_cases, check_rewritten, share=2.0),
+    Target("model-bytes", "inputs", byte_cases, check_model_bytes, share=7),
+    Target("models", "inputs", rewritten_cases, check_rewritten, share=7),
 ]

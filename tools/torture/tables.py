@@ -218,8 +218,8 @@ def check_page(case: dict[str, Any], folder: Path) -> bool:
 page_cases = table_cases().filter(lambda case: case["format"] == "csv")
 
 TARGETS = [
-    Target("tables", "inputs", table_cases(), check_table, share=4.0),
-    Target("table-bytes", "inputs", byte_cases, check_table_bytes, share=2.0),
-    Target("corrections", "inputs", correction_cases, check_corrections, share=1.0),
-    Target("pages", "inputs", page_cases, check_page, share=1.0),
+    Target("tables", "inputs", table_cases(), check_table, share=11),
+    Target("table-bytes", "inputs", byte_cases, check_table_bytes, share=10),
+    Target("corrections", "inputs", correction_cases, check_corrections, share=6),
+    Target("pages", "inputs", page_cases, check_page, share=4),
 ]

@@ -38,7 +38,7 @@ class Target:
     counted_as: str
     cases: SearchStrategy[Any] | Callable[[Random, int], Any]
     check: Callable[[Any, Path], bool]
-    share: float = 1.0
+    share: float = 1
     most: int | None = None
     outcomes: tuple[str, str] = ("taken", "refused")
 
