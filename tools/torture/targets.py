@@ -15,7 +15,8 @@ _MODULES = (
     "damage",
     "kills",
     "dask_kills",
-    "bad_places",
+    "full_disks",
+    "streams",
 )
 
 

@@ -1,18 +1,17 @@
-"""Full file systems, and streams that are closed, full or read by nobody."""
+"""Commands on a file system that is full."""
 
 import os
 import resource
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from torture.commands import Ended, call_main, check_ended, fork, wait_for
-from torture.kills import COMMANDS, LEARN, OLD, output_of, prepare, undisturbed
+from torture.commands import call_main, check_ended, fork, wait_for
+from torture.kills import COMMANDS, OLD, output_of, prepare, undisturbed
 from torture.oracle import Defect
 from torture.target import Target
 
@@ -122,70 +121,13 @@ def _rows(folder: Path) -> dict[str, Any]:
         return {row[0]: row for row in connection.execute("SELECT * FROM results")}
 
 
-STREAMS = ("open", "closed", "full", "broken")
-SPOKEN = {
-    "clean": ("clean", *LEARN),
-    "clean to a file": COMMANDS["clean"],
-    "clean from there": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
-    "fit": COMMANDS["fit"],
-    "list": ("data", "list"),
-    "tables": ("tables", "mine.toml", "--store", "store.sqlite"),
-    "reproduce": COMMANDS["reproduce"],
-    "help": ("--help",),
-    "version": ("--version",),
-    "mistake": ("clean", "nowhere.csv", "--candidates", "names"),
-}
-
-
-def draw_streams(random: Random, number: int) -> dict[str, Any]:
-    """A command, and the state of its three streams, of which mostly one is bad."""
-    states = ["open", "open", "open"]
-    for which in random.sample(range(3), random.choice([1, 1, 2, 3])):
-        states[which] = random.choice(STREAMS[1:])
-    names = ("stdin", "stdout", "stderr")
-    return {"command": random.choice(list(SPOKEN))} | dict(zip(names, states, strict=True))
-
-
-def check_streams(case: dict[str, Any], folder: Path) -> bool:
-    """With bad streams a command does its work, or fails without a traceback."""
-    prepare("reproduce" if case["command"] in ("tables", "reproduce") else "clean", folder, 5)
-    (folder / "err").touch()
-    signs = {"open": "", "closed": "&-", "full": "/dev/full"}
-    redirects = []
-    for name, sign in (("stdin", "<"), ("stdout", ">"), ("stderr", "2>")):
-        where = signs.get(case[name], "")
-        if case[name] == "open":
-            where = {"stdin": "table.csv", "stdout": "out", "stderr": "err"}[name]
-            where = "/dev/null" if not (folder / where).exists() and name == "stdin" else where
-        redirects.append(f"{sign}{where}" if where else "")
-    pipe = " | true" if "broken" in (case["stdout"], case["stderr"]) else ""
-    if case["stderr"] == "broken":
-        redirects[2] = "2>&1" if case["stdout"] == "broken" else "2> >(true)"
-    line = f'"$@" {" ".join(redirects)}'
-    script = f"{{ {line}; echo $? > status; }}{pipe}"
-    command = [sys.executable, "-m", "ambilearn", *SPOKEN[case["command"]]]
-    stdin = subprocess.DEVNULL if case["stdin"] == "open" else None
-    subprocess.run(["bash", "-c", script, "bash", *command], cwd=folder, timeout=120, stdin=stdin)
-    status = int((folder / "status").read_text())
-    out = (folder / "out").read_bytes() if (folder / "out").exists() else b""
-    err = (folder / "err").read_text("utf-8", "replace")
-    if status > 128:
-        raise Defect("crash", f"status {status}: {err[-200:]}", str(status))
-    if case["stderr"] == "open":
-        check_ended(Ended(status, out, err))
-    elif status not in (0, 1, 2):
-        raise Defect("wrong", f"exit status {status}", f"exit status {status}")
-    writes = case["command"] in ("clean", "list", "tables", "help", "version")
-    if writes and status == 0 and case["stdout"] == "full":
-        raise Defect("lost", "what was written to a full stream is lost, and exit 0", "full")
-    output = {"clean to a file": "out.csv", "fit": "out.model"}.get(case["command"])
-    if output and status == 0 and (folder / output).read_bytes() == OLD:
-        raise Defect("lost", f"{output} was not written, and exit 0", "not written")
-    return status == 0
-
-
-_OUTCOMES = ("done all the same", "failed with a word")
 TARGETS = [
-    Target("full-disks", "full disks", draw_full_disk, check_full_disk, 4, outcomes=_OUTCOMES),
-    Target("streams", "closed streams", draw_streams, check_streams, 6, outcomes=_OUTCOMES),
+    Target(
+        "full-disks",
+        "full disks",
+        draw_full_disk,
+        check_full_disk,
+        share=4,
+        outcomes=("done all the same", "failed with a word"),
+    )
 ]

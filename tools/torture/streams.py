@@ -1,0 +1,76 @@
+"""Commands whose streams are closed, full, or read by nobody."""
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from torture.commands import Ended, check_ended
+from torture.kills import COMMANDS, LEARN, OLD, prepare
+from torture.oracle import Defect
+from torture.target import Target
+
+# How the shell makes a stream good or bad.
+STREAMS = {
+    "stdin": {"open": "< table.csv", "closed": "<&-", "full": "< /dev/null", "broken": "< <(true)"},
+    "stdout": {"open": "> out", "closed": ">&-", "full": "> /dev/full", "broken": "> >(true)"},
+    "stderr": {"open": "2> err", "closed": "2>&-", "full": "2> /dev/full", "broken": "2> >(true)"},
+}
+SPOKEN = {
+    "clean": ("clean", *LEARN),
+    "clean to a file": COMMANDS["clean"],
+    "clean from there": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
+    "fit": COMMANDS["fit"],
+    "list": ("data", "list"),
+    "tables": ("tables", "mine.toml", "--store", "store.sqlite"),
+    "reproduce": COMMANDS["reproduce"],
+    "help": ("--help",),
+    "version": ("--version",),
+    "mistake": ("clean", "nowhere.csv", "--candidates", "names"),
+}
+
+
+def draw_streams(random: Random, number: int) -> dict[str, Any]:
+    """A command, and the state of its three streams, of which mostly one is bad."""
+    states = dict.fromkeys(STREAMS, "open")
+    for name in random.sample(list(STREAMS), random.choice([1, 1, 2, 3])):
+        states[name] = random.choice(["closed", "full", "broken"])
+    return {"command": random.choice(list(SPOKEN))} | states
+
+
+def check_streams(case: dict[str, Any], folder: Path) -> bool:
+    """With bad streams a command does its work, or fails without a traceback."""
+    prepare("clean", folder)
+    if case["command"] in ("tables", "reproduce"):
+        prepare("reproduce", folder, done=5)
+    redirects = " ".join(STREAMS[name][case[name]] for name in STREAMS)
+    command = [sys.executable, "-m", "ambilearn", *SPOKEN[case["command"]]]
+    script = f'"$@" {redirects}; echo $? > status'
+    subprocess.run(["bash", "-c", script, "bash", *command], cwd=folder, timeout=120)
+    status = int((folder / "status").read_text())
+    if status > 128:
+        raise Defect("crash", f"status {status}", str(status))
+    if case["stderr"] == "open" and case["stdout"] != "broken":  # nobody reads: no word, either
+        check_ended(Ended(status, err=(folder / "err").read_text("utf-8", "replace")))
+    elif status not in (0, 1, 2):
+        raise Defect("wrong", f"exit status {status}", f"exit status {status}")
+    to_stdout = case["command"] in ("clean", "list", "tables", "help", "version")
+    if to_stdout and status == 0 and case["stdout"] == "full":
+        raise Defect("lost", "what was written to a full stream is lost, and exit 0", "full")
+    output = {"clean to a file": "out.csv", "fit": "out.model"}.get(case["command"])
+    if output and status == 0 and (folder / output).read_bytes() == OLD:
+        raise Defect("lost", f"{output} was not written, and exit 0", "not written")
+    return status == 0
+
+
+TARGETS = [
+    Target(
+        "streams",
+        "closed streams",
+        draw_streams,
+        check_streams,
+        share=6,
+        outcomes=("done all the same", "failed with a word"),
+    )
+]
