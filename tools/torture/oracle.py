@@ -18,7 +18,7 @@ CHECKERS = ("/sklearn/utils/", "/sklearn/base.py")
 
 KINDS = ("lost", "doubled", "destroyed", "traceback", "executed", "crash", "hang", "wrong")
 
-CANARY = Path(os.environ.get("TORTURE_CANARY", "canary"))
+CANARY = Path(os.environ.get("TORTURE_CANARY", "canary")).absolute()
 """The file that every hostile input would make, if anything of it were executed."""
 
 

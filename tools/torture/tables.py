@@ -104,10 +104,12 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
     kept = [name for name in after.columns if name not in new or name in before.columns]
     if kept != list(before.columns) or len(after) != len(before):
         raise Defect("wrong", f"columns {list(before.columns)} became {kept}", "other columns")
-    if {table.suffix, out.suffix} == {".csv"}:
+    if table.suffix == out.suffix:
         for name in before.columns:
-            if before[name].to_list() != after[name].to_list():
-                raise Defect("wrong", f"column {name!r} has other cells now", "other cells")
+            cells = before[name].to_list(), after[name].to_list()
+            if cells[0] != cells[1]:
+                raise Defect("wrong", f"column {name!r}: {cells}", "other cells")
+    if {table.suffix, out.suffix} == {".csv"}:
         with open(out, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
         if rows[1:] != after.to_numpy().tolist() and len(after.columns) > 1:

@@ -103,8 +103,8 @@ def test_a_table_is_cleaned_or_refused(folder):
 @pytest.mark.parametrize(
     ("before", "after", "what"),
     [
-        ("anna|bob", "anna", "other cells"),
-        ("Rome", "Oslo", "other cells"),
+        ("anna|bob", "anna", "column "),
+        ("Rome", "Oslo", "column "),
         ("x,town", "x,village", "became"),
         (",anna,", ",cleo,", "label 'cleo' of candidates"),
         (",0.75", ",1.75", "confidences"),
