@@ -50,7 +50,7 @@ def check_damage(case: dict[str, Any], folder: Path) -> bool:
     path = folder / name
     path.write_bytes(content)
     if name == "store.sqlite":
-        return _check_store(path)
+        return _check_store(path, show=case["position"] % 4 == 0)
     if name == "people.model":
         return _check_model(path)
     out = path.with_name(f"out{path.suffix}")
@@ -90,10 +90,11 @@ def _results() -> dict[str, Any]:
         return store.results()
 
 
-def _check_store(path: Path) -> bool:
+def _check_store(path: Path, *, show: bool) -> bool:
     spec = path.with_name("mine.toml")
     spec.write_text(SPEC)
-    shown = run_command("tables", spec, "--store", path)
+    if show:
+        run_command("tables", spec, "--store", path)
     ended = run_command("reproduce", spec, "--store", path, "--jobs", 1)
     if ended.done:
         whole = _results()
@@ -106,7 +107,7 @@ def _check_store(path: Path) -> bool:
             raise Defect(
                 "lost", f"{len(whole) - len(found)} results, and nobody says so", "results"
             )
-    return ended.done and shown.done
+    return ended.done
 
 
 TARGETS = [
