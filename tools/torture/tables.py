@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
+from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.frames import read_frame
 from ambilearn.own_data import read_candidate_table
 from torture.commands import run_command
@@ -106,7 +107,7 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
         raise Defect("wrong", f"columns {list(before.columns)} became {kept}", "other columns")
     if table.suffix == out.suffix:
         for name in before.columns:
-            cells = before[name].to_list(), after[name].to_list()
+            cells = [_cells(frame[name].to_list()) for frame in (before, after)]
             if cells[0] != cells[1]:
                 raise Defect("wrong", f"column {name!r}: {cells}", "other cells")
     if {table.suffix, out.suffix} == {".csv"}:
@@ -122,6 +123,11 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
     confidence = after[f"{prefix}confidence"].astype(float)
     if not confidence.between(0, 1).all():
         raise Defect("wrong", f"confidences {confidence.to_list()}", "confidence")
+
+
+def _cells(cells: list[Any]) -> list[Any]:
+    """The cells; a key that a line of JSON does not have is missing, as null is."""
+    return [None if is_missing(cell) else cell for cell in cells]
 
 
 # The bytes of a proper table with some edits.
