@@ -16,8 +16,6 @@ import numpy as np
 from torture.oracle import Defect
 from torture.target import Target
 
-PATIENCE = 5  # attempts to get two workers
-
 
 @cache
 def _cluster() -> tuple[ExitStack, Any]:
@@ -87,16 +85,17 @@ def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
 
 def _worker_processes() -> list[int]:
     """Process numbers of both workers, as soon as the last one that was killed is replaced."""
-    for _ in range(PATIENCE):
-        with suppress(OSError):  # to one that is just ending
-            _cluster()[1].wait_for_workers(2, timeout=20)
+    for attempt in range(1, 13):
+        with suppress(OSError):  # to a worker that is just ending
+            _cluster()[1].wait_for_workers(2, timeout=10)
             processes = sorted(_cluster()[1].run(os.getpid).values())
             if len(processes) == 2:
                 return processes
-            continue
-        # Dask may give a worker up that was killed while it started: a matter of its own.
-        _cluster()[0].close()
-        _cluster.cache_clear()
+        if attempt % 4 == 0:
+            # Dask may give a worker up that was killed while it started: a matter of its own.
+            _cluster()[0].close()
+            _cluster.cache_clear()
+        time.sleep(0.2)
     raise Defect("hang", "no two workers")
 
 
