@@ -20,7 +20,7 @@ CASES = {
     "table.jsonl": (2000, 2),
     "table.parquet": (5000, 5),
     "people.model": (5000, 3),
-    "store.sqlite": (5000, 14),
+    "store.sqlite": (5000, 11),
 }
 
 

@@ -100,6 +100,6 @@ def _worker_processes() -> list[int]:
 
 
 TARGETS = [
-    Target("dask-kills", "kills", draw_dask_kill, check_dask_kill, share=7,
+    Target("dask-kills", "kills", draw_dask_kill, check_dask_kill, share=5,
            outcomes=("ended before", "killed")),
 ]  # fmt: skip

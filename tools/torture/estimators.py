@@ -162,6 +162,6 @@ def _as_rows(rows: list[list[Any]], form: str) -> Any:
 
 
 TARGETS = [
-    Target("candidate-sets", "inputs", candidate_set_cases, check_candidate_sets, share=6),
+    Target("candidate-sets", "inputs", candidate_set_cases, check_candidate_sets, share=9),
     Target("estimators", "inputs", estimator_cases(), check_estimator, share=15),
 ]

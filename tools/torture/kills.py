@@ -242,7 +242,7 @@ TARGETS = [
         "kills",
         draw_kill(list(COMMANDS)),
         check_kill,
-        share=30,
+        share=26,
         outcomes=("ended before", "killed"),
     ),
 ]

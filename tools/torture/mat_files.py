@@ -85,4 +85,4 @@ def _as_kind(matrix: Any, kind: str) -> Any:
         return matrix.astype(kind if kind != "bool" else np.bool_)
 
 
-TARGETS = [Target("mat-files", "inputs", mat_cases(), check_mat, share=6)]
+TARGETS = [Target("mat-files", "inputs", mat_cases(), check_mat, share=8)]
