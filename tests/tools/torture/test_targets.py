@@ -137,6 +137,7 @@ def test_a_script_in_a_page_is_seen():
     assert _Page("<a href=' javascript:alert(1)'>").active
 
 
+@pytest.mark.slow
 def test_a_model_is_loaded_or_refused(folder):
     right = {"method": "plknn", "about": [], "schema": [], "array": None}
     assert check_rewritten(right, folder)
