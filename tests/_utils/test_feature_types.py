@@ -40,7 +40,7 @@ def test_mappings_and_records_are_refused(X, what):
         np.eye(2),
         np.eye(2, dtype=np.float16),
         [[1, 2]],
-        pd.DataFrame({"date": [1.0], "time": [2.0]}),  # names are no types
+        pd.DataFrame({"date": [1.0], "time": [2.0], "names": [3.0]}),  # names are no types
         pl.DataFrame({"a": [1]}),
         sparse.csr_array(np.eye(2)),
         pd.Series([1.0]),

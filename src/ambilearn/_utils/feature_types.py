@@ -29,9 +29,10 @@ def check_feature_types(X: Any) -> None:
     ValueError: X holds times (datetime64[D]), which are no features yet: ...
     """
     types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
-    if isinstance(X, Mapping) or getattr(types, "names", None):
+    records = isinstance(types, np.dtype) and types.names is not None
+    if isinstance(X, Mapping) or records:
         raise TypeError(
-            f"X is {'a mapping' if isinstance(X, Mapping) else 'an array of records'}: pass a data "
+            f"X is {'an array of records' if records else 'a mapping'}: pass a data "
             "frame or an array of numbers, a row for each example and a column for each feature."
         )
     for dtype in types if hasattr(types, "__iter__") else [types]:
