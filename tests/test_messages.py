@@ -251,7 +251,7 @@ EXPERIMENTS = {
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
         "mine: 'nonsense' has no meaning",
-        "An experiment has title",
+        "There may be: title",
     ),
     "parameter": (
         lambda: Task("iris", "PLCL", 0, params={"alfa": 1}).key,

@@ -120,6 +120,6 @@ def test_a_store_that_is_damaged_is_refused_and_left_as_it_is(run, measured):
     for command in ("reproduce", "tables", "report", "verify"):
         status, _, errors = run(command, "mine.toml")
         assert status == 1
-        assert "the store is damaged" in errors
+        assert "results.sqlite is damaged (" in errors
         assert "move it away and measure anew" in errors
     assert STORE.read_bytes() == content

@@ -331,7 +331,7 @@ def test_a_damaged_store_says_how_to_go_on(tmp_path):
     content = bytearray(path.read_bytes())
     content[3 * 4096 : 4 * 4096] = bytes(4096)
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"r\.sqlite: the store is damaged .* was left as it is"):
+    with pytest.raises(StoreError, match=r"r\.sqlite is damaged .* was left as it is"):
         Store(path)
     assert path.read_bytes() == content
 

@@ -29,15 +29,13 @@ def prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest number that is free
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, for the whole process
-        return
-    below = getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
-    if isinstance(below, io.FileIO):  # no console of Windows, which takes text in another way
+    present: Any = sys.stderr
+    below = present and getattr(present.buffer, "raw", present.buffer)
+    if below is None or isinstance(below, io.FileIO):  # no console of Windows, which takes text
         sys.stderr = io.TextIOWrapper(
             io.BufferedWriter(_Forgiving(2, "wb", closefd=False)),
-            encoding=sys.stderr.encoding,
-            errors=sys.stderr.errors,
+            encoding="utf-8" if present is None else present.encoding,
+            errors="backslashreplace",
             line_buffering=True,
         )
 

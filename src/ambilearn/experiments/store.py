@@ -140,7 +140,7 @@ class Store:
             try:
                 yield
             except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter by a damaged schema
-                raise StoreError(f"{self.path}: {_describe(error)}") from error
+                raise StoreError(f"{self.path} {_describe(error)}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -287,7 +287,7 @@ def _describe(error: sqlite3.Error | UnicodeDecodeError) -> str:
         code, what = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, str(error)
     if code == sqlite3.SQLITE_CORRUPT:
         return (
-            f"the store is damaged ({what}), and was left as it is. Use a copy of it, or move it "
+            f"is damaged ({what}), and was left as it is. Use a copy of it, or move it "
             "away and measure anew; `sqlite3 OLD .recover | sqlite3 NEW` saves what can be read."
         )
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
