@@ -28,16 +28,16 @@ pytestmark = [
 ]
 
 
-def results(name, threads=1):
+def results(name, threads=1, n=100):
     """What a model gives, all of it floating point or labels, by a number of threads."""
-    X, mask, y = ambiguous(n=100, d=12, n_labels=5)
-    X_new = X[:60] + 0.25
+    X, mask, y = ambiguous(n=n, d=12, n_labels=5)
+    X_new = X[: n // 2] + 0.25
     model = clone(MODELS[name])
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     if isinstance(model, CrowdClassifier):
         rng = np.random.default_rng(0)
-        answers = np.where(rng.random((100, 6)) < 0.7, y[:, None], rng.integers(5, size=(100, 6)))
+        answers = np.where(rng.random((n, 6)) < 0.7, y[:, None], rng.integers(5, size=(n, 6)))
         mask = Votes.from_wide(answers)
     else:
         # Sets of text, whose order in Python changes from process to process.
@@ -67,8 +67,10 @@ def test_the_number_of_threads_changes_no_label_and_nothing_beyond_rounding(name
 
 def save_results(path):
     """All results of all models in a file; called in another process."""
-    parts = ((f"{name}: {i}", part) for name in MODELS for i, part in enumerate(results(name)))
-    np.savez(path, **dict(parts))
+    parts = {}
+    for name in MODELS:
+        parts |= {f"{name}: {i}": part for i, part in enumerate(results(name, n=40))}
+    np.savez(path, **parts)
 
 
 def test_processes_agree_in_every_bit(tmp_path):
