@@ -204,8 +204,25 @@ def test_wins_are_counted_for_every_reading(tuned):
         "win": 0,
         "tie": 0,
         "loss": 1,
+        "ahead_in_the_mean": 0,
     }
     assert "chosen by the test labels" in table.notes[-1]
+
+
+def test_ahead_in_the_mean_need_not_be_significant(measured):
+    centered = NOISE[:10] - NOISE[:10].mean()
+
+    def accuracy(label, task):
+        if label == "PL-CL":
+            return 0.6 + centered[task.run]
+        return 0.601 if label == "SURE" else 0.599
+
+    table = build_tables(measured("oracle", accuracy, data=["lost"]))[0]
+    first = {row[0]: row[1] for row in table.rows}
+    assert first["all, share of wins"] == "0 of 5 (0%)"
+    assert first["all, ahead in the mean"] == "4 of 5 (80%)"
+    ahead = {r["method"]: r["ahead_in_the_mean"] for r in table.records}
+    assert (ahead["SURE"], ahead["LALO"]) == (0, 1)
 
 
 def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
@@ -218,7 +235,10 @@ def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
     assert rows["all, share of wins"]["published"] == "507 of 560 (91%)"
     assert rows["SURE"]["(a) printed parameters"] == "0/16/0"
     assert rows["SURE"]["(c) oracle † for all"] == UNMEASURED
-    assert rows["all, share of wins"]["(c) oracle † for all"] == UNMEASURED
+    for row in ("all, share of wins", "all, ahead in the mean"):
+        assert rows[row]["(c) oracle † for all"] == UNMEASURED
+    assert rows["all, ahead in the mean"]["(a) printed parameters"] == "0 of 80 (0%)"
+    assert rows["all, ahead in the mean"]["published"] == UNMEASURED
     assert len(table.notes) == 1  # no oracle was asked
 
 

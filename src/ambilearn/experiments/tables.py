@@ -166,12 +166,14 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     reference, *others = (method.label for method in experiment.spec.methods)
     columns = table_columns(experiment, show)
     counts: dict[tuple[str, str], NDArray[np.int_]] = {}
+    ahead: dict[tuple[str, str], int] = {}
     seen: list[Line] = []
     for reading in show["readings"]:
         lines = experiment.read(*reading["select"])
         for line in lines[1:]:
-            found = _count(experiment, lines[0], line, columns)
-            counts[line.method.label, reading["title"]] = found
+            cell = line.method.label, reading["title"]
+            counts[cell] = _count(experiment, lines[0], line, columns)
+            ahead[cell] = _count_ahead(experiment, lines[0], line, columns)
         seen += lines
     for label, group in published:  # summed here, since one of the printed totals is wrong
         if label in others and group != "Total":
@@ -179,16 +181,25 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
             counts[label, "published"] = before + published[label, group]
     titles = [reading["title"] for reading in show["readings"]] + ["published"] * bool(published)
     rows = [[label, *(_counts_text(counts.get((label, t))) for t in titles)] for label in others]
-    totals = {t: sum(counts[m, t] for m in others if (m, t) in counts) for t in titles}
-    rows.append(["all, share of wins", *(_wins_text(totals[t]) for t in titles)])
+    shares: list[list[str]] = [["all, share of wins"], ["all, ahead in the mean"]]
+    for title in titles:
+        n = sum(int(counts[m, title].sum()) for m in others if (m, title) in counts)
+        wins = sum(int(counts[m, title][0]) for m in others if (m, title) in counts)
+        shares[0].append(_share_text(wins, n))
+        means = [ahead[m, title] for m in others if (m, title) in ahead]
+        shares[1].append(_share_text(sum(means), n if means else 0))
     records = [
         {"method": label, "reading": title}
         | dict(zip(("win", "tie", "loss"), found.tolist(), strict=True))
+        | {"ahead_in_the_mean": ahead.get((label, title))}
         for (label, title), found in counts.items()
     ]
-    notes = [f"Wins/ties/losses of {reference} in {len(columns)} cases (paired t-test, 0.05)."]
+    notes = [
+        f"Wins/ties/losses of {reference} in {len(columns)} cases (paired t-test, 0.05); below, "
+        "how often its mean is the larger one, significantly or not."
+    ]
     notes += oracle_notes(seen)
-    return Table(show["name"], show["title"], ["method", *titles], rows, records, notes)
+    return Table(show["name"], show["title"], ["method", *titles], rows + shares, records, notes)
 
 
 def _count(
@@ -206,13 +217,23 @@ def _count(
     return counts
 
 
+def _count_ahead(
+    experiment: ExperimentResults,
+    reference: Line,
+    line: Line,
+    columns: Iterable[tuple[str, Case, str]],
+) -> int:
+    """Columns in which the mean of a line is larger than another's, significantly or not."""
+    pairs = [experiment.paired(reference, line, case, metric) for _, case, metric in columns]
+    return sum(bool(first.mean() > second.mean()) for first, second in pairs if len(first) > 1)
+
+
 def _counts_text(counts: NDArray[np.int_] | None) -> str:
     return UNMEASURED if counts is None or not counts.any() else "/".join(map(str, counts))
 
 
-def _wins_text(counts: Any) -> str:
-    total = np.sum(counts)
-    return f"{counts[0]} of {total} ({counts[0] / total:.0%})" if total else UNMEASURED
+def _share_text(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({part / whole:.0%})" if whole else UNMEASURED
 
 
 def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
