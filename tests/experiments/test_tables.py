@@ -225,6 +225,22 @@ def test_ahead_in_the_mean_need_not_be_significant(measured):
     assert (ahead["SURE"], ahead["LALO"]) == (0, 1)
 
 
+def test_every_reading_is_over_the_same_cases(tmp_path):
+    """A case of which the oracle has met some runs only, or none, does not count in any reading."""
+    spec, search = replace(load_spec("oracle"), runs=3), parse_search("random:8")
+
+    def accuracy(label, task):
+        part = task.data == "msrcv2" and label == "LALO" and task.run == 2
+        return None if task.select == "oracle" and part else 0.5 + NOISE[len(label) + task.run]
+
+    with Store(tmp_path / "r.sqlite") as store:
+        fill(store, spec, accuracy)
+        fill(store, spec, accuracy, data=["lost", "msrcv2"], select="oracle", search=search)
+        table = build_tables(ExperimentResults(spec, store))[0]
+    assert table.notes[0].startswith("Wins/ties/losses of PL-CL in 1 cases (lost 1; ")
+    assert {r["win"] + r["tie"] + r["loss"] for r in table.records} == {1}
+
+
 def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
     """The printed total of SURE is 88/14/0, which its groups do not add up to."""
     experiment = measured("oracle-controlled", lambda label, task: 0.5, runs=2, data=["ecoli"])

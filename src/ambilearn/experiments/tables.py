@@ -1,5 +1,6 @@
 """Tables of an experiment: what stands in each cell. How a table looks is :mod:`.render`."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -164,22 +165,26 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     """
     published = published_counts(show["published"]) if "published" in show else {}
     reference, *others = (method.label for method in experiment.spec.methods)
-    columns = table_columns(experiment, show)
+    readings = {r["title"]: experiment.read(*r["select"]) for r in show["readings"]}
+    seen = [line for lines in readings.values() for line in lines]
+    # All readings over the same cases and runs: a case of which a part is measured is none yet.
+    columns = [
+        (title, case, metric)
+        for title, case, metric in table_columns(experiment, show)
+        if len({len(experiment.results(line, case)) for line in seen}) == 1
+        and len(experiment.results(seen[0], case)) > 1
+    ]
     counts: dict[tuple[str, str], NDArray[np.int_]] = {}
     ahead: dict[tuple[str, str], int] = {}
-    seen: list[Line] = []
-    for reading in show["readings"]:
-        lines = experiment.read(*reading["select"])
+    for title, lines in readings.items():
         for line in lines[1:]:
-            cell = line.method.label, reading["title"]
-            counts[cell] = _count(experiment, lines[0], line, columns)
-            ahead[cell] = _count_ahead(experiment, lines[0], line, columns)
-        seen += lines
+            counts[line.method.label, title] = _count(experiment, lines[0], line, columns)
+            ahead[line.method.label, title] = _count_ahead(experiment, lines[0], line, columns)
     for label, group in published:  # summed here, since one of the printed totals is wrong
         if label in others and group != "Total":
             before = counts.get((label, "published"), np.zeros(3, dtype=int))
             counts[label, "published"] = before + published[label, group]
-    titles = [reading["title"] for reading in show["readings"]] + ["published"] * bool(published)
+    titles = [*readings, "published"] if published else list(readings)
     rows = [[label, *(_counts_text(counts.get((label, t))) for t in titles)] for label in others]
     shares: list[list[str]] = [["all, share of wins"], ["all, ahead in the mean"]]
     for title in titles:
@@ -194,9 +199,11 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
         | {"ahead_in_the_mean": ahead.get((label, title))}
         for (label, title), found in counts.items()
     ]
+    by_data = Counter(case.data for _, case, _ in columns)
+    where = ", ".join(f"{data} {n}" for data, n in by_data.items())
     notes = [
-        f"Wins/ties/losses of {reference} in {len(columns)} cases (paired t-test, 0.05); below, "
-        "how often its mean is the larger one, significantly or not."
+        f"Wins/ties/losses of {reference} in {len(columns)} cases ({where}; paired t-test, 0.05); "
+        "below, how often its mean is the larger one, significantly or not."
     ]
     notes += oracle_notes(seen)
     return Table(show["name"], show["title"], ["method", *titles], rows + shares, records, notes)
