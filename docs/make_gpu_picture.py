@@ -34,7 +34,7 @@ def curve() -> list[dict]:
 
 
 def print_tables() -> None:
-    """Sizes, parts, and agreement with the CPU, each as a table of the page."""
+    """Sizes, parts, agreement with the CPU, and stacks, each as a table of the page."""
     cpu = {each["rows"]: each["seconds"] for each in results("gpu_curve_cpu")}
     print("| rows | GPU, s | CPU, s | floor, s | memory, GiB | rows predicted a second |")
     print("|---|---|---|---|---|---|")
@@ -65,6 +65,14 @@ def print_tables() -> None:
             f"| {each['data']} | {each['confidences']:.0e} | {each['scores']:.0e} "
             f"| {each['predictions_differ']} | {each['float32_confidences']:.0e} "
             f"| {each['float32_predictions_differ']} |"
+        )
+    print()
+    print("| rows | PL-CL, s | stack, s | times | memory, GiB |")
+    print("|---|---|---|---|---|")
+    for each in results("gpu_stack"):
+        print(
+            f"| {_spaced(each['rows'])} | {each['plcl_seconds']:.2g} | {each['seconds']:.2g} "
+            f"| {each['time_ratio']:.2g} | {each['peak_gib']:.2g} |"
         )
 
 

@@ -17,7 +17,7 @@ def script():
 def test_the_page_has_the_tables_that_are_printed(script, capsys):
     script["print_tables"]()
     printed = capsys.readouterr().out.split("\n\n")
-    assert len(printed) == 3
+    assert len(printed) == 4
     for table in printed:
         assert table.strip() in PAGE.read_text(encoding="utf-8")
     assert (DOCS / "_static" / "gpu.png").exists()
@@ -49,6 +49,17 @@ def test_what_was_promised_was_measured(script):
         assert each["same_bits_again"]
     (one,) = script["results"]("gpu_one_factor")
     assert one["outputs"] <= 1e-8
+
+
+def test_a_stack_was_measured_there_too(script):
+    stacks = script["results"]("gpu_stack")
+    assert [each["rows"] for each in stacks] == [11_495, 30_000, 100_000]
+    assert all(each["time_ratio"] <= 4 for each in stacks)
+    assert all(each["peak_gib"] <= 1.5 * each["plcl_peak_gib"] for each in stacks)
+    for each in script["results"]("gpu_stack_agreement"):
+        assert each["confidences"] <= 1e-6
+        assert each["predictions_differ"] == 0
+        assert each["same_bits_again"]
 
 
 @pytest.mark.slow
