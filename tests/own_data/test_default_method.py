@@ -113,3 +113,9 @@ def test_functions_follow_the_rule(table):
     assert cleaned.model.about["method"] == "plstacking"
     np.testing.assert_array_equal(cleaned.pair_confidences, named.pair_confidences)
     assert fit_table(table, params={"reg": 0.1}).about["method"] == "plcl"
+
+
+def test_a_parameter_that_nobody_has_is_not_called_one_of_plcl(table):
+    assert choose_default(table, {"foo": 1}).name == "plstacking"
+    assert choose_default(table, {"plcl__reg": 0.1}).name == "plstacking"
+    assert choose_default(table, {"reg": 0.1}).name == "plcl"

@@ -63,3 +63,18 @@ def test_settings():
 def test_settings_need_a_name_and_a_value(setting):
     with pytest.raises(ValueError, match="NAME=VALUE"):
         parse_settings([setting])
+
+
+def test_members_of_a_stack_are_reached_by_their_names():
+    stack = make_method(
+        "plstacking", {"plcl__reg": 0.1, "sure": "drop", "final_estimator__restore_mass": 0.0}
+    )
+    assert dict(stack.estimators)["plcl"].reg == 0.1
+    assert dict(stack.estimators)["sure"] == "drop"
+    assert stack.final_estimator.restore_mass == 0.0
+
+
+@pytest.mark.parametrize("key", ["plcl__foo", "foo__reg", "restore_mass", "passthrough__x"])
+def test_what_no_member_has_is_refused(key):
+    with pytest.raises(ValueError, match=r"foo|no parameter"):
+        make_method("plstacking", {key: 1})

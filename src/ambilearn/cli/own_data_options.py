@@ -146,8 +146,8 @@ method_options = _add(
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter of the method, for instance n_neighbors=5 (with no --method, of plcl). "
-        "Repeat it for more.",
+        help="A parameter of the method, for instance n_neighbors=5, or of a member of a stack, "
+        "plcl__reg=0.1. With no --method one that only plcl has means plcl. Repeat it for more.",
     ),
     method_option(
         "--n-landmarks",

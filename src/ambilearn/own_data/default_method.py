@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
+from ambilearn.own_data.methods import has_parameter
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.registry import find_method
 
@@ -66,8 +67,10 @@ def choose_default(
     >>> choose_default(table, {"reg": 0.1})
     DefaultMethod(name='plcl', reason='where its parameter reg is given')
     """
-    stack_params = find_method(_STACK).load()().get_params(deep=False)
-    foreign = [name for name in params or {} if name not in stack_params]
+    stack, plain = (find_method(name).load()() for name in (_STACK, _PLAIN))
+    foreign = [
+        key for key in params or {} if has_parameter(plain, key) and not has_parameter(stack, key)
+    ]
     limit = f"{MAX_STACKED_ROWS:,}".replace(",", " ")
     if foreign:
         return DefaultMethod(_PLAIN, f"where its parameter {foreign[0]} is given")

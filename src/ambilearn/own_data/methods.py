@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.registry import find_method
 
 # From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
@@ -53,7 +54,7 @@ def make_method(
     known = method.get_params(deep=False)
     chosen = dict(params or {})
     for key in chosen:
-        if key not in known:
+        if not has_parameter(method, key):
             close = get_close_matches(key, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(f"{name} has no parameter {key!r}.{hint} It has: {', '.join(known)}.")
@@ -64,6 +65,23 @@ def make_method(
     method.set_params(**chosen)
     method._validate_params()
     return method
+
+
+def has_parameter(method: Any, key: str) -> bool:
+    """Whether a method has a parameter; of an ensemble also its members and what they have.
+
+    Examples
+    --------
+    >>> from ambilearn import PLStacking
+    >>> from ambilearn.own_data.methods import has_parameter
+    >>> [has_parameter(PLStacking(), key) for key in ("cv", "plcl__reg", "sure", "reg")]
+    [True, True, True, False]
+    """
+    name, inside, _ = key.partition("__")
+    if not isinstance(method, EnsembleClassifier):
+        return key in method.get_params(deep=False)
+    members = [member for member, _ in method._default_estimators()]
+    return name in members or (name == "final_estimator" if inside else name in method.get_params())
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
