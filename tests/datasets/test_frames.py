@@ -170,6 +170,46 @@ def test_parquet_that_announces_too_much(tmp_path):
     assert len(read_frame(path)) == 10_000_000
 
 
+def test_parquet_whose_one_row_announces_too_much(tmp_path):
+    """A list has more items than its table has rows."""
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": [np.zeros(1_000_000)]}), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InvalidFileError, match="bytes in memory, more than max_bytes"):
+        read_frame(path, max_bytes=10**6)
+    assert len(read_frame(path)["a"][0]) == 1_000_000
+
+
+# Arrow ends the whole process for some: in one of its own, so that this one goes on.
+DAMAGED_EVERYWHERE = """
+import io
+import pyarrow
+from pyarrow import parquet
+from ambilearn.datasets import InvalidFileError
+from ambilearn.datasets.frames import read_frame
+
+file = io.BytesIO()
+table = {"x": ["1", "2"], "v": [[1.0, 2.0], [3.0]], "n": [1, 2]}
+parquet.write_table(pyarrow.table(table), file)
+content, refused = file.getvalue(), 0
+for position in range(len(content)):
+    damaged = bytearray(content)
+    damaged[position] = (damaged[position] + 34) % 256
+    try:
+        read_frame(io.BytesIO(damaged), format="parquet")
+    except InvalidFileError:
+        refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.slow
+def test_parquet_damaged_in_any_byte_is_refused_or_read():
+    ran = subprocess.run([sys.executable, "-c", DAMAGED_EVERYWHERE], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) > 100
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "text", "empty"])
 def test_bad_parquet(tmp_path, damage):
     path = tmp_path / "t.parquet"

@@ -177,7 +177,7 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         file = BytesIO(file.read())
     try:
         opened = parquet.ParquetFile(file)
-        size = _unpacked_size(opened.metadata)
+        size = _unpacked_size(opened)
         if size > max_bytes:
             raise InvalidFileError(
                 f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows: "
@@ -188,7 +188,7 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
         _refuse_times_out_of_range(frame, table.schema, name)
         return frame
-    except (ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+    except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise
         raise InvalidFileError(f"{name} is not a proper Parquet file: {error}") from error
@@ -231,11 +231,17 @@ def _is_readable(cells: Any) -> bool:
     return True
 
 
-def _unpacked_size(metadata: Any) -> int:
-    """Bytes that a Parquet file announces, at least eight for each cell."""
-    chunks = (
-        metadata.row_group(i).column(j)
-        for i in range(metadata.num_row_groups)
-        for j in range(metadata.num_columns)
+def _unpacked_size(opened: Any) -> int:
+    """Bytes that a Parquet file announces, at least eight for each cell and each item of a list."""
+    metadata = opened.metadata
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    size = sum(
+        max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups
     )
-    return sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks)
+    # Only columns of lists have more values than rows. Arrow ends the process where it is asked for
+    # what a damaged file says of a column, and reports an error where it scans the column.
+    lists = [j for j in range(metadata.num_columns) if opened.schema.column(j).max_repetition_level]
+    if lists:
+        opened.scan_contents([opened.schema.column(j).path for j in lists])
+        size += sum(8 * group.column(j).num_values for group in groups for j in lists)
+    return int(size)
