@@ -115,7 +115,7 @@ def run_campaign(
     def torture(target: Target) -> None:
         with tempfile.TemporaryDirectory(prefix="torture-") as folder:
             options = ["--seed", str(seed), "--patience", str(patience), "--folder", folder]
-            _torture(target, second * target.share, options, cases, outcome)
+            _torture(target, min(second * target.share, seconds), options, cases, outcome)
         for line in _describe(target, outcome, keep):
             say(line)
 
