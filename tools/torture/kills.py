@@ -102,15 +102,16 @@ def undisturbed(command: str) -> tuple[float, int, bytes]:
             assert run_command(*COMMANDS[command]).done
         finally:
             os.chdir(here)
-    prepare(command, folder)
-    events = folder / "events"
-    started = time.monotonic()
-    child = fork(lambda: _run(command, folder, count_to=events), folder)
-    assert wait_for(child, folder).status == 0, (folder / "stderr").read_text()
-    seconds = time.monotonic() - started
+    events, times = folder / "events", []
+    for _ in range(3):  # the shortest counts: others wait for a busy machine
+        prepare(command, folder)
+        started = time.monotonic()
+        child = fork(lambda: _run(command, folder, count_to=events), folder)
+        assert wait_for(child, folder).status == 0, (folder / "stderr").read_text()
+        times.append(time.monotonic() - started)
     output = output_of(command)
     content = (folder / output).read_bytes() if output else b""
-    return seconds, int(events.read_text()), content
+    return min(times), int(events.read_text()), content
 
 
 def _run(
