@@ -86,7 +86,7 @@ def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
 def _worker_processes() -> list[int]:
     """Process numbers of both workers, as soon as the last one that was killed is replaced."""
     for attempt in range(1, 13):
-        with suppress(OSError):  # to a worker that is just ending
+        with suppress(OSError, KeyError):  # of a worker that is just ending
             _cluster()[1].wait_for_workers(2, timeout=10)
             processes = sorted(_cluster()[1].run(os.getpid).values())
             if len(processes) == 2:
