@@ -98,3 +98,8 @@ def test_numbers_of_every_type_are_float64():
         found = as_numbers(values, "weights")
         assert found.dtype == np.float64
         assert found.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("form", [sparse.dok_array, sparse.dok_matrix])
+def test_a_sparse_matrix_that_is_a_mapping_is_no_mapping(form):
+    check_feature_types(form(np.eye(3)))

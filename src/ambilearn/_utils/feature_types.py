@@ -30,7 +30,7 @@ def check_feature_types(X: Any) -> None:
     """
     types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
     records = isinstance(types, np.dtype) and types.names is not None
-    if isinstance(X, Mapping) or records:
+    if (isinstance(X, Mapping) and not issparse(X)) or records:  # SciPy's dok is one, too
         raise TypeError(
             f"X is {'an array of records' if records else 'a mapping'}: pass a data "
             "frame or an array of numbers, a row for each example and a column for each feature."
