@@ -1,8 +1,10 @@
 """What a person gains who settles some rows: by the margin, by the new order, by chance.
 
-A person gives the first rows of an order their true label, the method is fitted again, and what is
+A person gives the first rows of an order their true label, the stack is fitted again, and what is
 right among all cleaned labels and on new rows is counted. Lost and MSRCv2 at random halves with the
-truth swapped out of one set in ten, the music clips as their annotators left them. ``oracle``
+truth swapped out of one set in ten, the music clips as their annotators left them. ``doubt and
+margin`` is the order of ``ambilearn review``, which judges the stack by its own held-out outputs;
+``quick doubt and margin`` that of ``ambilearn clean``, which takes those of its PL-CL. ``oracle``
 settles rows without their truth first, which nobody can know. The lines are kept in
 ``docs/review_curves.jsonl``.
 """
@@ -15,12 +17,13 @@ import numpy as np
 from common import data_split, print_result
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn import PLCL, as_candidates, find_doubtful
+from ambilearn import PLStacking, as_candidates, find_doubtful
 from ambilearn.datasets import add_noise
 from ambilearn.own_data.ranking import choose_candidates, review_order
 
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 CHANCES = 3  # orders by chance, of which the mean is taken
+FOLDS = 5  # of the stack's own held-out outputs
 
 
 def main():
@@ -47,12 +50,13 @@ def measure(name, seed):
     X, sets, y, X_test, y_test = data_split(name, seed)
     if name != "music":
         sets = add_noise(sets, y, eta=0.1, random_state=seed)
-    model = PLCL().fit(X, sets)
+    model = PLStacking().fit(X, sets)
     wrong, absent = model.transduction_ != y, ~sets.covers(y)
     rng = np.random.default_rng(seed)
     orders = {
         "margin": review_order(choices(model, sets)),
-        "doubt and margin": review_order(choices(model, sets), find_doubtful(model, X, sets)),
+        "quick doubt and margin": by_doubt(model, X, sets, n_folds=None),
+        "doubt and margin": by_doubt(model, X, sets),
         "oracle": np.lexsort((rng.random(len(y)), ~absent)),
     }
     chances = [rng.permutation(len(y)) for _ in range(CHANCES)]
@@ -60,7 +64,7 @@ def measure(name, seed):
         n = round(share * len(y))
 
         def figures(rows, n=n):
-            fitted = PLCL().fit(X, settle(sets, y, rows[:n]))
+            fitted = PLStacking().fit(X, settle(sets, y, rows[:n]))
             right = np.mean(fitted.transduction_ == y), fitted.score(X_test, y_test)
             return *right, wrong[rows[:n]].sum() / len(y), absent[rows[:n]].sum() / len(y)
 
@@ -75,15 +79,21 @@ def in_rounds(X, sets, y, X_test, y_test, wrong, absent):
     settled = np.empty(0, dtype=np.intp)
     for share in SHARES:
         now = settle(sets, y, settled)
-        model = PLCL().fit(X, now)
+        model = PLStacking().fit(X, now)
         more = round(share * len(y)) - len(settled)
         if more:
-            order = review_order(choices(model, now), find_doubtful(model, X, now), settled)
-            settled = np.concatenate([settled, order[:more]])
-            model = PLCL().fit(X, settle(sets, y, settled))
+            settled = np.concatenate([settled, by_doubt(model, X, now, settled)[:more]])
+            model = PLStacking().fit(X, settle(sets, y, settled))
         right = np.mean(model.transduction_ == y), model.score(X_test, y_test)
         hits = wrong[settled].sum() / len(y), absent[settled].sum() / len(y)
         yield "doubt and margin, in rounds", share, (*right, *hits)
+
+
+def by_doubt(model, X, sets, settled=(), n_folds=FOLDS):
+    """Doubtful rows and close calls by turns."""
+    return review_order(
+        choices(model, sets), find_doubtful(model, X, sets, n_folds=n_folds), settled
+    )
 
 
 def choices(model, sets):

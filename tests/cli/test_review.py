@@ -9,7 +9,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 from ambilearn.cli.main import main
-from ambilearn.own_data import clean_table, read_candidate_table
+from ambilearn.own_data import clean_table, fit_table, read_candidate_table
+from ambilearn.own_data.clean import judge_candidates
+from ambilearn.review.from_table import review_from_table
 
 TOWNS = ["Rome", "Oslo"]
 
@@ -193,3 +195,23 @@ def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
     assert "looks like 'no answer'" not in output
     assert data_in(tmp_path / "r.html")["classes"] == ["1", "2"]
     assert "--no-answer -1 --corrections" in output
+
+
+@pytest.mark.parametrize("method", ["plstacking", "plcl"])
+def test_the_order_is_that_of_thorough_doubt(table, tmp_path, method):
+    out = tmp_path / "review.html"
+    run(table, "--candidates", "names", "--method", method, "--out", out)
+    read = read_candidate_table(table, candidates="names", exclude=["photo"])
+    model = fit_table(read, method)
+    confidences = read.candidates.gather(model.method.label_distributions_)
+    doubt = judge_candidates(model, read, thorough=True)
+    wanted = review_from_table(read, confidences, doubt=doubt).rows
+    assert [row[-1] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
+
+
+def test_a_table_of_three_rows_has_a_page(tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text("x,names\n1,anna|bob\n2,anna\n8,bob\n")
+    out = tmp_path / "review.html"
+    assert "3 rows" in run(path, "--candidates", "names", "--out", out)
+    assert len(data_in(out)["rows"]) == 3

@@ -7,6 +7,7 @@ import pytest
 from ambilearn import PLCL, find_doubtful
 from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import clean_table, fit_table, judge_table, read_candidate_table
+from ambilearn.own_data.clean import judge_candidates
 from ambilearn.own_data.ranking import review_order
 from ambilearn.registry import METHODS
 
@@ -241,3 +242,41 @@ def test_answers_are_doubted_not_what_judged_annotators_make_of_them():
     assert cleaned.frame["review_rank"][row] == 1
     assert doubt.share is not None
     assert cleaned.doubt.share is None  # the judge has said it
+
+
+@pytest.mark.parametrize("method", ["plstacking", "plvoting"])
+def test_thorough_doubt_in_an_ensemble_is_by_its_own_outputs(table, method):
+    model = fit_table(table, method)
+    X = model.pipeline[:-1].transform(table.X)
+    quick, thorough = (judge_candidates(model, table, thorough=each) for each in (False, True))
+    own = find_doubtful(model.method, X, table.candidates, n_folds=5)
+    np.testing.assert_array_equal(thorough.score, own.score)
+    assert thorough.suggestion.tolist() == own.suggestion.tolist()
+    assert not np.allclose(thorough.score, quick.score)
+    assert thorough.share == quick.share is not None  # which folds cannot estimate
+
+
+@pytest.mark.parametrize("method", ["plcl", "sure", "plknn"])
+def test_thorough_doubt_takes_no_fits_where_outputs_are_held_out_anyway(table, method):
+    model, told = fit_table(table, method), []
+    quick = judge_candidates(model, table)
+    thorough = judge_candidates(model, table, progress=told.append, thorough=True)
+    np.testing.assert_array_equal(thorough.score, quick.score)
+    assert told == ["looking for sets without their truth"]
+
+
+def test_thorough_doubt_fits_an_ensemble_without_closed_form_five_times_not_ten(table):
+    members = [("ipal", METHODS["ipal"].load()()), ("plknn", METHODS["plknn"].load()())]
+    model, told = fit_table(table, "plvoting", {"estimators": members}), []
+    judge_candidates(model, table, progress=told.append, thorough=True)
+    assert sum("fits" in text for text in told) == 5
+
+
+def test_what_a_person_settled_is_not_doubted_thoroughly_either(people_csv, people):
+    text = f"row,candidates,label\n3,{people['names'][3]},zoe\n"
+    table = read_candidate_table(
+        people_csv, candidates="names", exclude=["truth"], corrections=io.StringIO(text)
+    )
+    found = judge_candidates(fit_table(table), table, thorough=True)
+    assert found.score[3] == -1
+    assert found.suggestion[3] is None

@@ -171,7 +171,7 @@ doubt_option = method_option(
     "--no-doubt",
     is_flag=True,
     help="Do not look for rows whose truth is none of their candidates: saves five fits of "
-    "ipal, plcp, plda and pra, and little of other methods.",
+    "ipal, plcp, plda and pra, for `review` of stacks and votes, too, and little of others.",
 )
 
 escape_formulas_option = output_option(

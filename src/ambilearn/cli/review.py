@@ -120,7 +120,9 @@ def review(
         read = read.with_min_votes(model.min_votes)  # as it was learned
         describe_model(console, model, params)
         describe_accuracy(console, read, model.method.transduction_)
-        doubt = None if no_doubt else judge_candidates(model, read, seed, console.stage, device)
+        doubt = None
+        if not no_doubt:  # a person's time is dearer than the machine's: hence thorough
+            doubt = judge_candidates(model, read, seed, console.stage, device, thorough=True)
         describe_doubt(console, doubt)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
