@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from ambilearn.own_data import clean_table, fit_table, load_model, save_model
+from ambilearn.own_data.clean import judge_candidates
 from ambilearn.own_data.devices import device_rows
 from ambilearn.own_data.tables import read_candidate_table
 from ambilearn.registry import METHODS
@@ -60,6 +61,16 @@ def test_cleans_there(table):
     for name in ("label", "suggestion"):
         assert there.frame[name].to_list() == here.frame[name].to_list()
     np.testing.assert_allclose(there.frame["doubt"], here.frame["doubt"], atol=2e-6)
+
+
+@pytest.mark.slow
+def test_thorough_doubt_is_the_same_there(table):
+    model = fit_table(table, "plstacking")
+    here, there = (
+        judge_candidates(model, table, device=device, thorough=True) for device in (None, "cpu")
+    )
+    assert there.suggestion.tolist() == here.suggestion.tolist()
+    np.testing.assert_allclose(there.score, here.score, atol=2e-6)
 
 
 def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatch):
