@@ -13,7 +13,7 @@ import numpy as np
 from common import data_split, print_result
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn import PLCL, SURE, as_candidates
+from ambilearn import PLCL, SURE, PLStacking, as_candidates
 from ambilearn.datasets import add_noise
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
@@ -56,6 +56,7 @@ def attempts(X, sets, X_test):
     yield "PL-CL", plcl.predict(X_test)
     yield "PL-CL, reg 0.1", PLCL(reg=0.1).fit(X, sets).predict(X_test)
     yield "SURE", SURE().fit(X, sets).predict(X_test)
+    yield "PLStacking", PLStacking(random_state=0).fit(X, sets).predict(X_test)
 
     ridge = Ridge(X, X_test)
     mask, P = sets.to_mask(), plcl.label_distributions_

@@ -15,9 +15,10 @@ from ambilearn.experiments.figures import _STYLE, _style
 HERE = Path(__file__).parent
 DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
 ORDERS = {
-    "margin": "by margin",
-    "doubt and margin": "doubt and margin by turns",
+    "doubt and margin": "doubt and margin, as review orders",
     "doubt and margin, in rounds": "… ordered anew each time",
+    "quick doubt and margin": "doubt and margin, as clean ranks",
+    "margin": "by margin",
     "chance": "by chance",
     "oracle": "rows without truth first",
 }
