@@ -211,22 +211,9 @@ def stack(options):
             time_ratio=seconds / plcl_seconds, peak_gib=peak / 2**30,
             plcl_peak_gib=plcl_peak / 2**30, **parts,
         )  # fmt: skip
-    for name in ("lost", "msrcv2", "fg-net"):
-        split = real_split(name)
-        if split is None:
-            continue
-        X, mask, X_test, _ = split
-        host = PLStacking().fit(X, mask)
-        model = PLStacking()
-        Xd, seconds, _, _ = fit(model, X, mask, options)
-        again = PLStacking().fit(Xd, mask)
-        test = torch.asarray(X_test, dtype=torch.float64, device=options.device)
-        print_result(
-            "gpu_stack_agreement", data=name, rows=len(X), seconds=seconds,
-            confidences=float(np.abs(to_host(model) - host.label_distributions_).max()),
-            predictions_differ=differences(model, test, host, X_test),
-            same_bits_again=torch.equal(model.label_distributions_, again.label_distributions_),
-        )  # fmt: skip
+    for name, split in real_splits():
+        *_, figures = compare_with_host(PLStacking(), split, options)
+        print_result("gpu_stack_agreement", data=name, rows=len(split[0]), **figures)
 
 
 def limited(model):
@@ -256,28 +243,42 @@ def curve(options):
 
 def agreement(options):
     """Real data sets on the device and on the CPU: confidences, predictions; and the same again."""
-    for name in ("lost", "msrcv2", "fg-net"):
-        split = real_split(name)
-        if split is None:
-            continue
+    for name, split in real_splits():
         X, mask, X_test, _ = split
-        host = PLCL().fit(X, mask)
-        model = PLCL()
-        Xd, seconds, _, _ = fit(model, X, mask, options)
-        again = PLCL().fit(Xd, mask)
-        test = torch.asarray(X_test, dtype=torch.float64, device=options.device)
+        host, model, test, figures = compare_with_host(PLCL(), split, options)
         single = PLCL()
         fit(single, X, mask, options, torch.float32)
         scores = model.decision_function(test).cpu().numpy()
         print_result(
-            "gpu_agreement", data=name, rows=len(X), iterations=model.n_iter_, seconds=seconds,
-            confidences=float(np.abs(to_host(model) - host.label_distributions_).max()),
+            "gpu_agreement", data=name, rows=len(X), iterations=model.n_iter_, **figures,
             scores=float(np.abs(scores - host.decision_function(X_test)).max()),
-            predictions_differ=differences(model, test, host, X_test),
-            same_bits_again=torch.equal(model.label_distributions_, again.label_distributions_),
             float32_confidences=float(np.abs(to_host(single) - host.label_distributions_).max()),
             float32_predictions_differ=differences(single, test.float(), host, X_test),
         )  # fmt: skip
+
+
+def real_splits():
+    """Name and split of each real data set that is here."""
+    for name in ("lost", "msrcv2", "fg-net"):
+        split = real_split(name)
+        if split is not None:
+            yield name, split
+
+
+def compare_with_host(model, split, options):
+    """Fit on the CPU, and twice on the device: both models, the test rows there, differences."""
+    X, mask, X_test, _ = split
+    host, again = sklearn.clone(model).fit(X, mask), sklearn.clone(model)
+    Xd, seconds, _, _ = fit(model, X, mask, options)
+    again.fit(Xd, mask)
+    test = torch.asarray(X_test, dtype=torch.float64, device=options.device)
+    figures = {
+        "seconds": seconds,
+        "confidences": float(np.abs(to_host(model) - host.label_distributions_).max()),
+        "predictions_differ": differences(model, test, host, X_test),
+        "same_bits_again": torch.equal(model.label_distributions_, again.label_distributions_),
+    }
+    return host, model, test, figures
 
 
 def differences(model, Xd, host, X):
