@@ -13,6 +13,7 @@ from ambilearn.cli.main import main
 
 PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
 OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"
+GPU = ROOT / "docs" / "gpu.md"
 
 
 @pytest.fixture
@@ -40,15 +41,28 @@ def test_the_guide_has_code_on_every_page():
     assert guide <= with_code
 
 
-@pytest.mark.slow
-def test_commands_for_ones_own_table_run(clone):
-    for name, text in shown_files(OWN_DATA).items():
-        (clone / name).write_text(text, encoding="utf-8")
-    lines = commands(OWN_DATA)
-    assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
+def run_commands(lines):
+    """Run commands of ours, each of which ends in the file that it writes."""
     for line in lines:
         program, *arguments = shlex.split(line)
         done = CliRunner().invoke(main, arguments)
         assert program == "ambilearn"
         assert done.exit_code == 0, f"{line}\n{done.output}"
         assert Path(arguments[-1]).stat().st_size > 100, line
+
+
+@pytest.mark.slow
+def test_commands_for_ones_own_table_run(clone):
+    for name, text in shown_files(OWN_DATA).items():
+        (clone / name).write_text(text, encoding="utf-8")
+    lines = commands(OWN_DATA)
+    assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
+    run_commands(lines)
+
+
+@pytest.mark.slow
+def test_commands_for_a_gpu_run_in_a_clone(clone):
+    """On the processor: what they name is there. The device has tests of its own."""
+    lines = [line for line in commands(GPU) if line.startswith("ambilearn")]
+    assert [line.split()[1] for line in lines] == ["clean", "fit", "predict"]
+    run_commands(line.replace("--device cuda ", "") for line in lines)
