@@ -28,5 +28,16 @@ def test_the_commands_run_and_show_what_the_page_shows(tmp_path, monkeypatch):
         for annotator, answers in shown:
             assert f"{annotator}  " in done.output
             assert f" {answers}  " in done.output
-    right = pd.read_csv("cleaned.csv")["label"] == namespace["flowers"].y
-    assert right.mean() > 0.9
+    cleaned = pd.read_csv("cleaned.csv", dtype=str, keep_default_na=False)
+    assert (cleaned["label"] == namespace["flowers"].y).mean() > 0.9
+    check_labels_that_nobody_gave(cleaned)
+
+
+def check_labels_that_nobody_gave(cleaned):
+    """As the page counts them: rows, those without any answer, those whose suggestion it is."""
+    pairs = zip(cleaned["label"], cleaned["answers"], strict=True)
+    rows = cleaned[[label not in answers.split("|") for label, answers in pairs]]
+    suggested = rows[rows["suggestion"] == rows["label"]]
+    counts = len(rows), (rows["answers"] == "").sum(), len(suggested)
+    assert counts == (7, 2, 5)
+    assert (suggested["doubt"].astype(float) > 0).all()
