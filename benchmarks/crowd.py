@@ -91,10 +91,14 @@ def ways(data, votes, X, truth, seeds):
         "crowd + PL-CL, reg by evidence",
         lambda: from_crowd(plcl, param_grid={"reg": REGS}),
     )
-    if data == "music":  # of sentences it is no better, and takes half an hour
-        yield "crowd + PLStacking", lambda: from_crowd(PLStacking(random_state=0))
+    stacked = data == "music"  # of sentences it is no better, and takes half an hour
+    stack = PLStacking(random_state=0)
+    if stacked:
+        yield "crowd + PLStacking", lambda: from_crowd(stack)
     for seed in range(1, seeds):
         yield f"crowd + PL-CL, other folds {seed}", lambda seed=seed: from_crowd(plcl, seed)
+        if stacked:
+            yield f"crowd + PLStacking, other folds {seed}", lambda s=seed: from_crowd(stack, s)
     yield f"the truth itself + {plain_name}", lambda: from_labels(truth)
     yield "the truth itself + PL-CL", lambda: from_candidates(truth)
 
