@@ -41,7 +41,7 @@ def points(**wanted: object) -> list[dict[str, Any]]:
 def draw(path: Path) -> None:
     """A row of panels for each score, a column for each data set."""
     with plt.rc_context(_STYLE):
-        fig, axes = plt.subplots(2, 3, figsize=(9, 5.2), sharex=True, sharey="row")
+        fig, axes = plt.subplots(2, 3, figsize=(9, 5.4), sharex=True, sharey="row")
         for row, (score, label) in zip(axes, ROWS.items(), strict=True):
             row[0].set_ylabel(label)
             for panel, (data, title) in zip(row, DATA.items(), strict=True):
@@ -58,7 +58,7 @@ def draw(path: Path) -> None:
                     panel.set_title(title)
                 else:
                     panel.set_xlabel("η, share of rows that lose their truth")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=9)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
         fig.savefig(path, dpi=100)
 
 

@@ -1,5 +1,5 @@
 """
-Several methods together are more accurate
+Several methods together: votes and stacks
 ==========================================
 
 Methods that read candidate sets differently err on different rows. :class:`~ambilearn.PLStacking`
