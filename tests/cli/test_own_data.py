@@ -19,6 +19,7 @@ from pyarrow import parquet
 from sentences import make_sentences, make_vectors
 
 from ambilearn.cli.main import main
+from ambilearn.datasets.frames import read_frame
 from ambilearn.own_data import load_model, write_table
 from ambilearn.registry import METHODS
 
@@ -57,6 +58,19 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert len(shown.splitlines()[2:]) == 10
     assert re.search(r"\d+ rows? for which a label that is no candidate is ahead", err)
     assert re.search(r"estimated share of rows whose truth is none of .*: \d+\.\d%", err)
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_two_rows_have_the_columns_of_doubt_empty(run, format):
+    Path("two.csv").write_text("x,names\n1,a\n2,a|b\n")
+    out = f"cleaned.{format}"
+    status, _, err = run("clean", "two.csv", "--candidates", "names", "--out", out)
+    assert status == 0
+    assert "Warning: two.csv: two rows are too few to judge a row by the others" in err
+    cleaned = read_frame(out)
+    assert list(cleaned)[-3:] == ["doubt", "suggestion", "review_rank"]
+    cells = [*cleaned["doubt"].to_list(), *cleaned["suggestion"].to_list()]
+    assert all(pd.isna(cell) or cell == "" for cell in cells)
 
 
 def test_without_doubt_rows_come_by_their_margin(run, people_csv):
