@@ -399,7 +399,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         ),
         (TABLE.replace(",", ";"), ["--candidates", "names"], "give the delimiter"),
         ("x,names\n", ["--candidates", "names"], "no rows"),
-        ("", ["--candidates", "names"], "not a proper CSV"),
+        ("", ["--candidates", "names"], "t.csv is empty: it has no rows, nor names of columns"),
         ("x,names\n1,\n2,a\n", ["--candidates", "names"], "Row 0 has no candidate"),
         ("x,names\n1,a\n", ["--candidates", "names"], "no column is left as a feature"),
         ("x,names\ninf,a\n2,b\n3,a\n", ["--candidates", "names"], "not a finite number"),
