@@ -664,6 +664,20 @@ def test_a_model_that_was_copied_in_part(run, people_csv):
     assert err.startswith("Error: half.model is damaged: its end is missing.")
 
 
+@pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])
+def test_a_method_by_any_of_its_names(run, people_csv, name):
+    status, _, err = run("clean", people_csv, *CLEAN, "--method", name)
+    assert status == 0
+    assert "fitting PLKNN to" in err
+    assert run("review", people_csv, *CLEAN, "--method", name)[0] == 0
+
+
+def test_no_such_method(run, people_csv):
+    status, _, err = run("clean", people_csv, *CLEAN, "--method", "PL-XY")
+    assert status == 2
+    assert "'PL-XY' is not one of 'ipal', 'lalo'" in " ".join(err.split())
+
+
 def test_a_device(run, people_csv):
     pytest.importorskip("torch", reason="needs the extra torch")
     here = run("clean", people_csv, *CLEAN)[1]
