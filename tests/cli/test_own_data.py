@@ -692,8 +692,26 @@ def test_a_device(run, people_csv):
         assert (status, len(out.splitlines())) == (0, 61)
 
 
-def test_a_device_that_is_not_here(run, people_csv):
+def device_commands():
+    """Every command with a device, on files that it would refuse if it read them."""
+    Path("no.model").write_text("no model")
+    learn = [*CLEAN, "--device", "abacus"]
+    yield "clean", "no.csv", *learn
+    yield "fit", "no.csv", *learn, "--out", "new.model"
+    yield "review", "no.csv", *learn
+    yield "predict", "no.model", "no.csv", "--device", "abacus"
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run):
     pytest.importorskip("torch", reason="needs the extra torch")
-    status, _, err = run("clean", people_csv, *CLEAN, "--device", "abacus")
-    assert status == 1
-    assert "There is no device 'abacus' here" in " ".join(err.split())
+    for command in device_commands():
+        status, _, err = run(*command)
+        assert status == 1
+        assert err.startswith("Error: There is no device 'abacus' here")
+
+
+def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    message = "Error: A device needs torch: pip install 'ambilearn[torch]'\n"
+    for command in device_commands():
+        assert run(*command) == (1, "", message)

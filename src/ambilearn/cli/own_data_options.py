@@ -130,6 +130,17 @@ def device_option(option: Any) -> Any:
     )
 
 
+def check_device(console: Console, device: str | None) -> None:
+    """Refuse a device that is not here before any work is done."""
+    if device is None:
+        return
+    console.show("looking for the device")  # PyTorch takes seconds to import
+    from ambilearn._utils.devices import computing_on
+
+    with computing_on(device):
+        pass
+
+
 class _MethodName(click.Choice[str]):
     """A method, however its name is written: ``plcl``, ``PLCL`` or ``PL-CL``."""
 
