@@ -692,6 +692,11 @@ def test_a_device(run, people_csv):
         assert (status, len(out.splitlines())) == (0, 61)
 
 
+@pytest.mark.parametrize("command", ["clean", "fit", "review"])
+def test_the_help_says_that_a_device_uses_all_rows(run, command):
+    assert "with --device always all rows" in " ".join(run(command, "--help")[1].split())
+
+
 def device_commands():
     """Every command with a device, on files that it would refuse if it read them."""
     Path("no.model").write_text("no model")

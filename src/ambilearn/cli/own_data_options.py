@@ -175,7 +175,7 @@ method_options = _add(
         type=click.IntRange(1),
         metavar="N",
         help="Landmarks of a kernel method, which stand for the rows. By default all rows are "
-        "used, and 2000 landmarks from 20 000 rows on.",
+        "used, and 2000 landmarks from 20 000 rows on; with --device always all rows.",
     ),
     method_option(
         "--seed",
