@@ -261,6 +261,17 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
     assert set(everything.suggestion) == {None}
 
 
+@pytest.mark.parametrize(
+    "y", [["a", "b", "c", "d"], [["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]]]
+)
+@pytest.mark.parametrize("method", [PLCL(n_neighbors=3), SURE()])
+def test_equal_rows_that_no_label_leads_tell_of_no_share(method, y):
+    """The labels of the other rows are ahead, all by the same but for rounding."""
+    doubt = find_doubtful(method, np.full((4, 2), 0.3), y)
+    assert np.all(doubt.score > 0.1)
+    assert doubt.share == 0
+
+
 def test_a_cache_shares_the_factor_and_refuses_other_rows():
     X, mask, _, _ = swapped(n=40)
     cache = FitCache()

@@ -159,7 +159,8 @@ BRIDGES = {
 DATA = {
     "no such data": (lambda: load_dataset("losst"), "no data set 'losst'", "Known are"),
     "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
-    "no rows": (lambda: table("x,names\n"), "no rows", "only a heading"),
+    "no rows": (lambda: table("x,names\n"), "no rows, only a heading", "Add rows below it"),
+    "nothing at all": (lambda: table(""), "is empty", "Was it saved"),
     "no features": (lambda: table("names\na|b\n"), "no column is left", "Features are all columns"),
     "no feature": (
         lambda: read_candidate_table(pd.DataFrame({"x": [{}], "c": ["a"]}), candidates="c"),

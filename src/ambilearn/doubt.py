@@ -31,6 +31,7 @@ from ambilearn.solvers import CandidateSimplex
 
 _FOLDS = 5  # of a method that has no closed form
 _ROUNDS = 4  # of held-out outputs, each from the confidences that the last one gives
+_ROUNDING = 1e-9  # of outputs, which are about as large as targets, at most one
 _SURE = -1.0  # the score where every label is a candidate: the truth cannot be another
 
 
@@ -230,8 +231,9 @@ def _estimate_share(found: _HeldOut, candidates: CandidateSets) -> float:
         found.outside - np.maximum(best, found.runner_up),
         best - np.maximum(second, found.outside),
     )
-    # Targets are at most one apart; a larger lead is that of a row far from all others.
-    weights = np.minimum(lead, 1.0) ** 3
+    # Targets are at most one apart; a larger lead is that of a row far from all others, and where
+    # labels are equal but for rounding none leads.
+    weights = np.where(lead > _ROUNDING, np.minimum(lead, 1.0), 0.0) ** 3
     return float(weights[doubtful].sum() / weights.sum()) if weights.any() else 0.0
 
 

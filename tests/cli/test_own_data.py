@@ -19,6 +19,7 @@ from pyarrow import parquet
 from sentences import make_sentences, make_vectors
 
 from ambilearn.cli.main import main
+from ambilearn.datasets.frames import read_frame
 from ambilearn.own_data import load_model, write_table
 from ambilearn.registry import METHODS
 
@@ -57,6 +58,19 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert len(shown.splitlines()[2:]) == 10
     assert re.search(r"\d+ rows? for which a label that is no candidate is ahead", err)
     assert re.search(r"estimated share of rows whose truth is none of .*: \d+\.\d%", err)
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_two_rows_have_the_columns_of_doubt_empty(run, format):
+    Path("two.csv").write_text("x,names\n1,a\n2,a|b\n")
+    out = f"cleaned.{format}"
+    status, _, err = run("clean", "two.csv", "--candidates", "names", "--out", out)
+    assert status == 0
+    assert "Warning: two.csv: two rows are too few to judge a row by the others" in err
+    cleaned = read_frame(out)
+    assert list(cleaned)[-3:] == ["doubt", "suggestion", "review_rank"]
+    cells = [*cleaned["doubt"].to_list(), *cleaned["suggestion"].to_list()]
+    assert all(pd.isna(cell) or cell == "" for cell in cells)
 
 
 def test_without_doubt_rows_come_by_their_margin(run, people_csv):
@@ -385,7 +399,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         ),
         (TABLE.replace(",", ";"), ["--candidates", "names"], "give the delimiter"),
         ("x,names\n", ["--candidates", "names"], "no rows"),
-        ("", ["--candidates", "names"], "not a proper CSV"),
+        ("", ["--candidates", "names"], "t.csv is empty: it has no rows, nor names of columns"),
         ("x,names\n1,\n2,a\n", ["--candidates", "names"], "Row 0 has no candidate"),
         ("x,names\n1,a\n", ["--candidates", "names"], "no column is left as a feature"),
         ("x,names\ninf,a\n2,b\n3,a\n", ["--candidates", "names"], "not a finite number"),
@@ -650,6 +664,20 @@ def test_a_model_that_was_copied_in_part(run, people_csv):
     assert err.startswith("Error: half.model is damaged: its end is missing.")
 
 
+@pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])
+def test_a_method_by_any_of_its_names(run, people_csv, name):
+    status, _, err = run("clean", people_csv, *CLEAN, "--method", name)
+    assert status == 0
+    assert "fitting PLKNN to" in err
+    assert run("review", people_csv, *CLEAN, "--method", name)[0] == 0
+
+
+def test_no_such_method(run, people_csv):
+    status, _, err = run("clean", people_csv, *CLEAN, "--method", "PL-XY")
+    assert status == 2
+    assert "'PL-XY' is not one of 'ipal', 'lalo'" in " ".join(err.split())
+
+
 def test_a_device(run, people_csv):
     pytest.importorskip("torch", reason="needs the extra torch")
     here = run("clean", people_csv, *CLEAN)[1]
@@ -664,8 +692,31 @@ def test_a_device(run, people_csv):
         assert (status, len(out.splitlines())) == (0, 61)
 
 
-def test_a_device_that_is_not_here(run, people_csv):
+@pytest.mark.parametrize("command", ["clean", "fit", "review"])
+def test_the_help_says_that_a_device_uses_all_rows(run, command):
+    assert "with --device always all rows" in " ".join(run(command, "--help")[1].split())
+
+
+def device_commands():
+    """Every command with a device, on files that it would refuse if it read them."""
+    Path("no.model").write_text("no model")
+    learn = [*CLEAN, "--device", "abacus"]
+    yield "clean", "no.csv", *learn
+    yield "fit", "no.csv", *learn, "--out", "new.model"
+    yield "review", "no.csv", *learn
+    yield "predict", "no.model", "no.csv", "--device", "abacus"
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run):
     pytest.importorskip("torch", reason="needs the extra torch")
-    status, _, err = run("clean", people_csv, *CLEAN, "--device", "abacus")
-    assert status == 1
-    assert "There is no device 'abacus' here" in " ".join(err.split())
+    for command in device_commands():
+        status, _, err = run(*command)
+        assert status == 1
+        assert err.startswith("Error: There is no device 'abacus' here")
+
+
+def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    message = "Error: A device needs torch: pip install 'ambilearn[torch]'\n"
+    for command in device_commands():
+        assert run(*command) == (1, "", message)

@@ -54,8 +54,9 @@ def test_byte_order_mark_and_unicode(write):
     ("content", "message"),
     [
         (b"a,b\n\xff\xfe,1\n", "not UTF-8"),
-        (b"", "not a proper CSV"),
-        (b"a,b\n", "no rows"),
+        (b"", "is empty: it has no rows, nor names of columns. Was it saved"),
+        (b"\n \n", "is empty"),
+        (b"a,b\n", "no rows, only a heading: 'a', 'b'. Add rows below it; .* columns above"),
         (b"a,b\n1,2\n1,2,3\n", "not a proper CSV.*line 3"),
         (b"a,b\n1,2,3\n4,5,6\n", "not a proper CSV.*line 2, saw 3.*into quotes"),
         (b'a,b\n"1,2\n', "not a proper CSV"),
@@ -92,8 +93,9 @@ def test_numbers_keep_all_their_digits(write):
         ("[" * 100_000 + "\n", "line 1: not JSON"),
         ('{"a": ' + "9" * 5000 + "}\n", "line 1: not JSON"),
         (b'{"a": "\xff"}\n', "line 1: not JSON"),
-        ("", "no rows"),
-        ("\n\n", "no rows"),
+        ("", "is empty: it has no rows, nor names of columns. Was it saved"),
+        ("\n\n", "is empty"),
+        ("{}\n", "is empty"),
     ],
 )
 def test_bad_json_lines(write, content, message):

@@ -64,6 +64,38 @@ def test_sentences_are_text():
     assert kind_or_reason(SENTENCES, categorical=["x"]) == "category"
 
 
+REVIEWS = [
+    "The room was clean and quiet.",
+    "Nobody answered our calls!",
+    "Breakfast ends much too early",
+    "We will come back next year.",
+]
+
+
+def test_a_few_sentences_are_text_whatever_the_number_of_rows():
+    assert kind_or_reason(REVIEWS) == "text"  # no word recurs
+    assert kind_or_reason(REVIEWS[:2]) == "text"
+    assert kind_or_reason([*REVIEWS, "", None, "fine"]) == "text"
+    assert kind_or_reason([*SENTENCES[:20], SENTENCES[0]]) == "text"
+    assert kind_or_reason(REVIEWS, categorical=["x"]) == "category"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["New York", "San Jose", "New York", "Rome"],
+        ["New York", "San Jose", "Los Angeles", "Rome"],
+        ["Anna Maria Smith", "Bob van Dyke", "Eve Jane Doe"],
+        [*REVIEWS, REVIEWS[0]],  # one recurs among five
+        [REVIEWS[0], "", ""],  # whether there is a text is all that it tells
+        ["/a b c/the one.png", "/a b c/the other.png"],
+        ["a b c d", "e f g h"],  # letters are no words
+    ],
+)
+def test_other_text_of_a_few_values_is_a_category(cells):
+    assert kind_or_reason(cells) == "category"
+
+
 @pytest.mark.parametrize(
     "cells",
     [

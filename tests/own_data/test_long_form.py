@@ -42,6 +42,23 @@ def test_ordinary_tables_are_left_alone(seed):
             read_candidate_table(frame, candidates="names")
 
 
+@pytest.mark.parametrize("type", [str, float])
+def test_rounded_measurements_are_no_names(type):
+    x, y = np.meshgrid(np.arange(80) / 100, 1 + np.arange(50))
+    frame = pd.DataFrame({"x": x.ravel(), "y": y.ravel()}).astype(type).assign(names="a|b")
+    assert len(frame) == 4000
+    assert looks_like_answers(frame, "names") is None
+
+
+def test_numbers_are_names_if_they_are_whole():
+    """Also those that pandas made floating point of, and beside a measurement."""
+    _, _, answers = make_crowd()
+    codes = answers.apply(lambda cells: pd.factorize(cells)[0].astype(float))
+    assert looks_like_answers(codes, "label") == ("item", "annotator")
+    timed = codes.assign(seconds=codes["item"] / 7)
+    assert looks_like_answers(timed, "label") == ("item", "annotator")
+
+
 def test_few_rows_tell_nothing():
     _, _, answers = make_crowd()
     assert looks_like_answers(answers.head(4), "label") is None

@@ -12,6 +12,7 @@ from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.own_data_options import (
     candidate_options,
+    check_device,
     device_option,
     doubt_option,
     escape_formulas_option,
@@ -75,6 +76,7 @@ def clean(
             [out, annotators_out], [table, reading["corrections"], reading["features_from"]]
         )
         check_skills(skills, reading["min_votes"])
+        check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
@@ -164,6 +166,7 @@ def fit(
             [out, annotators_out], [table, reading["corrections"], reading["features_from"]]
         )
         check_skills(skills, reading["min_votes"])
+        check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
@@ -235,6 +238,7 @@ def predict(
     """
     with user_console() as console:
         check_outputs([out], [model, table])
+        check_device(console, device)
         console.show("loading the model")
         from ambilearn.datasets.frames import read_frame, source_name
         from ambilearn.own_data.model_file import load_model

@@ -1,6 +1,7 @@
 """Options that the commands on one's own tables share, and what is asked for by them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from ambilearn.cli.console import Console
 from ambilearn.cli.help_sections import section
 from ambilearn.cli.streams import standard_input
-from ambilearn.registry import METHODS
+from ambilearn.registry import METHODS, find_method
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
 
@@ -129,10 +130,30 @@ def device_option(option: Any) -> Any:
     )
 
 
+def check_device(console: Console, device: str | None) -> None:
+    """Refuse a device that is not here before any work is done."""
+    if device is None:
+        return
+    console.show("looking for the device")  # PyTorch takes seconds to import
+    from ambilearn._utils.devices import computing_on
+
+    with computing_on(device):
+        pass
+
+
+class _MethodName(click.Choice[str]):
+    """A method, however its name is written: ``plcl``, ``PLCL`` or ``PL-CL``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        with suppress(ValueError):  # the choices, in the words of click, are better advice
+            value = find_method(value).command_name
+        return super().convert(value, param, ctx)
+
+
 method_options = _add(
     method_option(
         "--method",
-        type=click.Choice(list(METHODS)),
+        type=_MethodName(list(METHODS)),
         help="How to learn. By default plstacking, the most accurate, up to 10 000 rows; above, "
         "and for sentences, plcl, the paper's method, whose fit takes a third to half of the time.",
     ),
@@ -155,7 +176,7 @@ method_options = _add(
         type=click.IntRange(1),
         metavar="N",
         help="Landmarks of a kernel method, which stand for the rows. By default all rows are "
-        "used, and 2000 landmarks from 20 000 rows on.",
+        "used, and 2000 landmarks from 20 000 rows on; with --device always all rows.",
     ),
     method_option(
         "--seed",

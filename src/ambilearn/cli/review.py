@@ -12,6 +12,7 @@ from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.own_data_options import (
     candidate_options,
+    check_device,
     doubt_option,
     method_for_command,
     method_options,
@@ -83,6 +84,7 @@ def review(
         raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
     with user_console() as console:
         check_outputs([out], [table, reading["corrections"]])
+        check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,

@@ -91,8 +91,9 @@ class Votes:
         classes : array-like of shape (n_labels,), optional
             All labels. By default the sorted labels that somebody gave.
         no_answer : label or collection of labels, default=()
-            Codes that stand for no answer, such as -1. Missing cells (None, NaN, empty text) are
-            none in any case.
+            Codes that stand for no answer, such as -1 or ``"NA"``. Missing cells (None, NaN, empty
+            text) are none in any case; any other text is a label unless it is named here. (Files
+            are not so sure: :func:`ambilearn.own_data.read_answer_table` takes ``NA`` for missing.)
 
         Returns
         -------
@@ -108,6 +109,15 @@ class Votes:
         -----
         UserWarning
             If there are answers to items that are not among ``items``: they are left out.
+
+        Examples
+        --------
+        >>> from ambilearn.crowd import Votes
+        >>> answers = [("dune", "ann", "sand"), ("dune", "ben", "NA"), ("reef", "ben", "rock")]
+        >>> Votes.from_long(answers).classes.tolist()
+        ['NA', 'rock', 'sand']
+        >>> Votes.from_long(answers, no_answer="NA").classes.tolist()
+        ['rock', 'sand']
         """
         triples = _long_triples(answers, (item, annotator, label))
         return cls._from_triples(triples, items, classes, no_answer)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+_NOTHING_AT_ALL = (
+    "{name} is empty: it has no rows, nor names of columns. Was it saved, and copied in full?"
+)
 
 
 def read_frame(
@@ -79,7 +83,13 @@ def read_frame(
             f"{name}: the column {twice!r} occurs more than once. Rename one of them."
         )
     if frame.empty and not allow_empty:
-        raise InvalidFileError(f"{name}: the table has no rows, only a heading or nothing at all.")
+        if not len(frame.columns):
+            raise InvalidFileError(_NOTHING_AT_ALL.format(name=name))
+        names = shorten_list(list(map(shorten_repr, frame)))
+        raise InvalidFileError(
+            f"{name}: the table has no rows, only a heading: {names}. Add rows below it; if these "
+            "are the cells of a row, add the names of the columns above it."
+        )
     return frame
 
 
@@ -135,6 +145,8 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
             encoding="utf-8-sig",  # with or without byte-order mark
             low_memory=False,
         )
+    except pd.errors.EmptyDataError as error:
+        raise InvalidFileError(_NOTHING_AT_ALL.format(name=name)) from error
     except UnicodeDecodeError as error:
         raise InvalidFileError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors

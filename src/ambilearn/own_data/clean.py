@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.warnings import warn_user
 from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.own_data.devices import device_rows
@@ -43,7 +44,8 @@ class CleanedTable:
     model : TableModel
         What was learned on the way; it labels further tables.
     doubt : Doubt or None
-        Held-out doubt in the candidates, unless it was not wanted.
+        Held-out doubt in the candidates. None if it was not wanted, and the table has no columns
+        of it; or if there are only two rows, and these columns are empty.
     """
 
     table: CandidateTable
@@ -128,9 +130,9 @@ def clean_table(
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
     columns = choice_columns(choices, prefix)
-    if found is not None:
-        columns[names["doubt"]] = found.score.round(6)
-        columns[names["suggestion"]] = found.suggestion
+    if doubt:
+        columns[names["doubt"]] = np.nan if found is None else found.score.round(6)
+        columns[names["suggestion"]] = None if found is None else found.suggestion
     columns[names["review_rank"]] = rank
     frame = append_columns(table.name, table.frame, columns)
     return CleanedTable(table, choices, confidences, order, frame, model, found)
@@ -170,8 +172,17 @@ def judge_candidates(
     -------
     Doubt or None
         None for a table of two rows: there is nothing to hold out.
+
+    Warns
+    -----
+    UserWarning
+        If there are only two rows.
     """
     if len(table.frame) < 3:
+        warn_user(
+            f"{table.name}: two rows are too few to judge a row by the others: doubt and "
+            "suggestion stay empty. Add rows."
+        )
         return None
     X = model.pipeline[:-1].transform(table.X)
     # Whoever judged annotators has looked at the features of every row, so that nothing is held out

@@ -38,11 +38,15 @@ _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
 _LARGEST_NUMBER = 1e75
 # Columns of text with more different values than this are looked at twice.
 _MANY_VALUES = 20
-# Such a column is free text if its cells have so many words on average, of which such a share
-# occurs in other cells, but not in nearly all of them.
+# Such a column is free text if more than this share of its cells differ, and they have so many
+# words on average, of which such a share occurs in other cells, but not in nearly all of them.
+_DIFFERENT_TEXTS = 0.5
 _WORDS_OF_TEXT = 3
 _TELLING_WORDS = 0.25
 _EVERYWHERE = 0.9
+# With fewer values words have no room to recur, so that more is asked of the cells themselves.
+_DIFFERENT_FEW_TEXTS = 0.9
+_WORDS_OF_FEW_TEXTS = 4
 _PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an address
 WORD = r"\b\w{2,40}\b"  # longer ones are no words, and would make what is stored of them large
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
@@ -290,32 +294,33 @@ def _reason_to_leave_out(parsed: list[Any], kind: str, keep_all: bool) -> str | 
         return _IS_CONSTANT
     if keep_all or different <= _MANY_VALUES:
         return None
-    if kind == "category" and _are_mostly_different(values):
+    if kind == "category" and different > _DIFFERENT_TEXTS * len(values):
         return f"is text with {different} different values in {len(values)} rows"
     if kind == "number" and len(values) == len(parsed) and np.all(np.diff(values) == 1):
         return "counts the rows"
     return None
 
 
-def _are_mostly_different(values: list[Any]) -> bool:
-    different = len(set(values))
-    return different > _MANY_VALUES and different > len(values) / 2
-
-
 def _is_free_text(parsed: list[Any]) -> bool:
     """Whether cells are sentences: mostly different, of several words that occur in others, too.
 
     An id, a name and a path are none: they have few words, or words of their own, or the same
-    words everywhere.
+    words everywhere. A few texts may have words of their own.
     """
     values = [value for value in parsed if value == value]
-    if not _are_mostly_different(values):
+    different = len(set(values))
+    few = different <= _MANY_VALUES
+    least_different = _DIFFERENT_FEW_TEXTS if few else _DIFFERENT_TEXTS
+    least_words = _WORDS_OF_FEW_TEXTS if few else _WORDS_OF_TEXT
+    if different < 2 or different <= least_different * len(values):
         return False
     if sum(_PATH.fullmatch(value) is not None for value in values) > len(values) / 2:
         return False
-    if sum(len(value.split()) for value in values) < _WORDS_OF_TEXT * len(values):
+    if sum(len(value.split()) for value in values) < least_words * len(values):
         return False
     counts = Counter(word for value in values for word in set(re.findall(WORD, value.lower())))
+    if few:
+        return bool(counts)
     telling = sum(count for count in counts.values() if 1 < count < _EVERYWHERE * len(values))
     return telling >= _TELLING_WORDS * counts.total() > 0
 
