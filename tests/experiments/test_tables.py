@@ -194,9 +194,9 @@ def test_wins_are_counted_for_every_reading(tuned):
     assert rows["SURE"]["(c) oracle † for all"] == "0/0/1"
     assert rows["LALO"]["(c) † per run"] == "1/0/0"
     last = rows["all, share of wins"]
-    assert last["(a) printed parameters"] == "0 of 5 (0%)"
-    assert last["(b) † per run"] == "5 of 5 (100%)"
-    assert last["(c) oracle † for all"] == "4 of 5 (80%)"
+    assert last["(a) printed parameters"] == "0 of 6 (0%)"
+    assert last["(b) † per run"] == "6 of 6 (100%)"
+    assert last["(c) oracle † for all"] == "5 of 6 (83%)"
     record = next(r for r in table.records if r["reading"].startswith("(c) oracle"))
     assert record == {
         "method": "SURE",
@@ -219,8 +219,8 @@ def test_ahead_in_the_mean_need_not_be_significant(measured):
 
     table = build_tables(measured("oracle", accuracy, data=["lost"]))[0]
     first = {row[0]: row[1] for row in table.rows}
-    assert first["all, share of wins"] == "0 of 5 (0%)"
-    assert first["all, ahead in the mean"] == "4 of 5 (80%)"
+    assert first["all, share of wins"] == "0 of 6 (0%)"
+    assert first["all, ahead in the mean"] == "5 of 6 (83%)"
     ahead = {r["method"]: r["ahead_in_the_mean"] for r in table.records}
     assert (ahead["SURE"], ahead["LALO"]) == (0, 1)
 
@@ -248,12 +248,12 @@ def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
     rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
     assert rows["SURE"]["published"] == "98/14/0"
     assert rows["PL-KNN"]["published"] == "112/0/0"
-    assert rows["all, share of wins"]["published"] == "507 of 560 (91%)"
-    assert rows["SURE"]["(a) printed parameters"] == "0/16/0"
+    assert rows["all, share of wins"]["published"] == "619 of 672 (92%)"
+    assert rows["SURE"]["(a) printed parameters"] == "0/28/0"
     assert rows["SURE"]["(c) oracle † for all"] == UNMEASURED
     for row in ("all, share of wins", "all, ahead in the mean"):
         assert rows[row]["(c) oracle † for all"] == UNMEASURED
-    assert rows["all, ahead in the mean"]["(a) printed parameters"] == "0 of 80 (0%)"
+    assert rows["all, ahead in the mean"]["(a) printed parameters"] == "0 of 168 (0%)"
     assert rows["all, ahead in the mean"]["published"] == UNMEASURED
     assert len(table.notes) == 1  # no oracle was asked
 
