@@ -153,8 +153,8 @@ def _from_frame(
 
 
 def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
-    if hasattr(y, "to_list"):  # pandas and polars Series
-        y = y.to_list()
+    if hasattr(y, "to_list"):  # pandas and polars; older pandas warns of a Categorical's to_list
+        y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif isinstance(y, memoryview):
         y = np.asarray(y)
     if isinstance(y, (str, bytes)) or not isinstance(y, (Sequence, np.ndarray)):

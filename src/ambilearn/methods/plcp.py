@@ -226,13 +226,13 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         loop = OuterLoop(self)
         while loop.should_continue():
             h = base.advance(p)
-            e = xp.clip((e + h) / 2, 0, 1)
+            e = xp.clip((e + h) / 2, 0.0, 1.0)
             b = self._blur(candidates, e)
             z = b
             for _ in range(self.partner_iter):
                 g = regressor.fit(z)  # the outputs are 1 − g(X)
                 z = simplex.project(g.outputs + b + reward / 2)
-            u = xp.clip((u + g.outputs) / 2, 0, 1)
+            u = xp.clip((u + g.outputs) / 2, 0.0, 1.0)
             previous, p = p, self._blur(candidates, u)
             loop.record(p, previous, candidates.n_rows)
 
