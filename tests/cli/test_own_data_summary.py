@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from ambilearn.cli.own_data_summary import (
     describe_model,
     describe_table,
 )
-from ambilearn.own_data import clean_table, fit_table, read_candidate_table
+from ambilearn.own_data import clean_table, fit_table, judge_table, read_candidate_table
 
 
 @pytest.fixture
@@ -189,3 +190,36 @@ def test_long_labels_and_many_candidates_are_cut(said):
     assert "x" * 30 not in text
     assert "x…" in text
     assert ", and 2 more" in text
+
+
+def judged_votes():
+    """Twenty rows of two groups: A and B err in row 9 alone, and C often."""
+    truth = "ab" * 10
+    rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]},{t}" for i, t in enumerate(truth)]
+    rows[9] = "5.45,a,a,a,b"
+    text = "\n".join(["x,A,B,C,truth", *rows])
+    table = csv(text, candidates=["A", "B", "C"], label="truth")
+    return judge_table(table, "plknn", {"n_neighbors": 3}).table
+
+
+def test_answers_are_no_candidates_where_annotators_were_judged(said):
+    table = judged_votes()
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
+    text = said(describe_accuracy, cleaned.table, cleaned.choices.labels)
+    assert "5.0% of them have a known label that nobody gave (1 row)\n" in text
+    text += said(describe_cleaned, cleaned)
+    several = (table.unjudged.sizes > 1).sum()
+    left = (table.candidates.sizes > 1).sum()
+    assert several > left
+    assert f"\n{several} rows with several different answers\n{left} row" in text
+    assert " with several labels left by the judging, among them" in text
+    assert "1 row for which a label that nobody gave is ahead of all answers" in text
+    assert " label  labels and their confidences\n" in text
+    assert "candidate" not in text
+
+
+def test_a_truth_that_is_never_an_answer_is_perhaps_no_truth(said):
+    table = replace(judged_votes(), truth=["A"] * 20)
+    text = said(describe_accuracy, table, np.array(["a"] * 20))
+    assert "100.0% of them have a known label that nobody gave (20 rows)\n" in text
+    assert "Column 'truth' has not one of the answers of its row" in " ".join(text.split())

@@ -76,26 +76,29 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
 
 
 def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
-    """Share of the rows of known label that got it, and of those that could not get it."""
+    """Share of the rows of known label that got it, and of those for which nobody gave it."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     if not known:
         return
     chosen = labels[list(known)].tolist()
     right = np.mean([a == b for a, b in zip(known.values(), chosen, strict=True)])
     console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} of known label right")
-    sets = table.candidates.take(list(known)).to_sets()
+    sets = table.given.take(list(known)).to_sets()
     outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
     if not outside.any():
         return
-    console.say(
-        f"{outside.mean():.1%} of them have a known label that is no candidate ("
-        f"{pluralize(int(outside.sum()), 'row')}): there every choice is wrong",
-        style="yellow",
-    )
+    rows = pluralize(int(outside.sum()), "row")
+    if table.unjudged is None:
+        given = "candidates"
+        found = f"is no candidate ({rows}): there every choice is wrong"
+    else:  # a label that nobody gave may still be chosen
+        given = "answers"
+        found = f"nobody gave ({rows})"
+    console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
     if outside.all():
         console.say(
-            f"Column {table.label_column!r} has not one of the candidates of its row: does it hold "
-            "the labels, written as the candidates are?",
+            f"Column {table.label_column!r} has not one of the {given} of its row: does it hold "
+            f"the labels, written as the {given} are?",
             style="yellow",
         )
 
@@ -105,13 +108,18 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    ambiguous = int((cleaned.table.candidates.sizes > 1).sum())
+    table = cleaned.table
+    ambiguous = pluralize(int((table.candidates.sizes > 1).sum()), "row")
+    judged = table.unjudged is not None
+    if judged:
+        disputed = pluralize(int((table.given.sizes > 1).sum()), "row")
+        console.say(f"{disputed} with several different answers")
     close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
     console.say(
-        f"{pluralize(ambiguous, 'row')} with several candidates, among them "
-        f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
+        f"{ambiguous} with several {'labels left by the judging' if judged else 'candidates'}, "
+        f"among them {pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
     )
-    describe_doubt(console, cleaned.doubt)
+    describe_doubt(console, table, cleaned.doubt)
     first = [row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if _is_open(cleaned, row)]
     if not first:
         return
@@ -122,7 +130,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
         shown.add_column("doubt", justify="right", no_wrap=True)
         shown.add_column("suggestion", no_wrap=True)
     shown.add_column("label", no_wrap=True)
-    shown.add_column("candidates and their confidences")
+    shown.add_column(f"{'labels' if judged else 'candidates'} and their confidences")
     for row in first:
         pairs = cleaned.candidates(row)
         listing = ", ".join(f"{_short(label)} {confidence:.2f}" for label, confidence in pairs[:4])
@@ -137,14 +145,17 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     console.print(shown)
 
 
-def describe_doubt(console: Console, doubt: Doubt | None) -> None:
-    """How many rows seem to have a truth that is none of their candidates."""
+def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None) -> None:
+    """How many rows seem to have a truth that is none of their candidates, or answers."""
     if doubt is None:
         return
     ahead = int((doubt.score > 0).sum())
+    outside, given = "is no candidate", "candidates"
+    if table.unjudged is not None:
+        outside, given = "nobody gave", "answers"
     console.say(
-        f"{pluralize(ahead, 'row')} for which a label that is no candidate is ahead of all "
-        "candidates (doubt above 0)"
+        f"{pluralize(ahead, 'row')} for which a label that {outside} is ahead of all {given} "
+        "(doubt above 0)"
     )
     if doubt.share is not None:
         console.say(

@@ -125,7 +125,7 @@ def review(
         doubt = None
         if not no_doubt:  # a person's time is dearer than the machine's: hence thorough
             doubt = judge_candidates(model, read, seed, console.stage, device, thorough=True)
-        describe_doubt(console, doubt)
+        describe_doubt(console, read, doubt)
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent

@@ -187,10 +187,14 @@ def judge_candidates(
     X = model.pipeline[:-1].transform(table.X)
     # Whoever judged annotators has looked at the features of every row, so that nothing is held out
     # from the result; and knows more of how many rows nobody named the label than their union does.
-    sets = table.candidates if table.unjudged is None else table.unjudged
     with device_rows(X, device) as rows:
         find = partial(
-            find_doubtful, model.method, rows, sets, random_state=random_state, progress=progress
+            find_doubtful,
+            model.method,
+            rows,
+            table.given,
+            random_state=random_state,
+            progress=progress,
         )
         found = find()
         # A share is estimated by closed forms alone: without one, folds have been used already.

@@ -88,6 +88,11 @@ class CandidateTable:
         """
         return parse_features(self.name, self.frame, self.features.columns)
 
+    @property
+    def given(self) -> CandidateSets:
+        """The candidate sets as they were given: the answers, where annotators were judged."""
+        return self.candidates if self.unjudged is None else self.unjudged
+
     def with_min_votes(self, min_votes: int) -> "CandidateTable":
         """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
         if min_votes == 1 or self.two_votes is None:
