@@ -255,7 +255,7 @@ def test_select_chooses_how_many_votes_make_a_candidate(run, command):
     frame.to_csv("votes.csv", index=False)
     options = [part for name in "abc" for part in ("--candidates", name)]
     options += ["--label", "truth", "--method", "plknn", "--select", "--set", "n_neighbors=25"]
-    options += [] if command == "review" else ["--no-skills"]
+    options += ["--no-skills"]
     out = {"clean": "o.csv", "fit": "o.model", "review": "o.html"}[command]
     status, _, err = run(command, "votes.csv", *options, "--out", out)
     assert status == 0

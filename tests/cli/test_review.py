@@ -4,7 +4,9 @@ import json
 import re
 import shlex
 
+import pandas as pd
 import pytest
+from annotators import make_crowd
 from click.testing import CliRunner
 from PIL import Image
 
@@ -189,7 +191,7 @@ def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
     path = tmp_path / "votes.csv"
     rows = [f"{i % 2 * 5 + i / 20},{i % 2 + 1},{-1 if i % 3 else 2}" for i in range(20)]
     path.write_text("\n".join(["size,A,B", *rows]) + "\n")
-    options = ["--candidates", "A", "--candidates", "B"]
+    options = ["--candidates", "A", "--candidates", "B", "--method", "plknn"]
     assert "looks like 'no answer'" in run(path, *options, "--out", tmp_path / "r.html")
     output = run(path, *options, "--no-answer", "-1", "--out", tmp_path / "r.html")
     assert "looks like 'no answer'" not in output
@@ -215,3 +217,77 @@ def test_a_table_of_three_rows_has_a_page(tmp_path):
     out = tmp_path / "review.html"
     assert "3 rows" in run(path, "--candidates", "names", "--out", out)
     assert len(data_in(out)["rows"]) == 3
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """Answers of seven annotators to sixty items, a column each, and the truth."""
+    X, truth, answers = make_crowd(n=60, lots=3)
+    wide = answers.pivot(index="item", columns="annotator", values="label").fillna("-1")
+    items = pd.DataFrame(X, columns=["x", "y", "z"], index=sorted(wide.index)).assign(truth=truth)
+    path = tmp_path / "votes.csv"
+    items.join(wide).to_csv(path, index=False)
+    return path
+
+
+VOTES = ["--candidates", "[ar]?", "--no-answer", "-1", "--label", "truth", "--method", "plknn"]
+
+
+def invoke_clean(*arguments):
+    result = CliRunner().invoke(main, ["clean", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_annotators_are_judged_as_by_clean(votes, tmp_path):
+    page, cleaned = tmp_path / "review.html", tmp_path / "cleaned.csv"
+    output = run(votes, *VOTES, "--out", page)
+    assert "7 annotators judged by their answers and the features" in output
+    by_clean = invoke_clean(votes, *VOTES, "--out", cleaned)
+    [right] = re.findall(r".*rows of known label right", output)
+    assert right in by_clean
+    [ahead] = re.findall(r".* for which a label that nobody gave is ahead of all answers", output)
+    assert ahead in by_clean
+    data, wanted = data_in(page), pd.read_csv(cleaned)
+    first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
+    assert [label for label, _ in first] == wanted["label"].to_list()
+    assert [share for _, share in first] == pytest.approx(wanted["confidence"].to_list(), abs=1e-5)
+    for row in data["rows"]:  # whoever was overruled can still be chosen
+        assert set(row[1].split("|")) <= {data["classes"][j] for j in row[2]}
+        assert sum(row[3]) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_suggestion_that_the_judging_found_is_one_of_the_labels(tmp_path):
+    """In row 9 everybody errs: the suggestion is the label that the judging found, too."""
+    truth = "ab" * 10
+    rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]}" for i, t in enumerate(truth)]
+    rows[9] = "5.45,a,a,a"
+    path, page = tmp_path / "votes.csv", tmp_path / "review.html"
+    path.write_text("\n".join(["x,A,B,C", *rows]) + "\n")
+    options = ["--candidates", "[ABC]", "--method", "plknn", "--set", "n_neighbors=3"]
+    output = run(path, *options, "--out", page)
+    assert "1 row for which a label that nobody gave is ahead of all answers" in output
+    data = data_in(page)
+    assert {data["classes"][j] for j in data["rows"][9][2]} == {"a", "b"}
+    assert {row[6] for row in data["rows"]} == {None}
+
+
+def test_labels_of_judged_answers_can_be_corrected(votes, tmp_path):
+    page, corrections = tmp_path / "review.html", tmp_path / "c.csv"
+    run(votes, *VOTES, "--out", page)
+    data = data_in(page)
+    lines = [f"{i},{data['rows'][i][1]},dodo" for i in range(3)]
+    corrections.write_text("\n".join(["row,candidates,label", *lines]) + "\n")
+    again = run(votes, *VOTES, "--corrections", corrections, "--out", page)
+    assert "3 rows corrected by a person" in again
+    assert [row[5] for row in data_in(page)["rows"][:4]] == ["dodo", "dodo", "dodo", None]
+    invoke_clean(votes, *VOTES, "--corrections", corrections, "--out", tmp_path / "cleaned.csv")
+    assert pd.read_csv(tmp_path / "cleaned.csv")["label"].to_list()[:3] == ["dodo"] * 3
+
+
+def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
+    output = run(votes, *VOTES, "--no-skills", "--out", tmp_path / "review.html")
+    assert "judged" not in output
+    assert "--no-answer -1 --no-skills --corrections" in " ".join(output.split())
+    output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
+    assert "--skills and --min-votes exclude each other" in " ".join(output.split())

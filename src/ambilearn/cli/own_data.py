@@ -91,7 +91,7 @@ def clean(
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
         method = method_for_command(console, method, read, params, select=select)
-        judged = judge_for_command(
+        read, params, select = judge_for_command(
             console,
             read,
             method,
@@ -103,8 +103,6 @@ def clean(
             seed=seed,
             min_votes=reading["min_votes"],
         )
-        if judged is not None:
-            read, params, select = judged.table, params | judged.chosen, False
         cleaned = clean_table(
             read,
             method,
@@ -180,7 +178,7 @@ def fit(
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
         method = method_for_command(console, method, read, params, select=select)
-        judged = judge_for_command(
+        read, params, select = judge_for_command(
             console,
             read,
             method,
@@ -192,8 +190,6 @@ def fit(
             seed=seed,
             min_votes=reading["min_votes"],
         )
-        if judged is not None:
-            read, params, select = judged.table, params | judged.chosen, False
         model = fit_table(
             read,
             method,

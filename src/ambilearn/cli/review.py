@@ -20,7 +20,12 @@ from ambilearn.cli.own_data_options import (
     output_option,
     read_for_command,
 )
-from ambilearn.cli.votes import no_answer_option
+from ambilearn.cli.votes import (
+    check_skills,
+    judge_for_command,
+    no_answer_option,
+    skills_option,
+)
 
 image_option = section("Images")
 
@@ -32,6 +37,7 @@ image_option = section("Images")
 @click.argument("table")
 @candidate_options
 @no_answer_option
+@skills_option
 @method_options
 @doubt_option
 @image_option(
@@ -64,6 +70,7 @@ def review(
     seed: int,
     device: str | None,
     no_doubt: bool,
+    skills: bool | None,
     image: str | None,
     no_images: bool,
     embed_images: bool,
@@ -76,7 +83,8 @@ def review(
     (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the row to
     look at first at the top, a suggestion where the truth is probably none of them, images, keys to
     accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
-    `review` take by --corrections.
+    `review` take by --corrections. Where annotators answered, in a column each, they are judged as
+    by `clean`, and the page shows the labels that this leaves.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images exclude each other.")
@@ -84,6 +92,7 @@ def review(
         raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
     with user_console() as console:
         check_outputs([out], [table, reading["corrections"]])
+        check_skills(skills, reading["min_votes"])
         check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.cli.own_data_summary import (
@@ -110,6 +119,16 @@ def review(
         describe_table(console, read)
         params = method_parameters(settings, n_landmarks)
         method = method_for_command(console, method, read, params, select=select)
+        read, params, select = judge_for_command(
+            console,
+            read,
+            method,
+            params,
+            skills=skills,
+            select=select,
+            seed=seed,
+            min_votes=reading["min_votes"],
+        )
         model = fit_table(
             read,
             method,
@@ -138,10 +157,12 @@ def review(
         _describe_images(console, image, images)
         console.say(f"wrote {out}: {pluralize(len(review_page.rows), 'row')}; open it in a browser")
         console.say("then use the labels that you downloaded:")
-        console.say(f"  {_next_command(table, review_page.download, reading)}")
+        console.say(f"  {_next_command(table, review_page.download, reading, skills)}")
 
 
-def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
+def _next_command(
+    table: str, corrections: str, reading: dict[str, Any], skills: bool | None
+) -> str:
     """The command that uses the corrections, with what was said about the table."""
     words = ["ambilearn", "clean", table]
     for option in review.params:
@@ -153,6 +174,8 @@ def _next_command(table: str, corrections: str, reading: dict[str, Any]) -> str:
             continue
         for each in value if isinstance(value, tuple) else [value]:
             words += [option.opts[0], str(each).replace("\t", "\\t")]
+    if skills is not None:
+        words.append("--skills" if skills else "--no-skills")
     return join([*words, "--corrections", corrections])
 
 

@@ -20,6 +20,13 @@ no_answer_option = votes_option(
     metavar="CODE",
     help="What stands for no answer, such as -1. Repeat it for more.",
 )
+skills_option = votes_option(
+    "--skills/--no-skills",
+    default=None,
+    help="Judge annotators by each other and by the features, and trust each accordingly. Done by "
+    "default where several have answered, the extra crowd is installed, and --min-votes is not "
+    "given.",
+)
 
 
 def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,13 +47,7 @@ def votes_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "rows.",
         ),
         no_answer_option,
-        votes_option(
-            "--skills/--no-skills",
-            default=None,
-            help="Judge annotators by each other and by the features, and trust each accordingly. "
-            "Done by default where several have answered, the extra crowd is installed, and "
-            "--min-votes is not given.",
-        ),
+        skills_option,
         votes_option(
             "--annotators-out",
             type=click.Path(dir_okay=False, path_type=Path),
@@ -121,26 +122,31 @@ def judge_for_command(
     params: dict[str, Any],
     *,
     skills: bool | None,
-    annotators_out: Path | None,
-    escape_formulas: bool,
     select: bool,
     seed: int,
     min_votes: int | None,
-) -> Any:
-    """Judge the annotators of a table if there are some; None if there is nothing to judge."""
+    annotators_out: Path | None = None,
+    escape_formulas: bool = False,
+) -> tuple[Any, dict[str, Any], bool]:
+    """Judge the annotators of a table, if there are some.
+
+    Returns the table, the parameters, and whether to search for more of them: as they were given,
+    or as the judging leaves them.
+    """
+    given = table, params, select
     if table.votes is None:
         if skills or annotators_out:
             raise click.UsageError(
                 "There are no annotators to judge: name several columns by --candidates, or give "
                 "answers in long form by --item, --annotator and --answer."
             )
-        return None
+        return given
     if skills is None and (min_votes is not None or not _crowd_kit_is_there(console)):
         skills = False
     if skills is False:
         if annotators_out:
             raise click.UsageError("--annotators-out needs the annotators judged: --skills.")
-        return None
+        return given
     from ambilearn.own_data.judging import judge_table
     from ambilearn.own_data.writing import check_writable, format_of_name, write_table
 
@@ -154,7 +160,7 @@ def judge_for_command(
         frame = judged.annotators.confusion_frame()
         write_table(frame, annotators_out, escape_formulas=escape_formulas)
         console.say(f"wrote {annotators_out}: {pluralize(len(frame), 'row')}")
-    return judged
+    return judged.table, params | judged.chosen, False
 
 
 def _crowd_kit_is_there(console: Console) -> bool:

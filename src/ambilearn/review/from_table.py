@@ -167,9 +167,13 @@ def _find_hints(
     rank = np.empty(n, dtype=np.intp)
     choices = choose_candidates(table.candidates, confidences)
     rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
+    # Where annotators were judged, doubt is in their answers, and the judging may have found the
+    # same label already: then it is shown with its confidence.
+    found = table.candidates.to_sets()
     for i, place in enumerate(rank.tolist()):
-        wanted = doubt.score[i] > 0 and i not in settled
-        yield str(doubt.suggestion[i]) if wanted else None, place
+        suggestion = doubt.suggestion[i]
+        wanted = doubt.score[i] > 0 and i not in settled and suggestion not in found[i]
+        yield str(suggestion) if wanted else None, place
 
 
 def _find_candidates(
@@ -188,5 +192,10 @@ def _find_candidates(
         else:
             pairs = slice(sets.indptr[i], sets.indptr[i + 1])
             labels = [classes[j] for j in sets.labels[pairs]]
-            found.append((labels, confidences[pairs].tolist(), None))
+            scores = confidences[pairs].tolist()
+            if table.unjudged is not None:  # answers that the judging ruled out are still choices
+                given = set(map(str, parse_labels(table.texts[i], table.sep, i)))
+                others = sorted(given - set(labels))
+                labels, scores = labels + others, scores + [0.0] * len(others)
+            found.append((labels, scores, None))
     return found
