@@ -84,6 +84,21 @@ def test_numbers_with_a_code():
     assert votes.unanswered.tolist() == [2]
 
 
+@pytest.mark.parametrize(("code", "cell"), [(-1, "-1"), ("-1", -1), (-1, "-1.0"), (-1.0, "-1")])
+def test_a_code_is_met_as_number_and_as_text(code, cell):
+    """A file read as text has "-1" where the codebook says -1."""
+    table = [["1", cell], [cell, "2"]]
+    assert Votes.from_wide(table, no_answer=code).classes.tolist() == ["1", "2"]
+    answers = [("x", "ann", "1"), ("x", "ben", cell)]
+    assert Votes.from_long(answers, no_answer=code).classes.tolist() == ["1"]
+    assert votes_to_candidates(table, no_answer=code).to_sets() == [{"1"}, {"2"}]
+
+
+def test_a_missing_code_is_no_word():
+    votes = Votes.from_wide([["None", None], ["nan", float("nan")]], no_answer=[None, float("nan")])
+    assert votes.classes.tolist() == ["None", "nan"]
+
+
 def test_who_says_the_same_twice_is_counted_once():
     votes = Votes.from_long([*LONG, LONG[0], LONG[0]])
     assert votes.n_repeated == 2

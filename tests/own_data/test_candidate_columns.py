@@ -226,3 +226,18 @@ def test_numbers_in_one_column_of_candidates_stay_text():
 def test_a_code_for_no_answer_may_be_written_with_a_point(code):
     sets = csv("A,B\n1,-1.0\n2,3.0\n", "A B", no_answer=[code]).sets
     assert sets.to_sets() == [{"1"}, {"2", "3"}]
+
+
+def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
+    sets, texts = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
+    assert sets.to_sets() == [{"cat", "owl"}, {"owl"}, {"cat"}]
+    assert texts == ["cat|owl", "owl", "cat"]
+    assert csv("A,B\n1,-1|2\n-1|-1,1\n", "A B", no_answer=["-1"]).sets.to_sets() == [
+        {"1", "2"},
+        {"1"},
+    ]
+    assert column(["cat", -1], ["owl"], no_answer=["-1"]).sets.to_sets() == [{"cat"}, {"owl"}]
+
+
+def test_one_code_need_not_be_in_a_list():
+    assert csv("c\na|-1\n1\n", no_answer="-1").sets.to_sets() == [{"a"}, {"1"}]

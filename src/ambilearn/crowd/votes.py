@@ -16,10 +16,10 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
+from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
 from ambilearn.datasets.votes import (
     candidates_from_counts,
     check_votes,
-    no_answer_codes,
     order_classes,
     parse_labels,
 )
@@ -91,9 +91,10 @@ class Votes:
         classes : array-like of shape (n_labels,), optional
             All labels. By default the sorted labels that somebody gave.
         no_answer : label or collection of labels, default=()
-            Codes that stand for no answer, such as -1 or ``"NA"``. Missing cells (None, NaN, empty
-            text) are none in any case; any other text is a label unless it is named here. (Files
-            are not so sure: :func:`ambilearn.own_data.read_answer_table` takes ``NA`` for missing.)
+            Codes that stand for no answer, such as -1 or ``"NA"``. A number is also met as text.
+            Missing cells (None, NaN, empty text) are none in any case; any other text is a label
+            unless it is named here. (Files are not so sure:
+            :func:`ambilearn.own_data.read_answer_table` takes ``NA`` for missing.)
 
         Returns
         -------
@@ -217,7 +218,7 @@ class Votes:
         seen: dict[tuple[int, Any, Any], None] = {}
         n_answers = 0
         for i, (item, annotator, cell) in enumerate(triples):
-            labels = parse_labels(cell, None, i) - codes
+            labels = parse_labels(drop_codes(cell, codes), None, i)
             if not labels:
                 continue
             item = _check_name(item, "item", i)

@@ -11,6 +11,7 @@ from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
 
 
 def votes_to_candidates(
@@ -43,7 +44,7 @@ def votes_to_candidates(
     classes : array-like of shape (n_labels,), optional
         All labels. By default the sorted labels with a vote anywhere.
     no_answer : label or collection of labels, default=()
-        Codes that stand for no vote, such as -1 or "skipped".
+        Codes that stand for no vote, such as -1 or "skipped". A number is also met as text.
     weights : bool, default=True
         False leaves the counts out: all candidates of a row are alike.
 
@@ -141,7 +142,7 @@ def candidates_from_cells(
                 "row."
             )
         for cell in row:
-            for label in parse_labels(cell, sep, i) - codes:
+            for label in parse_labels(drop_codes(cell, codes, sep), sep, i):
                 pair_rows.append(i)
                 pair_labels.append(index.setdefault(label, len(index)))
         if len(pair_rows) == before:
@@ -176,13 +177,6 @@ def candidates_from_counts(
     table = counts.astype(np.float64 if weights else bool)
     # The user gave no sparse mask, so results need not be sparse either.
     return replace(as_candidates(table, classes=classes), sparse_mask=False)
-
-
-def no_answer_codes(no_answer: Any) -> frozenset[Any]:
-    """The labels that stand for no vote, from one or a collection of them."""
-    several = isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray))
-    no_answer = list(no_answer) if several and _is_list(no_answer) else [no_answer]
-    return frozenset(listed_labels(no_answer, "no_answer").tolist())
 
 
 def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:

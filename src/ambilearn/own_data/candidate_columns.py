@@ -1,6 +1,5 @@
 """Columns of a table as candidate sets: labels in text, in lists, or one column an annotator."""
 
-import re
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,14 +9,17 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.no_answer import (
+    WHOLE_NUMBER,
+    drop_codes,
+    no_answer_codes,
+    whole_number_text,
+)
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 from ambilearn.own_data.candidate_checks import warn_of_doubtful_candidates
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# A whole number as text, perhaps as pandas writes it for a column of numbers with a gap: 1.0.
-_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
 
 
 class CandidateColumns(NamedTuple):
@@ -133,7 +135,7 @@ def _read_cells(
     Of several columns with nothing but whole numbers as text, those with a gap were perhaps written
     as 1.0, the others as 1: it is the same label.
     """
-    cells = [blank_codes(frame[column].to_list(), no_answer) for column in columns]
+    cells = [blank_codes(frame[column].to_list(), no_answer, sep) for column in columns]
     if len(columns) == 1:
         return cells
     texts = [
@@ -142,7 +144,7 @@ def _read_cells(
         for cell in column
         if isinstance(cell, str) and cell.strip() and not _is_word(cell, words)
     ]
-    if not all(_WHOLE_NUMBER.fullmatch(part.strip()) for text in texts for part in text.split(sep)):
+    if not all(WHOLE_NUMBER.fullmatch(part.strip()) for text in texts for part in text.split(sep)):
         return cells
     return [
         [
@@ -151,12 +153,6 @@ def _read_cells(
         ]
         for column in cells
     ]
-
-
-def whole_number_text(text: str) -> str:
-    """A whole number without the ``.0`` that pandas writes; any other text as it is."""
-    found = _WHOLE_NUMBER.fullmatch(text.strip())
-    return found[1] if found else text
 
 
 def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> list[tuple[Any, ...]]:
@@ -171,15 +167,10 @@ def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> lis
     return [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
 
 
-def blank_codes(cells: list[Any], no_answer: Sequence[Any]) -> list[Any]:
-    """The cells of a column, None for those that are a code for no answer, as text or number."""
-    codes = {_code_text(code) for code in no_answer}
-    return [None if codes and _code_text(cell) in codes else cell for cell in cells]
-
-
-def _code_text(cell: Any) -> str:
-    """A cell as one writes it on the command line: -1 also where a column holds -1.0."""
-    return whole_number_text(str(cell)).strip()
+def blank_codes(cells: list[Any], no_answer: Sequence[Any], sep: str | None = None) -> list[Any]:
+    """The cells of a column without codes for no answer, None where there is nothing else."""
+    codes = no_answer_codes(no_answer)
+    return [drop_codes(cell, codes, sep) for cell in cells]
 
 
 def _is_word(cell: Any, words: Set[str]) -> bool:

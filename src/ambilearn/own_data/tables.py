@@ -13,8 +13,9 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
+from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes, whole_number_text
+from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes
 from ambilearn.own_data.column_patterns import expand_patterns
 from ambilearn.own_data.columns import Features, find_features, parse_features
 from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
@@ -159,7 +160,8 @@ def read_candidate_table(
         like is a label of that name (Namibia), not a missing cell. Among other labels, as in
         ``"NA|ZA"``, and in a list such a word is always a label.
     no_answer : sequence, default=()
-        Codes in the cells of candidates that stand for no answer, such as ``"-1"``.
+        Codes in the cells of candidates that stand for no answer, such as ``"-1"``, alone or among
+        labels.
     corrections : path-like or file object, optional
         CSV file of labels that a person chose, as the review page saves it; see
         :func:`ambilearn.own_data.corrections.read_corrections`.

@@ -1,0 +1,70 @@
+"""Codes that stand for no answer, such as -1, in cells of votes and candidates."""
+
+import re
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from ambilearn._utils.label_array import listed_labels
+from ambilearn._utils.missing import is_missing
+
+# A whole number as text, perhaps as pandas writes it for a column of numbers with a gap: 1.0.
+WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
+
+
+def whole_number_text(text: str) -> str:
+    """A whole number without the ``.0`` that pandas writes; any other text as it is."""
+    found = WHOLE_NUMBER.fullmatch(text.strip())
+    return found[1] if found else text
+
+
+def no_answer_codes(no_answer: Any) -> frozenset[str]:
+    """The codes as text, from one or a collection of them; missing ones are none in any case."""
+    several = isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray))
+    listed = listed_labels(list(no_answer) if several else [no_answer], "no_answer").tolist()
+    return frozenset(_code_text(code) for code in listed if not is_missing(code))
+
+
+def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
+    """A cell without its codes for no answer, None if there is nothing else in it.
+
+    Parameters
+    ----------
+    cell : Any
+        A label, a collection of labels, or text in which ``sep`` separates them.
+    codes : set of str
+        What :func:`no_answer_codes` returns. -1 is met as number and as text, also as -1.0.
+    sep : str, optional
+        What separates the labels in text.
+
+    Returns
+    -------
+    Any
+        The cell itself, if it has no code.
+
+    Examples
+    --------
+    >>> from ambilearn.datasets.no_answer import drop_codes
+    >>> [drop_codes(cell, {"-1"}, "|") for cell in ("cat|-1|owl", "cat", "-1|-1", -1.0, [-1, 2])]
+    ['cat|owl', 'cat', None, None, [2]]
+    """
+    if not codes or is_missing(cell):
+        return cell
+    if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
+        parts = list(cell)
+    else:
+        parts = cell.split(sep) if sep and isinstance(cell, str) else [cell]
+        if _code_text(cell) in codes:  # which may contain the separator
+            return None
+    kept = [part for part in parts if _code_text(part) not in codes]
+    if len(kept) == len(parts):
+        return cell
+    if not kept:
+        return None
+    return sep.join(kept) if sep and isinstance(cell, str) else kept
+
+
+def _code_text(label: Any) -> str:
+    """A label as one writes it on the command line: -1 also where a column holds -1.0."""
+    return whole_number_text(str(label)).strip()

@@ -1,0 +1,66 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.datasets.no_answer import drop_codes, no_answer_codes, whole_number_text
+
+
+@pytest.mark.parametrize(
+    "no_answer", [-1, "-1", -1.0, " -1 ", [-1], {"-1"}, np.array([-1]), (-1.0, "-1")]
+)
+def test_one_code_in_any_form(no_answer):
+    assert no_answer_codes(no_answer) == {"-1"}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, [None, float("nan")], ()])
+def test_what_is_missing_is_no_code(missing):
+    """Or the labels None and nan would be dropped."""
+    assert no_answer_codes(missing) == frozenset()
+
+
+def test_several_codes():
+    assert no_answer_codes([-1, "skipped", 0.5]) == {"-1", "skipped", "0.5"}
+
+
+@pytest.mark.parametrize("cell", [-1, -1.0, "-1", "-1.0", " -1 ", np.int64(-1), [-1], {"-1", -1}])
+def test_a_cell_with_nothing_but_the_code(cell):
+    assert drop_codes(cell, {"-1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "left"),
+    [
+        ("cat|-1|owl", "cat|owl"),
+        ("cat | -1.0", "cat "),
+        ("-1|-1", None),
+        (["cat", -1], ["cat"]),
+        (("-1", "owl"), ["owl"]),
+        (np.array([3, -1]), [3]),
+    ],
+)
+def test_codes_among_labels_are_dropped(cell, left):
+    assert drop_codes(cell, {"-1"}, "|") == left
+
+
+@pytest.mark.parametrize("cell", ["cat|-11", "cat", 1, "", None, [], "x-1"])
+def test_a_cell_without_a_code_stays_what_it_is(cell):
+    assert drop_codes(cell, {"-1"}, "|") is cell
+
+
+def test_a_code_may_contain_the_separator():
+    assert drop_codes("n|a", {"n|a"}, "|") is None
+
+
+def test_without_a_separator_text_is_one_label():
+    assert drop_codes("cat|-1", {"-1"}) == "cat|-1"
+
+
+def test_a_missing_cell_is_no_code():
+    assert drop_codes(np.ma.masked, {"--"}) is np.ma.masked
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"), [("1.0", "1"), (" -3.00 ", "-3"), ("+2", "+2"), ("1.5", "1.5"), ("a", "a")]
+)
+def test_whole_numbers(text, whole):
+    assert whole_number_text(text) == whole
