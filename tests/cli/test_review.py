@@ -285,6 +285,21 @@ def test_labels_of_judged_answers_can_be_corrected(votes, tmp_path):
     assert pd.read_csv(tmp_path / "cleaned.csv")["label"].to_list()[:3] == ["dodo"] * 3
 
 
+def test_a_row_without_answers_can_be_settled(votes, tmp_path):
+    frame = pd.read_csv(votes)
+    frame.loc[4, frame.columns[-7:]] = "-1"
+    frame.to_csv(votes, index=False)
+    page, corrections = tmp_path / "review.html", tmp_path / "c.csv"
+    run(votes, *VOTES, "--out", page)
+    assert data_in(page)["rows"][4][1] == ""
+    corrections.write_text("row,candidates,label\n4,,emu\n")
+    run(votes, *VOTES, "--corrections", corrections, "--out", page)
+    data = data_in(page)
+    _, _, labels, shares, _, decision, *_ = data["rows"][4]
+    assert (data["classes"][labels[0]], shares[0], decision) == ("emu", 1, "emu")
+    assert {data["classes"][j] for j in labels} == {"cat", "dog", "emu"}
+
+
 def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
     output = run(votes, *VOTES, "--no-skills", "--out", tmp_path / "review.html")
     assert "judged" not in output

@@ -118,6 +118,27 @@ def test_items_without_answers_and_answers_without_items(run, crowd):
     assert "1 item without answers, i000: any label may be theirs" in err
 
 
+def test_rows_without_answers_in_the_wide_form(run, crowd):
+    wide = pd.read_csv("wide.csv")
+    wide.loc[[11, 40], wide.columns[-7:]] = "-1"
+    wide.to_csv("wide.csv", index=False)
+    options = [
+        "--candidates",
+        "[ar]?",
+        "--no-answer",
+        "-1",
+        "--method",
+        "plknn",
+        "--label",
+        "truth",
+    ]
+    status, _, err = run("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
+    assert status == 0
+    assert "2 rows without answers, 11, 40: any label may be theirs" in " ".join(err.split())
+    cleaned = pd.read_csv("c.csv")
+    assert (cleaned["label"] == crowd).mean() > 0.85
+
+
 def test_long_answers_given_as_candidates_are_noticed(run, crowd):
     options = ["--candidates", "label", "--method", "plknn", "--out", "c.csv", "--prefix", "new_"]
     status, _, err = run("clean", "answers.csv", *options)

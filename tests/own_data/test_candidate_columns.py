@@ -58,7 +58,7 @@ def column(*cells, **options):
 
 
 def test_another_separator_and_blanks():
-    sets, texts = csv("x,c\n1, anna ; bob\n2,bob\n", sep=";")
+    sets, texts, _ = csv("x,c\n1, anna ; bob\n2,bob\n", sep=";")
     assert sets.to_sets() == [{"anna", "bob"}, {"bob"}]
     assert texts == [" anna ; bob", "bob"]
 
@@ -74,7 +74,7 @@ def test_labels_of_a_csv_file_are_text():
 
 
 def test_numbers_in_lists_stay_numbers():
-    sets, texts = column([3, 1], [2], 2)
+    sets, texts, _ = column([3, 1], [2], 2)
     assert sets.classes.tolist() == [1, 2, 3]
     assert texts == ["3|1", "2", "2"]
 
@@ -87,13 +87,13 @@ def test_texts_of_all_kinds_of_cells():
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", []])
 def test_missing_votes_are_not_in_the_text(missing):
     frame = pd.DataFrame({"a": [missing, 7], "b": [5, 6]}, dtype=object)
-    sets, texts = parse_candidates("t", frame, ["a", "b"])
+    sets, texts, _ = parse_candidates("t", frame, ["a", "b"])
     assert texts == ["5", "7|6"]
     assert sets.to_sets() == [{5}, {6, 7}]
 
 
 def test_labels_that_look_missing():
-    sets, _ = csv("x,c\n1,NA|None\n2,null\n", na_is_label=True)
+    sets, *_ = csv("x,c\n1,NA|None\n2,null\n", na_is_label=True)
     assert sets.classes.tolist() == ["NA", "None", "null"]
 
 
@@ -131,17 +131,17 @@ def test_an_annotator_who_writes_a_word_for_missing_has_no_vote():
     with pytest.warns(
         UserWarning, match=r"'a1', 'a2': A cell 'NA' is read as missing.* no vote .*2 rows: 0, 1\."
     ):
-        sets, texts = csv(text, "a1 a2")
+        sets, texts, _ = csv(text, "a1 a2")
     assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox", "dog"}]
     assert texts == ["cat", "dog", "fox|dog"]
-    sets, _ = csv(text, "a1 a2", na_is_label=True)
+    sets, *_ = csv(text, "a1 a2", na_is_label=True)
     assert sets.to_sets() == [{"cat", "NA"}, {"NA", "dog"}, {"fox", "dog"}]
 
 
 def test_one_column_for_each_annotator():
     text = "x,a1,a2,a3\n1,cat,cat,dog\n2,,dog,dog\n3,fox,fox,\n"
     assert csv(text, "a1 a2 a3").sets.to_sets() == [{"cat", "dog"}, {"dog"}, {"fox"}]
-    sets, texts = csv(text, "a1 a2 a3", min_votes=2)
+    sets, texts, _ = csv(text, "a1 a2 a3", min_votes=2)
     assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox"}]
     assert texts == ["cat|cat|dog", "dog|dog", "fox|fox"]  # as the table has them
 
@@ -150,7 +150,7 @@ def test_annotators_who_never_agree():
     text = "x,a1,a2\n1,cat,dog\n2,dog,dog\n"
     with pytest.raises(InvalidFileError, match=r"t.csv, candidates in 'a1', 'a2': In row 0 no"):
         csv(text, "a1 a2", min_votes=2)
-    sets, _ = csv(text, "a1 a2", min_votes=2, fallback="union")
+    sets, *_ = csv(text, "a1 a2", min_votes=2, fallback="union")
     assert sets.to_sets() == [{"cat", "dog"}, {"dog"}]
     with pytest.raises(ValueError, match="fallback must be 'error' or 'union'"):
         csv(text, "a1 a2", fallback="none")
@@ -192,7 +192,7 @@ def test_cells_that_are_no_candidates_are_refused(cell, message):
 def test_categories_of_parquet_are_text(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"c": pd.Categorical(["a|b", "b", "a"])}).to_parquet(path)
-    sets, _ = parse_candidates("t", read_frame(path), ["c"])
+    sets, *_ = parse_candidates("t", read_frame(path), ["c"])
     assert sets.to_sets() == [{"a", "b"}, {"b"}, {"a"}]
 
 
@@ -229,7 +229,7 @@ def test_a_code_for_no_answer_may_be_written_with_a_point(code):
 
 
 def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
-    sets, texts = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
+    sets, texts, _ = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
     assert sets.to_sets() == [{"cat", "owl"}, {"owl"}, {"cat"}]
     assert texts == ["cat|owl", "owl", "cat"]
     assert csv("A,B\n1,-1|2\n-1|-1,1\n", "A B", no_answer=["-1"]).sets.to_sets() == [
@@ -241,3 +241,31 @@ def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
 
 def test_one_code_need_not_be_in_a_list():
     assert csv("c\na|-1\n1\n", no_answer="-1").sets.to_sets() == [{"a"}, {"1"}]
+
+
+@pytest.mark.parametrize("empty", ["-1,-1", ",-1", ",", "-1|-1,"])
+def test_a_row_that_nobody_answered_may_have_any_label(empty):
+    text = f"A,B\n1,2\n{empty}\n3,3\n"
+    with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without answers, 1: any label may be"):
+        sets, texts, votes = csv(text, "A B", no_answer=["-1"])
+    assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
+    assert texts == ["1|2", "", "3|3"]
+    assert votes.unanswered.tolist() == [1]
+    with pytest.warns(UserWarning, match="any label may be theirs"):
+        sets, *_ = csv(text, "A B", no_answer=["-1"], min_votes=2, fallback="union")
+    assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
+
+
+def test_nobody_answered_anything():
+    with pytest.raises(InvalidFileError, match="'A', 'B': There is no answer at all"):
+        csv("A,B\n-1,-1\n,-1\n", "A B", no_answer=["-1"])
+
+
+def test_all_rows_of_one_column_with_nothing_but_codes_are_named():
+    with pytest.raises(InvalidFileError) as caught:
+        csv("x,c\n1,a\n2,-1\n3,\n4,-1|-1\n5,NA\n", no_answer=["-1"])
+    assert "'c': Rows 1, 2, 3, 4 have no candidate label at all. Drop the 4 rows" in str(
+        caught.value
+    )
+    with pytest.raises(InvalidFileError, match="Rows 1, 2, 3 have no candidate label at all"):
+        column(["a"], None, [], np.nan)

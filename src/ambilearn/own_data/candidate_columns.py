@@ -31,10 +31,13 @@ class CandidateColumns(NamedTuple):
         The candidate sets.
     texts : list of str
         The candidates of each row as the table writes them, in one text.
+    votes : Votes or None
+        Who said what, if there are several columns.
     """
 
     sets: CandidateSets
     texts: list[str]
+    votes: Votes | None
 
 
 def parse_candidates(
@@ -68,15 +71,15 @@ def parse_candidates(
     Raises
     ------
     InvalidFileError
-        For a row without candidates, without enough votes, or with something that is no label.
-        Names the columns and the rows.
+        For rows without candidates in one column, without enough votes in several, or with
+        something that is no label. Names the columns and the rows.
 
     Warns
     -----
     UserWarning
-        If there are several columns and words are read as missing, an annotator without a vote; or
-        if the candidates are proper but doubtful:
-        :func:`ambilearn.own_data.candidate_checks.warn_of_doubtful_candidates`.
+        If there are several columns and words are read as missing, an annotator without a vote; if
+        nobody voted on a row, so that any label may be its own; or if the candidates are proper but
+        doubtful: :func:`ambilearn.own_data.candidate_checks.warn_of_doubtful_candidates`.
     """
     if not sep:
         raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
@@ -90,37 +93,26 @@ def parse_candidates(
     where = f"{name}, candidates in {', '.join(map(repr, columns))}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
-    if len(columns) == 1 and (missing := _find_words(rows, words | {""})):
-        raise InvalidFileError(f"{where}: {_describe_rows_without_candidates(missing)}")
-    rows = blank_words(where, rows, words)
+    votes = None
     try:
-        sets = candidates_from_cells(rows, sep=sep, min_votes=min_votes, fallback=fallback)
+        if len(columns) == 1:
+            if missing := _find_rows_without_candidates(rows, sep, words):
+                raise ValueError(_describe_rows_without_candidates(missing))
+            sets = candidates_from_cells(rows, sep=sep, fallback=fallback)
+        else:
+            rows = blank_words(where, rows, words)
+            labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
+            votes = Votes.from_wide(labels, annotators=columns)
+            sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}: {error}") from error
-    warn_of_doubtful_candidates(where, sets, votes=len(columns) > 1)
-    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows])
-
-
-def parse_votes(
-    frame: "pd.DataFrame",
-    columns: Sequence[str],
-    *,
-    sep: str = "|",
-    na_is_label: bool = False,
-    no_answer: Sequence[Any] = (),
-) -> Votes | None:
-    """Who said what, from several columns that :func:`parse_candidates` has accepted."""
-    if len(columns) == 1:
-        return None
-    words = frozenset() if na_is_label else MISSING_WORDS
-    by_annotator = [
-        [
-            set() if _is_word(cell, words) else parse_labels(cell, sep, i)
-            for i, cell in enumerate(cells)
-        ]
-        for cells in _read_cells(frame, columns, sep, words, no_answer)
-    ]
-    return Votes.from_wide(list(zip(*by_annotator, strict=True)), annotators=columns)
+    if votes is not None and len(votes.unanswered):
+        warn_user(
+            f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers, "
+            f"{shorten_list(votes.unanswered.tolist())}: any label may be theirs."
+        )
+    warn_of_doubtful_candidates(where, sets, votes=votes is not None)
+    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
 
 
 def _read_cells(
@@ -180,6 +172,14 @@ def _is_word(cell: Any, words: Set[str]) -> bool:
 def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
     """Rows in which a cell is nothing but one of the words, and the word."""
     return {i: cell.strip() for i, row in enumerate(rows) for cell in row if _is_word(cell, words)}
+
+
+def _find_rows_without_candidates(
+    rows: list[tuple[Any, ...]], sep: str, words: Set[str]
+) -> dict[int, str]:
+    """Rows of one column with nothing in the cell, and the word that stands for it, if any."""
+    empty = {i: "" for i, (cell,) in enumerate(rows) if not parse_labels(cell, sep, i)}
+    return dict(sorted((empty | _find_words(rows, words)).items()))
 
 
 def _describe_rows_without_candidates(missing: dict[int, str]) -> str:

@@ -1,10 +1,9 @@
 """A table of one's own: from a file to candidate sets and features, with every cell kept."""
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
@@ -15,7 +14,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.own_data.candidate_columns import parse_candidates, parse_votes
+from ambilearn.own_data.candidate_columns import parse_candidates
 from ambilearn.own_data.column_patterns import expand_patterns
 from ambilearn.own_data.columns import Features, find_features, parse_features
 from ambilearn.own_data.corrections import Corrections, apply_corrections, read_corrections
@@ -137,7 +136,8 @@ def read_candidate_table(
         ``.parquet``, ``.jsonl``).
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
-        JSON, as a list; or several columns, one for each annotator, in which cells may be empty.
+        JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
+        row without any answer may then have any label.
         A name such as ``"A*"`` stands for all columns that match it.
     sep : str, default="|"
         What separates the labels in text.
@@ -207,19 +207,24 @@ def read_candidate_table(
         )
     roles = {*known, *exclude}
     wanted = [column for column in named or frame.columns if column not in roles]
-    reading: dict[str, Any] = {"sep": sep, "na_is_label": na_is_label, "no_answer": no_answer}
-    parse = partial(parse_candidates, name, frame, candidate_columns, **reading)
-    sets, texts = parse(min_votes=1 if min_votes is None else min_votes, fallback=fallback)
+    sets, texts, votes = parse_candidates(
+        name,
+        frame,
+        candidate_columns,
+        sep=sep,
+        min_votes=1 if min_votes is None else min_votes,
+        fallback=fallback,
+        na_is_label=na_is_label,
+        no_answer=no_answer,
+    )
     if len(candidate_columns) == 1:
         warn_of_long_form(name, frame, candidate_columns[0])
     found = Corrections()
     if corrections is not None:
         found = read_corrections(corrections, texts, sets.classes, sep=sep)
     two_votes = None
-    if min_votes is None and len(candidate_columns) > 1:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of words for missing: once is enough
-            fewer = parse(min_votes=2, fallback="union").sets
+    if min_votes is None and votes is not None:
+        fewer = votes.to_candidates(min_votes=2, fallback="union")
         if len(fewer.labels) < len(sets.labels):
             two_votes = apply_corrections(fewer, found)
     return CandidateTable(
@@ -234,7 +239,7 @@ def read_candidate_table(
         truth=None if label is None else _parse_truth(name, frame, label, sets),
         label_column=label,
         two_votes=two_votes,
-        votes=parse_votes(frame, candidate_columns, **reading),
+        votes=votes,
     )
 
 

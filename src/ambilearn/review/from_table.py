@@ -187,7 +187,7 @@ def _find_candidates(
         if i in table.corrections.labels:
             # Cleaning saw one candidate only, the chosen label: it has all the confidence.
             chosen = str(table.corrections.labels[i])
-            labels = sorted(map(str, parse_labels(table.texts[i], table.sep, i)))
+            labels = sorted(map(str, parse_labels(table.texts[i], table.sep, i))) or classes
             found.append((labels, [float(label == chosen) for label in labels], chosen))
         else:
             pairs = slice(sets.indptr[i], sets.indptr[i + 1])
