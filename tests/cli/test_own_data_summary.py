@@ -192,13 +192,14 @@ def test_long_labels_and_many_candidates_are_cut(said):
     assert ", and 2 more" in text
 
 
-def judged_votes():
-    """Twenty rows of two groups: A and B err in row 9 alone, and C often."""
+def judged_votes(**options):
+    """Twenty rows of two groups: A and B err in row 9 alone, C often; row 4 has no answer."""
     truth = "ab" * 10
     rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]},{t}" for i, t in enumerate(truth)]
-    rows[9] = "5.45,a,a,a,b"
+    rows[4], rows[9] = "0.2,,,,a", "5.45,a,a,a,b"
     text = "\n".join(["x,A,B,C,truth", *rows])
-    table = csv(text, candidates=["A", "B", "C"], label="truth")
+    with pytest.warns(UserWarning, match="1 row without answers, 4"):
+        table = csv(text, candidates=["A", "B", "C"], label="truth", **options)
     return judge_table(table, "plknn", {"n_neighbors": 3}).table
 
 
@@ -206,9 +207,9 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     table = judged_votes()
     cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
     text = said(describe_accuracy, cleaned.table, cleaned.choices.labels)
-    assert "5.0% of them have a known label that nobody gave (1 row)\n" in text
+    assert "10.0% of them have a known label that nobody gave (2 rows)\n" in text
     text += said(describe_cleaned, cleaned)
-    several = (table.unjudged.sizes > 1).sum()
+    several = (table.unjudged.sizes > 1).sum() - 1  # not of row 4
     left = (table.candidates.sizes > 1).sum()
     assert several > left
     assert f"\n{several} rows with several different answers\n{left} row" in text
@@ -223,3 +224,9 @@ def test_a_truth_that_is_never_an_answer_is_perhaps_no_truth(said):
     text = said(describe_accuracy, table, np.array(["a"] * 20))
     assert "100.0% of them have a known label that nobody gave (20 rows)\n" in text
     assert "Column 'truth' has not one of the answers of its row" in " ".join(text.split())
+
+
+def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
+    table = judged_votes(corrections=io.StringIO("row,candidates,label\n4,,a\n"))
+    text = said(describe_accuracy, table, np.array(["a"] * 20))
+    assert "5.0% of them have a known label that nobody gave (1 row)\n" in text

@@ -85,6 +85,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} of known label right")
     sets = table.given.take(list(known)).to_sets()
     outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
+    outside |= _nobody_answered(table)[list(known)]
     if not outside.any():
         return
     rows = pluralize(int(outside.sum()), "row")
@@ -103,6 +104,15 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
         )
 
 
+def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
+    """Rows of a judged table that may be anything, for neither annotator nor reviewer spoke."""
+    silent = np.zeros(table.candidates.n_rows, dtype=bool)
+    if table.unjudged is not None and table.votes is not None:
+        silent = table.votes.answers_per_item == 0
+        silent[list(table.corrections.labels)] = False
+    return silent
+
+
 def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     """How ambiguous the table is, and the rows to look at first."""
     from rich.table import Table
@@ -112,8 +122,8 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     ambiguous = pluralize(int((table.candidates.sizes > 1).sum()), "row")
     judged = table.unjudged is not None
     if judged:
-        disputed = pluralize(int((table.given.sizes > 1).sum()), "row")
-        console.say(f"{disputed} with several different answers")
+        disputed = (table.given.sizes > 1) & ~_nobody_answered(table)
+        console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
     close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
     console.say(
         f"{ambiguous} with several {'labels left by the judging' if judged else 'candidates'}, "
