@@ -248,13 +248,32 @@ def test_weights_of_rows_go_to_all_members(ensemble, data):
 def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
-    with pytest.raises(ValueError, match=r"cannot weigh rows, because 'ipal|final_estimator'"):
+    with pytest.raises(ValueError, match=r"cannot weigh rows, because '(final_.*__)?ipal', a IPAL"):
         ensemble().fit(X, mask, sample_weight=weights)
     members = [("a", SURE()), ("b", IPAL())]
     with pytest.raises(ValueError, match=r"because 'b', a IPAL, takes no sample.*b='drop'"):
         ensemble(estimators=members).fit(X, mask, sample_weight=weights)
     with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
         ensemble().fit(X, mask, weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (PLStacking(), "final_estimator__ipal='drop'"),
+        (PLStacking(final_estimator=IPAL()), "final_estimator=PLCL()"),
+        (PLStacking(final_estimator=PLStacking()), "final_estimator__final_estimator__ipal='drop'"),
+        (PLVoting(estimators=[("a", PLVoting()), ("b", SURE())]), "a__ipal='drop'"),
+    ],
+)
+def test_the_member_without_weights_is_named_and_can_be_replaced_as_advised(model, name, data):
+    X, mask, _ = data
+    weights = np.linspace(1, 2, len(X))
+    with pytest.raises(ValueError, match="a IPAL, takes no sample_weight") as caught:
+        model.fit(X, mask, sample_weight=weights)
+    assert f"set_params({name})" in str(caught.value)
+    advised = eval(f"dict({name})", {"PLCL": PLCL})
+    clone(model).set_params(**advised).fit(X, mask, sample_weight=weights)
 
 
 def test_a_vote_that_drops_the_member_takes_weights(data):

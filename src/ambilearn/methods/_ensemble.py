@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache
@@ -24,7 +25,6 @@ from ambilearn.methods._members import (
     bytes_of_member,
     computes_on_devices,
     set_learner,
-    takes_row_weights,
 )
 
 
@@ -125,16 +125,27 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         """All that learn from the rows."""
         return self._named_members()
 
+    def _innermost_learners(self) -> Iterator[tuple[str, Any]]:
+        """All that learn and are no ensembles themselves, by the names of their parameters."""
+        for name, learner in self._learners():
+            if isinstance(learner, EnsembleClassifier):
+                inside = learner._innermost_learners()
+                yield from ((f"{name}__{inner}", each) for inner, each in inside)
+            else:
+                yield name, learner
+
     def _check_row_weights(self, candidates: CandidateSets) -> None:
         """Refuse weights of rows, before any work is done, if a member has none."""
         if candidates.row_weights is None:
             return
-        for name, learner in self._learners():
-            if not takes_row_weights(learner):
+        for name, learner in self._innermost_learners():
+            if not has_fit_parameter(learner, "sample_weight"):
+                is_final = name.rpartition("__")[2] == "final_estimator"
+                other = "PLCL()" if is_final else "'drop'"  # nothing is left without a final one
                 raise ValueError(
                     f"{type(self).__name__} cannot weigh rows, because {name!r}, a "
                     f"{type(learner).__name__}, takes no sample_weight. Leave sample_weight out, "
-                    f"or that member, as by set_params({name}='drop')."
+                    f"or that member, as by set_params({name}={other})."
                 )
 
     # --- on a device ----------------------------------------------------------------------------
@@ -147,13 +158,9 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return super()._validate_rows(X, **options)
 
     def _bound_to_the_processor(self) -> Iterator[tuple[str, Any]]:
-        """All that learn and cannot do so on a device, by the names of their parameters."""
-        for name, learner in self._learners():
-            if isinstance(learner, EnsembleClassifier):
-                inside = learner._bound_to_the_processor()
-                yield from ((f"{name}__{inner}", each) for inner, each in inside)
-            elif not computes_on_devices(learner):
-                yield name, learner
+        """All that learn and cannot do so on a device."""
+        inside = self._innermost_learners()
+        return ((name, learner) for name, learner in inside if not computes_on_devices(learner))
 
     def _check_memory(self, X: Any, candidates: CandidateSets) -> None:
         """Refuse a fit that will not fit on X's device, before any work is done."""

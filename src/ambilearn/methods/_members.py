@@ -54,14 +54,6 @@ def set_learner(estimator: Any) -> PartialLabelClassifier | None:
     return None
 
 
-def takes_row_weights(estimator: Any) -> bool:
-    """Whether the rows that a member learns from can count more or less."""
-    if hasattr(estimator, "_learners"):  # an ensemble, which passes them on
-        return all(takes_row_weights(learner) for _, learner in estimator._learners())
-    takes: bool = has_fit_parameter(estimator, "sample_weight")
-    return takes
-
-
 def computes_on_devices(estimator: Any) -> bool:
     """Whether a member takes arrays of other libraries than NumPy, too."""
     if isinstance(estimator, Pipeline):
@@ -250,7 +242,7 @@ class _Run:
         """
         sets = self._candidates
         with self._watch(name):
-            if not takes_row_weights(member):
+            if not has_fit_parameter(member, "sample_weight"):
                 best = sets.classes[sets.labels[sets.best_pairs(teacher)]]
                 return clone(member).fit(self._X, best)
             weights = teacher * sets.pair_weights
