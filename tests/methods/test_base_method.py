@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from ambilearn import IPAL, PLCP, PLDA, PRA, SURE, as_candidates
 from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.methods._base_method import fit_base
+from ambilearn.selection import CandidateSearchCV
 
 X, MASK, _ = ambiguous(n=40, seed=0)
 SETS = as_candidates(MASK)
@@ -56,3 +57,17 @@ def test_a_wrapper_computes_where_its_base_can(wrapper, dispatch):
     with pytest.raises(ValueError, match=r"'estimator', a PLDA, has no way .* or give P"):
         unable.fit(strict.asarray(X), MASK)
     unable.fit(X, MASK)
+
+
+@pytest.mark.parametrize("wrapper", [PLCP, PRA])
+def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapper):
+    advice = rf"'estimator__reg' cannot be set: estimator is None.*{wrapper.__name__}\(estimator="
+    with pytest.raises(ValueError, match=advice):
+        wrapper().set_params(estimator__reg=0.5)
+    with pytest.raises(ValueError, match=advice):
+        wrapper(estimator=SURE()).set_params(estimator=None, estimator__reg=0.5)
+    search = CandidateSearchCV(wrapper(), {"estimator__reg": [0.1, 1.0]}, cv=2)
+    with pytest.raises(ValueError, match=advice):
+        search.fit(X, MASK)
+    assert wrapper(estimator=SURE()).set_params(estimator__reg=0.5).estimator.reg == 0.5
+    assert wrapper().set_params(estimator=SURE(), estimator__reg=0.5).estimator.reg == 0.5

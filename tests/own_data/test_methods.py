@@ -44,6 +44,8 @@ def test_no_landmarks_where_there_is_no_kernel(name):
         ("svm", {}, "no method 'svm'. Known are: IPAL, "),
         ("plcl", {"n_neighbours": 5}, "no parameter 'n_neighbours'. Did you mean 'n_neighbors'"),
         ("plknn", {"n_landmarks": 5}, "plknn has no parameter 'n_landmarks'"),
+        ("pra", {"estimator__reg": 0.1}, r"'estimator__reg' cannot be set: .*PRA\(estimator="),
+        ("pra", {"graph_on__reg": 0.1}, "pra has no parameter 'graph_on__reg'"),
         ("plknn", {"n_neighbors": 0}, "'n_neighbors' parameter of PLKNN must be"),
         ("plcl", {"kernel": "magic"}, "'kernel' parameter of PLCL must be"),
     ],

@@ -1,6 +1,6 @@
 """The method that another one wraps."""
 
-from typing import Any
+from typing import Any, Self
 
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -21,6 +21,30 @@ class WrapperMixin:
         if self.estimator is not None:
             tags.array_api_support = get_tags(self.estimator).array_api_support
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and with ``estimator__`` before their names those of the estimator.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        self : object
+        """
+        if params.get("estimator", self.estimator) is None:
+            for name in params:
+                if name.startswith("estimator__"):
+                    me = type(self).__name__
+                    raise ValueError(
+                        f"{name!r} cannot be set: estimator is None, which stands for PL-AGGD with "
+                        f"the parameters of {me}. Set those, or give the estimator first, in "
+                        f"Python: {me}(estimator=PLAGGD())."
+                    )
+        found: Self = super().set_params(**params)  # type: ignore[misc]
+        return found
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
         if on_device(X) and not get_tags(self).array_api_support:

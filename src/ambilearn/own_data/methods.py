@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn.methods._base_method import WrapperMixin
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.registry import find_method
 
@@ -78,6 +79,8 @@ def has_parameter(method: Any, key: str) -> bool:
     [True, True, True, False]
     """
     name, inside, _ = key.partition("__")
+    if isinstance(method, WrapperMixin) and inside:
+        return name == "estimator"  # what it has, or that there is none yet, set_params will say
     if not isinstance(method, EnsembleClassifier):
         return key in method.get_params(deep=False)
     members = [member for member, _ in method._default_estimators()]
