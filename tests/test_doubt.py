@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from problems import ambiguous
 from scipy import sparse
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -296,6 +297,19 @@ def test_what_a_method_refuses_is_refused():
         find_doubtful(PLCL(reg=-1), X, mask)
     with pytest.raises(ValueError, match="X has 20 rows"):
         find_doubtful(PLCL(), X, mask[:-1])
+
+
+@pytest.mark.parametrize("classifier", [KNeighborsClassifier(), LogisticRegression()])
+def test_a_classifier_of_ordinary_labels_is_refused_and_may_take_part_in_a_vote(classifier):
+    X, mask, _, _ = swapped(n=40)
+    name = type(classifier).__name__
+    for each in (classifier, make_pipeline(StandardScaler(), classifier)):
+        with pytest.raises(TypeError, match="does not learn from candidate sets.* PLCL"):
+            find_doubtful(each, X, mask)
+    with pytest.raises(TypeError, match=name):
+        find_doubtful(classifier, X, mask)
+    vote = PLVoting(estimators=[("plcl", PLCL()), ("other", classifier)])
+    assert np.isfinite(find_doubtful(vote, X, mask, n_folds=5).score).all()
 
 
 @pytest.mark.slow

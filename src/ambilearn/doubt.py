@@ -26,6 +26,7 @@ from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._members import set_learner
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.solvers import CandidateSimplex
 
@@ -91,8 +92,8 @@ def find_doubtful(
     Parameters
     ----------
     estimator : estimator
-        A method, a pipeline that ends in one, or any classifier of candidate sets. Fitted or not:
-        it is neither used nor changed, only its parameters are.
+        A method, a pipeline that ends in one, or a search over one. Fitted or not: it is neither
+        used nor changed, only its parameters are.
     X : array-like, data frame or sparse matrix of shape (n, d)
         Rows.
     y : sequence of label collections, mask of shape (n, l), labels of shape (n,), or CandidateSets
@@ -135,6 +136,13 @@ def find_doubtful(
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
     """
+    if set_learner(estimator) is None:
+        raise TypeError(
+            f"{type(estimator).__name__} does not learn from candidate sets, so it cannot doubt "
+            "them: pass a method of this library, such as PLCL(), alone, at the end of a pipeline, "
+            "or in a search. To let this one take part, pass PLVoting(estimators=[...]) with both, "
+            "and n_folds=5."
+        )
     check_structure(X, "X")
     (X,) = indexable(X)  # which some sparse matrices are not
     candidates = as_candidates(to_numpy(y), n_rows=_num_samples(X))
