@@ -7,12 +7,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN
 from ambilearn.crowd import CrowdClassifier, Votes, dawid_skene
 from ambilearn.crowd.classifier import combine_witnesses
+from ambilearn.selection import CandidateSearchCV
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +99,11 @@ def test_items_without_answers_are_told_by_their_features(crowd):
         PLKNN(),
         PLCL(),
         make_pipeline(StandardScaler(), PLKNN()),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}),
+        CandidateSearchCV(PLKNN(), {"n_neighbors": [10, 15]}, random_state=0),
     ],
-    ids=["PLKNN", "PLCL", "pipeline"],
+    ids=["PLKNN", "PLCL", "pipeline", "foreign pipeline", "search", "search with sets"],
 )
 def test_any_classifier(crowd, estimator):
     X, truth, votes = crowd
@@ -169,6 +175,16 @@ def test_wrong_parameters(crowd, params, message):
     X, _, votes = crowd
     with pytest.raises(ValueError, match=message):
         CrowdClassifier(LogisticRegression()).set_params(**params).fit(X, votes)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())]
+)
+def test_a_classifier_without_weights_of_rows_is_refused(crowd, estimator):
+    X, _, votes = crowd
+    message = "KNeighborsClassifier cannot learn from confidences: .*PLCL.* takes sample_weight"
+    with pytest.raises(TypeError, match=message):
+        CrowdClassifier(estimator).fit(X, votes)
 
 
 def test_other_rows_are_refused(crowd):

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ParameterGrid
@@ -18,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.unvoted import unvoted_confidence
 from ambilearn.crowd.votes import Votes
+from ambilearn.methods._members import set_learner
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to judge
 
@@ -51,9 +53,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-        A method of this library, such as :class:`~ambilearn.PLCL`, or a pipeline that ends in
-        one, which learns from *T* as weights of candidates; or any classifier whose ``fit`` takes
-        ``sample_weight``. It needs ``predict_proba``.
+        A method of this library, such as :class:`~ambilearn.PLCL`, which learns from *T* as
+        weights of candidates; or any classifier whose ``fit`` takes ``sample_weight``. Either may
+        be at the end of a pipeline. It needs ``predict_proba``.
     param_grid : mapping or None, default=None
         Values of parameters of ``estimator`` to choose from, such as ``{"reg": [0.03, 0.3]}``.
         Before the first round those are taken under which the answers are most likely
@@ -179,6 +181,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
+        _check_learner(self.estimator)
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
@@ -351,12 +354,27 @@ def combine_witnesses(
     return Witnesses(joint / total, 1 - doubt, float(np.log(total).mean()))
 
 
+def _check_learner(estimator: Any) -> None:
+    """Refuse a classifier that can learn neither from candidate sets nor from weights of rows."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    parameters = signature(last.fit).parameters.values()
+    takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+    if set_learner(estimator) is None and not takes_weights:
+        raise TypeError(
+            f"{type(last).__name__} cannot learn from confidences: give CrowdClassifier a method "
+            "of this library, such as PLCL(), or a classifier whose fit takes sample_weight, such "
+            "as LogisticRegression(), alone or at the end of a pipeline."
+        )
+
+
 def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
     """A clone, fitted to weighted candidates: as y, or as repeated rows with weights."""
     model = clone(estimator)
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if isinstance(last, PartialLabelClassifier):
+    if set_learner(model) is not None:
         return model.fit(X, candidates)
     labels = candidates.classes[candidates.labels]
     rows = _safe_indexing(X, candidates.rows)
-    return model.fit(rows, labels, sample_weight=candidates.prior())
+    name = "sample_weight"
+    if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
+        name = f"{model.steps[-1][0]}__{name}"
+    return model.fit(rows, labels, **{name: candidates.prior()})
