@@ -304,7 +304,7 @@ def test_a_classifier_of_ordinary_labels_is_refused_and_may_take_part_in_a_vote(
     X, mask, _, _ = swapped(n=40)
     name = type(classifier).__name__
     for each in (classifier, make_pipeline(StandardScaler(), classifier)):
-        with pytest.raises(TypeError, match="does not learn from candidate sets.* PLCL"):
+        with pytest.raises(TypeError, match=r"does not learn from candidate sets.* PLCL"):
             find_doubtful(each, X, mask)
     with pytest.raises(TypeError, match=name):
         find_doubtful(classifier, X, mask)

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from ambilearn.crowd import Votes, report_annotators
@@ -47,3 +48,18 @@ def test_the_confusions_in_long_form():
 def test_a_result_of_other_rows_is_refused():
     with pytest.raises(ValueError, match=r"must have the shape \(4, 2\).*got \(3, 2\)"):
         report_annotators(VOTES, RESULT[:3])
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_labels_are_a_result_too(form):
+    report = report_annotators(VOTES, form(["a", "b", "a", "a"]))
+    sure = report_annotators(VOTES, np.eye(2)[[0, 1, 0, 0]])
+    assert report.agreement.tolist() == sure.agreement.tolist() == [1.0, 0.5, 1.0]
+    np.testing.assert_array_equal(report.counts, sure.counts)
+
+
+def test_labels_that_do_not_fit_the_votes_are_refused():
+    with pytest.raises(ValueError, match=r"or be 4 labels; got \(3,\)"):
+        report_annotators(VOTES, ["a", "b", "a"])
+    with pytest.raises(ValueError, match="Row 2 has the candidate label 'c', which is not among"):
+        report_annotators(VOTES, ["a", "b", "c", "a"])

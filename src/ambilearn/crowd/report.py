@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize
+from ambilearn.candidates import as_candidates
 from ambilearn.crowd.skills import answer_counts
 from ambilearn.crowd.votes import Votes
 
@@ -101,15 +102,16 @@ class AnnotatorReport:
         )
 
 
-def report_annotators(votes: Votes, confidences: NDArray[np.float64]) -> AnnotatorReport:
+def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
     """Compare the answers with a result.
 
     Parameters
     ----------
     votes : Votes
         The answers.
-    confidences : ndarray of shape (n_items, n_labels)
-        The result, such as ``label_distributions_`` of a fit, in the order of ``votes``.
+    confidences : array-like of shape (n_items, n_labels) or (n_items,)
+        The result, such as ``label_distributions_`` of a fit, in the order of ``votes``; or one
+        label for each item, such as ``transduction_`` or the truth.
 
     Returns
     -------
@@ -125,13 +127,19 @@ def report_annotators(votes: Votes, confidences: NDArray[np.float64]) -> Annotat
     <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
     >>> report.mix_ups(1)
     [('a', 'b', 2.0)]
+    >>> report_annotators(votes, ["a", "b", "a"])
+    <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
     """
     expected = len(votes), len(votes.classes)
+    if np.shape(confidences) == expected[:1]:
+        confidences = as_candidates(confidences, classes=votes.classes).to_mask()
     if np.shape(confidences) != expected:
         raise ValueError(
             f"confidences must have the shape {expected}, a row for each item and a column for "
-            f"each label of the votes; got {np.shape(confidences)}."
+            f"each label of the votes, or be {len(votes)} labels; got "
+            f"{np.shape(confidences)}."
         )
+    confidences = np.asarray(confidences, dtype=np.float64)
     who, n_annotators = votes.annotator_indices, len(votes.annotators)
     agrees = np.argmax(confidences, axis=1)[votes.item_indices] == votes.label_indices
     answers = np.bincount(who, minlength=n_annotators)
@@ -140,5 +148,5 @@ def report_annotators(votes: Votes, confidences: NDArray[np.float64]) -> Annotat
         votes.classes,
         answers,
         np.bincount(who, agrees, n_annotators) / answers,
-        answer_counts(votes, np.asarray(confidences, dtype=np.float64)),
+        answer_counts(votes, confidences),
     )
