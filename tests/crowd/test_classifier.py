@@ -52,6 +52,17 @@ def test_results_fit_together(crowd, fitted):
     assert fitted.annotators_.answers.sum() == votes.n_answers
 
 
+def test_votes_are_no_truth_to_be_scored_by(crowd, fitted):
+    X, truth, votes = crowd
+    table = [["a", "b"]] * len(X)
+    for y in (votes, table, np.array(table), pd.DataFrame(table)):
+        with pytest.raises(ValueError, match=r"true labels, one for each row.*evidence_"):
+            fitted.score(X, y)
+    weights = np.arange(len(X))
+    expected = np.average(fitted.predict(X) == truth, weights=weights)
+    assert fitted.score(X, list(truth), weights) == pytest.approx(expected)
+
+
 def test_who_draws_lots_is_found_out(fitted):
     report = fitted.annotators_
     skilled = np.char.startswith(report.annotators.astype(str), "a")

@@ -58,6 +58,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import resample
 
 from ambilearn import PLCL, PLKNN, PLDATransformer, PLStacking, PLVoting, as_candidates
+from ambilearn.crowd import CrowdClassifier, Votes
 from ambilearn.datasets import make_candidates
 from ambilearn.metrics import covering_rate_scorer
 
@@ -490,3 +491,27 @@ def test_displays_take_true_labels():
     two = as_candidates([row - {"setosa"} for row in SETS[50:].to_sets()])
     shown = CalibrationDisplay.from_estimator(PLKNN().fit(X[50:], two), X[50:], Y[50:])
     assert len(shown.y_prob) == 100
+
+
+@pytest.mark.slow
+def test_votes_of_annotators():
+    rng = np.random.default_rng(0)
+    table = np.where(rng.random((150, 3)) < 0.7, Y[:, None], rng.choice(Y, (150, 3)))
+    votes = Votes.from_wide(table)
+    crowd = CrowdClassifier(PLKNN(), cv=2, max_iter=1, tol=1.0, random_state=0)
+    assert make_pipeline(StandardScaler(), clone(crowd)).fit(X, votes).score(X, Y) > 0.85
+    with pytest.raises(TypeError):
+        cross_val_score(crowd, X, votes, cv=FOLDS)
+    with pytest.raises(ValueError, match="true labels, one for each row"):
+        cross_val_score(crowd, X, table, cv=FOLDS, **CHECKED)
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(score_by_truth).set_score_request(truth=True)
+        options = {"cv": FOLDS, "scoring": scorer, **CHECKED}
+        found = cross_validate(crowd, X, table, params={"truth": Y}, **options)["test_score"]
+        search = GridSearchCV(crowd, {"estimator__n_neighbors": [5, 10]}, **options)
+        assert search.fit(X, table, truth=Y).best_score_ > 0.85
+    by_hand = [
+        crowd.fit(X[train], Votes.from_wide(table[train])).score(X[test], Y[test])
+        for train, test in FOLDS.split(X)
+    ]
+    np.testing.assert_allclose(found, by_hand)

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -303,6 +303,31 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         confidences: NDArray[np.float64] = self.estimator_.predict_proba(X)
         return confidences
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Share of rows whose predicted label is right.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Their true labels. Votes, in which nothing says what is right, are refused.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        score : float
+        """
+        if isinstance(y, Votes) or np.ndim(y) > 1:
+            raise ValueError(
+                "score compares predictions with true labels, one for each row, and y has the "
+                "votes of annotators: give true labels. Without any, evidence_ of the fit says how "
+                "well the features foretell the answers."
+            )
+        share: float = super().score(X, y, sample_weight)
+        return share
 
 
 class Witnesses(NamedTuple):
