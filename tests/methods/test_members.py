@@ -29,7 +29,6 @@ from ambilearn.methods._members import (
     naming,
     scores_of,
     set_learner,
-    takes_row_weights,
     train_scores_of,
 )
 from ambilearn.selection import CandidateSearchCV
@@ -79,17 +78,6 @@ def test_a_fitted_search_speaks_through_its_best_estimator(data):
     search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets)
     assert set_learner(search) is search.best_estimator_
     np.testing.assert_array_equal(scores_of(search, X, sets.classes), search.decision_function(X))
-
-
-def test_who_takes_weights_of_rows():
-    assert takes_row_weights(PLCL())
-    assert takes_row_weights(GaussianNB())
-    assert not takes_row_weights(IPAL())
-    assert not takes_row_weights(KNeighborsClassifier())
-    assert takes_row_weights(PLVoting(estimators=[("a", PLCL()), ("b", SURE())]))
-    assert not takes_row_weights(PLVoting(estimators=[("a", PLCL()), ("b", IPAL())]))
-    assert not takes_row_weights(PLStacking())  # IPAL is on top
-    assert takes_row_weights(PLStacking(final_estimator=SURE()))
 
 
 @pytest.mark.parametrize(
