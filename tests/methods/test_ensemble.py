@@ -1,5 +1,7 @@
 """What voting and stacking share: members by name, their parameters, seeds, weights of rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import ambiguous
@@ -388,3 +390,35 @@ def test_a_warning_of_a_member_points_to_the_call(data):
     with pytest.warns(ConvergenceWarning, match="PLCL stopped after max_iter=1") as caught:
         PLVoting(estimators=[("a", PLCL(max_iter=1, tol=1e-9))]).fit(X, mask)
     assert caught[0].filename == __file__
+
+
+# --- foreign members alone ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PLVoting([("a", GaussianNB()), ("b", LogisticRegression())]),
+        PLVoting([("a", GaussianNB()), ("b", SURE())], weights=(1, 0)),
+        PLStacking([("a", GaussianNB())], final_estimator=SURE()),
+        PLStacking([("a", GaussianNB())], final_estimator=SURE(), cv=3),
+        PLStacking([], final_estimator=GaussianNB()),
+    ],
+)
+def test_members_that_learn_from_equal_shares_are_warned_of_once(model, data):
+    X, mask, y = data
+    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*Add a method") as caught:
+        model.fit(X, mask)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)  # nothing is ambiguous
+        model.fit(X, [{j: 1.0 + (j == k) for j in range(3)} for k in y])  # the weights tell
+
+
+@every_ensemble
+def test_one_method_among_the_members_is_enough(ensemble, data):
+    X, mask, _ = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ensemble([("a", GaussianNB()), ("b", SURE())]).fit(X, mask)

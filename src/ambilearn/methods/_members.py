@@ -22,6 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache, content_key
+from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.device_memory import bytes_of_fit, has_room
@@ -109,6 +110,25 @@ def is_reproducible(estimator: Any) -> bool:
             if not known or any(each is not None for each in known):
                 return False
     return True
+
+
+def warn_without_set_learner(members: Members, candidates: CandidateSets) -> None:
+    """Warn if foreign members have nobody to learn from, and candidates no weights to tell apart.
+
+    Parameters
+    ----------
+    members : sequence of (str, estimator)
+        Names and estimators.
+    candidates : CandidateSets
+        What they are to learn from.
+    """
+    is_ambiguous = candidates.labels.shape[0] > candidates.n_rows and candidates.weights is None
+    if is_ambiguous and all(set_learner(member) is None for _, member in members):
+        warn_user(
+            f"No member ({', '.join(name for name, _ in members)}) is a method of candidate sets: "
+            "they learn as if all candidates of a row were equally likely. Add a method of this "
+            "library, such as ('plcl', PLCL()), and they learn from its confidences."
+        )
 
 
 def fit_members(

@@ -25,6 +25,7 @@ from ambilearn.methods._members import (
     scores_of,
     set_learner,
     train_scores_of,
+    warn_without_set_learner,
 )
 from ambilearn.methods._outputs import side_by_side
 from ambilearn.methods.ipal import IPAL
@@ -149,8 +150,8 @@ class PLStacking(EnsembleClassifier):
 
     def __init__(
         self,
-        *,
         estimators: list[tuple[str, Any]] | None = None,
+        *,
         final_estimator: Any = None,
         passthrough: bool = True,
         cv: Any = None,
@@ -197,6 +198,7 @@ class PLStacking(EnsembleClassifier):
         self._check_row_weights(candidates)
         self._check_memory(X, candidates)
         self._check_sizes(candidates, members)
+        warn_without_set_learner(members or [("final_estimator", final)], candidates)
 
         seed = self._seed()
         prepared = [(name, self._prepare(member, seed)) for name, member in members]

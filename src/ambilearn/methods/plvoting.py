@@ -16,6 +16,7 @@ from ambilearn.methods._members import (
     fit_members,
     mean_confidences,
     scores_of,
+    warn_without_set_learner,
     weighted_sum,
 )
 from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
@@ -128,8 +129,8 @@ class PLVoting(EnsembleClassifier):
 
     def __init__(
         self,
-        *,
         estimators: list[tuple[str, Any]] | None = None,
+        *,
         weights: Sequence[float] | Mapping[str, float] | None = None,
         restore_mass: float = 0.5,
         n_jobs: int | None = None,
@@ -163,6 +164,7 @@ class PLVoting(EnsembleClassifier):
                 "There is no member to vote: estimators is empty, or all members are dropped or "
                 "have the weight zero."
             )
+        warn_without_set_learner(members, candidates)
         self.estimators_ = fit_members(
             members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
         )
