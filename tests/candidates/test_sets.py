@@ -1,5 +1,7 @@
 """Candidate sets as a first-class citizen: rows like an array's, weights, and scikit-learn's y."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -197,8 +199,30 @@ def test_rows_of_every_kind_stand_in_one_call():
 
 
 def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
-    assert as_candidates([{"a"}, AllBut("b")]).classes.tolist() == ["a", "b"]
+    with pytest.warns(UserWarning, match="Row 1 excludes the label 'b', which no row has"):
+        assert as_candidates([{"a"}, AllBut("b")]).classes.tolist() == ["a", "b"]
     assert as_candidates([ANYTHING, "a"], classes=["a", "b"]).to_sets() == [{"a", "b"}, {"a"}]
+
+
+def test_a_misspelled_label_that_rows_exclude_is_warned_of_once():
+    rows = ["cat", {"dog": 1.0, "emu": 2.0}, AllBut("cat", "zzz"), AllBut("yyy"), ANYTHING]
+    with pytest.warns(UserWarning, match="Row 2 excludes the label 'zzz'.*classes=") as caught:
+        as_candidates(rows)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes"),
+    [
+        ([AllBut("a"), AllBut("b"), AllBut("c"), ANYTHING], None),  # complementary labels
+        (["a", "b", AllBut("a"), ANYTHING], None),
+        (["a", "b", AllBut("c")], ["a", "b", "c"]),
+    ],
+)
+def test_what_rows_may_exclude_without_a_warning(rows, classes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_candidates(rows, classes=classes)
 
 
 @pytest.mark.parametrize(

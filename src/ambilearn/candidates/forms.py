@@ -24,6 +24,7 @@ from ambilearn._utils.label_array import kind_of_label, label_array, listed_labe
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates.sets import CandidateSets
 
 _ACCEPTED = (
@@ -232,6 +233,7 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
     try:
         if classes is None:
             classes = label_array(_sorted_labels(set(chain.from_iterable(known))))
+            _warn_of_excluded_strangers(rows, known)
         classes = label_array(classes)
         position = {label: j for j, label in enumerate(classes.tolist())}
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -266,6 +268,28 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
         ends.append(len(columns))
     sets = CandidateSets(classes, np.array(ends, np.intp), np.array(columns, np.intp))
     return _with_weights(sets, np.array(weights))
+
+
+def _warn_of_excluded_strangers(rows: list[Any], known: list[dict[Any, float]]) -> None:
+    """Warn of a label that rows exclude and none has, as misspelled ones are.
+
+    If no row has any label, they are all complementary, and nothing is strange about it.
+    """
+    excluded: dict[Any, int] = {}  # by the first row that does
+    had: set[Any] = set()
+    for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
+        if isinstance(row, AllBut):
+            for label in labels:
+                excluded.setdefault(label, i)
+        else:
+            had.update(labels)
+    stranger = next((label for label in excluded if label not in had), None)
+    if had and stranger is not None:
+        warn_user(
+            f"Row {excluded[stranger]} excludes the label {shorten_repr(stranger)}, which no row "
+            "has as a candidate: is it spelled as elsewhere? If it is a label, give all labels as "
+            "as_candidates(y, classes=[...])."
+        )
 
 
 def _sorted_labels(labels: set[Any]) -> list[Any]:
