@@ -137,6 +137,20 @@ def test_a_parameter_of_plcl_means_plcl(run, people_csv):
     assert load_model("m.model").method.passthrough is False
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "reg=0.1", "--set", "reg=0.2"], "'reg' is given twice"),
+        (["--set", "n_landmarks=50", "--n-landmarks", "60"], "'n_landmarks' is given twice"),
+        (["--method", "pra", "--set", "estimator__reg=0.1"], "PRA(estimator=PLAGGD())"),
+    ],
+)
+def test_settings_that_contradict_or_have_no_place_are_refused(run, people_csv, options, message):
+    code, _, err = run("clean", people_csv, *CLEAN, *options)
+    assert code == 1
+    assert message in " ".join(err.split())
+
+
 def test_a_large_table_is_for_plcl(run, people_csv, monkeypatch):
     monkeypatch.setattr("ambilearn.own_data.default_method.MAX_STACKED_ROWS", 59)
     err = run("clean", people_csv, *CLEAN)[2]

@@ -24,6 +24,9 @@ def test_standard_input_is_csv_unless_told(format, expected):
     assert found == expected
 
 
-def test_landmarks_go_before_settings():
-    assert method_parameters(("reg=1", "n_landmarks=5"), 7) == {"reg": 1, "n_landmarks": 7}
+def test_landmarks_are_given_once():
+    assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
+    assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
+    with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
+        method_parameters(("reg=1", "n_landmarks=5"), 7)
     assert method_parameters((), None) == {}

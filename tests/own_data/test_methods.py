@@ -67,6 +67,11 @@ def test_settings_need_a_name_and_a_value(setting):
         parse_settings([setting])
 
 
+def test_a_parameter_is_set_once():
+    with pytest.raises(ValueError, match="'reg' is given twice: leave one out"):
+        parse_settings(["reg=0.1", "mu=1", " reg =0.2"])
+
+
 def test_members_of_a_stack_are_reached_by_their_names():
     stack = make_method(
         "plstacking", {"plcl__reg": 0.1, "sure": "drop", "final_estimator__restore_mass": 0.0}

@@ -262,8 +262,8 @@ def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dic
     """Parameters of the method from ``--set`` and ``--n-landmarks``."""
     from ambilearn.own_data.methods import parse_settings
 
-    landmarks = {} if n_landmarks is None else {"n_landmarks": n_landmarks}
-    return parse_settings(settings) | landmarks
+    landmarks = () if n_landmarks is None else (f"n_landmarks={n_landmarks}",)
+    return parse_settings(settings + landmarks)
 
 
 def method_for_command(

@@ -96,11 +96,13 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     >>> parse_settings(["n_neighbors=5", "kernel=linear", "graph=false", "reg=1e-2"])
     {'n_neighbors': 5, 'kernel': 'linear', 'graph': False, 'reg': 0.01}
     """
-    params = {}
+    params: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise ValueError(f"A parameter is given as NAME=VALUE; got {setting!r}.")
+        if key.strip() in params:
+            raise ValueError(f"The parameter {key.strip()!r} is given twice: leave one out.")
         params[key.strip()] = value = _value(text.strip())
         if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
             raise ValueError(f"{shorten_repr(setting)} is larger than any number of a method.")
