@@ -6,7 +6,7 @@ import pytest
 from problems import ambiguous
 from sklearn.utils import get_tags
 
-from ambilearn import IPAL, PLCP, PLDA, PRA, SURE, as_candidates
+from ambilearn import IPAL, PLAGGD, PLCP, PLDA, PLKNN, PRA, SURE, as_candidates
 from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.methods._base_method import fit_base
 from ambilearn.selection import CandidateSearchCV
@@ -59,7 +59,7 @@ def test_a_wrapper_computes_where_its_base_can(wrapper, dispatch):
     unable.fit(X, MASK)
 
 
-@pytest.mark.parametrize("wrapper", [PLCP, PRA])
+@pytest.mark.parametrize("wrapper", [PLCP, PLDA, PRA])
 def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapper):
     advice = rf"'estimator__reg' cannot be set: estimator is None.*{wrapper.__name__}\(estimator="
     with pytest.raises(ValueError, match=advice):
@@ -71,3 +71,10 @@ def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapp
         search.fit(X, MASK)
     assert wrapper(estimator=SURE()).set_params(estimator__reg=0.5).estimator.reg == 0.5
     assert wrapper().set_params(estimator=SURE(), estimator__reg=0.5).estimator.reg == 0.5
+
+
+@pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN), (PRA, PLAGGD)])
+def test_the_default_that_the_refusal_names_is_the_default(wrapper, default):
+    with pytest.raises(ValueError, match=rf"\(estimator={default.__name__}\(\)\)\.$"):
+        wrapper().set_params(estimator__n_neighbors=5)
+    assert type(wrapper().fit(X, MASK).estimator_) is default

@@ -10,17 +10,11 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 
 
-class WrapperMixin:
-    """Base of the methods that wrap another, ``estimator``: they compute where that one can."""
+class OptionalEstimatorMixin:
+    """Base of the methods whose ``estimator`` may be None, for a default with their parameters."""
 
     estimator: PartialLabelClassifier | None
-    _computes_on_devices = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        if self.estimator is not None:
-            tags.array_api_support = get_tags(self.estimator).array_api_support
-        return tags
+    _default_estimator = "PLAGGD"
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, and with ``estimator__`` before their names those of the estimator.
@@ -39,12 +33,25 @@ class WrapperMixin:
                 if name.startswith("estimator__"):
                     me = type(self).__name__
                     raise ValueError(
-                        f"{name!r} cannot be set: estimator is None, which stands for PL-AGGD with "
-                        f"the parameters of {me}. Set those, or give the estimator first, in "
-                        f"Python: {me}(estimator=PLAGGD())."
+                        f"{name!r} cannot be set: estimator is None, which stands for "
+                        f"{self._default_estimator} with the parameters of {me}. Set those, or "
+                        "give the estimator first, in Python: "
+                        f"{me}(estimator={self._default_estimator}())."
                     )
         found: Self = super().set_params(**params)  # type: ignore[misc]
         return found
+
+
+class WrapperMixin(OptionalEstimatorMixin):
+    """Base of the methods that wrap another, ``estimator``: they compute where that one can."""
+
+    _computes_on_devices = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        if self.estimator is not None:
+            tags.array_api_support = get_tags(self.estimator).array_api_support
+        return tags
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
         if on_device(X) and not get_tags(self).array_api_support:

@@ -22,6 +22,7 @@ from ambilearn.graph.neighbors import (
     pair_distances,
 )
 from ambilearn.graph.similarity import SimilarityGraph
+from ambilearn.methods._base_method import OptionalEstimatorMixin
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods.plknn import PLKNN
@@ -275,7 +276,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-class PLDA(PartialLabelClassifier):
+class PLDA(OptionalEstimatorMixin, PartialLabelClassifier):
     r"""Discrimination augmentation with a classifier behind it (PLDA).
 
     :class:`PLDATransformer` appends class prototypes to the features; another method, PL-KNN in
@@ -357,6 +358,7 @@ class PLDA(PartialLabelClassifier):
     """
 
     _parameter_constraints = {"estimator": [PartialLabelClassifier, None], **_CONSTRAINTS}
+    _default_estimator = "PLKNN"
     _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(

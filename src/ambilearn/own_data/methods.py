@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ambilearn._utils.text import shorten_repr
-from ambilearn.methods._base_method import WrapperMixin
+from ambilearn.methods._base_method import OptionalEstimatorMixin
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.registry import find_method
 
@@ -79,7 +79,7 @@ def has_parameter(method: Any, key: str) -> bool:
     [True, True, True, False]
     """
     name, inside, _ = key.partition("__")
-    if isinstance(method, WrapperMixin) and inside:
+    if isinstance(method, OptionalEstimatorMixin) and inside:
         return name == "estimator"  # what it has, or that there is none yet, set_params will say
     if not isinstance(method, EnsembleClassifier):
         return key in method.get_params(deep=False)
