@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_array_api_input
+from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn import (
     IPAL,
@@ -33,7 +34,6 @@ from ambilearn.candidates import as_candidates
 from ambilearn.graph.edges_on_device import DeviceGraph
 from ambilearn.kernel.device_memory import bytes_beside_kernel
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._members import takes_row_weights
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 
@@ -41,6 +41,14 @@ from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 def squared_product(X, Z):
     """A kernel of one's own."""
     return (X @ Z.T + 1.0) ** 2
+
+
+def takes_row_weights(method):
+    """Whether a method, or all that an ensemble is made of, has weights of rows."""
+    parts = (
+        method._innermost_learners() if hasattr(method, "_innermost_learners") else [("", method)]
+    )
+    return all(has_fit_parameter(each, "sample_weight") for _, each in parts)
 
 
 MEMBERS = [
