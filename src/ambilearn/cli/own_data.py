@@ -17,9 +17,7 @@ from ambilearn.cli.own_data_options import (
     doubt_option,
     escape_formulas_option,
     format_options,
-    method_for_command,
     method_options,
-    method_parameters,
     output_option,
     output_options,
     source_and_format,
@@ -27,7 +25,7 @@ from ambilearn.cli.own_data_options import (
 from ambilearn.cli.streams import standard_output
 from ambilearn.cli.votes import (
     check_skills,
-    judge_for_command,
+    plan_for_command,
     read_votes_or_candidates,
     votes_options,
 )
@@ -82,26 +80,23 @@ def clean(
             describe_accuracy,
             describe_cleaned,
             describe_model,
-            describe_table,
         )
         from ambilearn.own_data.clean import clean_table
 
         write = _writer(console, table, out, reading, escape_formulas)
         read = read_votes_or_candidates(table, **reading)
-        describe_table(console, read)
-        params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select)
-        read, params, select = judge_for_command(
+        read, method, params, select = plan_for_command(
             console,
             read,
             method,
-            params,
-            skills=skills,
-            annotators_out=annotators_out,
-            escape_formulas=escape_formulas,
+            settings,
+            n_landmarks,
             select=select,
             seed=seed,
+            skills=skills,
             min_votes=reading["min_votes"],
+            annotators_out=annotators_out,
+            escape_formulas=escape_formulas,
         )
         cleaned = clean_table(
             read,
@@ -169,26 +164,23 @@ def fit(
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
             describe_model,
-            describe_table,
         )
         from ambilearn.own_data.model import fit_table
         from ambilearn.own_data.model_file import save_model
 
         read = read_votes_or_candidates(table, **reading)
-        describe_table(console, read)
-        params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select)
-        read, params, select = judge_for_command(
+        read, method, params, select = plan_for_command(
             console,
             read,
             method,
-            params,
-            skills=skills,
-            annotators_out=annotators_out,
-            escape_formulas=escape_formulas,
+            settings,
+            n_landmarks,
             select=select,
             seed=seed,
+            skills=skills,
             min_votes=reading["min_votes"],
+            annotators_out=annotators_out,
+            escape_formulas=escape_formulas,
         )
         model = fit_table(
             read,

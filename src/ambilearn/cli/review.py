@@ -14,16 +14,14 @@ from ambilearn.cli.own_data_options import (
     candidate_options,
     check_device,
     doubt_option,
-    method_for_command,
     method_options,
-    method_parameters,
     output_option,
     read_for_command,
 )
 from ambilearn.cli.votes import (
     check_skills,
-    judge_for_command,
     no_answer_option,
+    plan_for_command,
     skills_option,
 )
 
@@ -99,7 +97,6 @@ def review(
             describe_accuracy,
             describe_doubt,
             describe_model,
-            describe_table,
         )
         from ambilearn.datasets.frames import check_columns
         from ambilearn.own_data.clean import judge_candidates
@@ -116,17 +113,15 @@ def review(
             image = image_column(read)
         if image is not None and any(column.name == image for column in read.features.columns):
             read = drop_feature(read, image)
-        describe_table(console, read)
-        params = method_parameters(settings, n_landmarks)
-        method = method_for_command(console, method, read, params, select=select)
-        read, params, select = judge_for_command(
+        read, method, params, select = plan_for_command(
             console,
             read,
             method,
-            params,
-            skills=skills,
+            settings,
+            n_landmarks,
             select=select,
             seed=seed,
+            skills=skills,
             min_votes=reading["min_votes"],
         )
         model = fit_table(

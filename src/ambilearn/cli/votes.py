@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
 from ambilearn.cli.help_sections import section
-from ambilearn.cli.own_data_options import read_for_command, source_and_format
+from ambilearn.cli.own_data_options import (
+    method_for_command,
+    method_parameters,
+    read_for_command,
+    source_and_format,
+)
 
 _MAX_SHOWN_ANNOTATORS = 10
 
@@ -115,25 +120,47 @@ def read_votes_or_candidates(
     )
 
 
-def judge_for_command(
+class Plan(NamedTuple):
+    """A table as it will be learned from, by which method, and how."""
+
+    table: Any
+    method: str
+    params: dict[str, Any]
+    select: bool
+
+
+def plan_for_command(
     console: Console,
     table: Any,
-    method: str,
-    params: dict[str, Any],
+    method: str | None,
+    settings: tuple[str, ...],
+    n_landmarks: int | None,
     *,
-    skills: bool | None,
     select: bool,
     seed: int,
+    **judging: Any,
+) -> Plan:
+    """Describe the table, choose the method if none is named, and judge annotators, if any."""
+    from ambilearn.cli.own_data_summary import describe_table
+
+    describe_table(console, table)
+    params = method_parameters(settings, n_landmarks)
+    method = method_for_command(console, method, table, params, select=select)
+    return _judge(console, Plan(table, method, params, select), seed, **judging)
+
+
+def _judge(
+    console: Console,
+    given: Plan,
+    seed: int,
+    *,
+    skills: bool | None,
     min_votes: int | None,
     annotators_out: Path | None = None,
     escape_formulas: bool = False,
-) -> tuple[Any, dict[str, Any], bool]:
-    """Judge the annotators of a table, if there are some.
-
-    Returns the table, the parameters, and whether to search for more of them: as they were given,
-    or as the judging leaves them.
-    """
-    given = table, params, select
+) -> Plan:
+    """The plan as it was given, or as the judging of annotators leaves it."""
+    table, method, params, select = given
     if table.votes is None:
         if skills or annotators_out:
             raise click.UsageError(
@@ -160,7 +187,7 @@ def judge_for_command(
         frame = judged.annotators.confusion_frame()
         write_table(frame, annotators_out, escape_formulas=escape_formulas)
         console.say(f"wrote {annotators_out}: {pluralize(len(frame), 'row')}")
-    return judged.table, params | judged.chosen, False
+    return Plan(judged.table, method, params | judged.chosen, False)
 
 
 def _crowd_kit_is_there(console: Console) -> bool:
