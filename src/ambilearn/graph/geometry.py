@@ -119,6 +119,8 @@ class LocalGeometry:
     ----------
     neighbor_indices : ndarray of shape (n, k)
     gram : ndarray of shape (n, k, k)
+    averages : ndarray of shape (n, k, k) or None
+        As :func:`averages_of_coinciding` returns them.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class LocalGeometry:
             distances = squared_kernel_distances(cosine)
             self.neighbor_indices = nearest_in_matrix(distances, n_neighbors)
             self.gram = _gram_from_products(self.neighbor_indices, lambda a, b: cosine[a, b])
+            self.averages = averages_of_coinciding(self.gram)
             return
         unit = unit_rows(X)
         self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
@@ -141,12 +144,14 @@ class LocalGeometry:
             )
         else:
             self.gram = difference_grams(unit, self.neighbor_indices)
+        self.averages = averages_of_coinciding(self.gram)
 
 
 def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances in the feature space of a kernel matrix."""
+    """Squared distances in the feature space of a kernel matrix; zero up to rounding is zero."""
     squares = np.diag(K)
     distances = squares[:, None] + squares - 2 * K
+    distances[distances <= _ROUNDING * np.abs(squares)[:, None]] = 0.0
     return np.clip(distances, 0, None, out=distances)
 
 
@@ -183,6 +188,32 @@ def _gram_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     diagonal = np.arange(gram.shape[1])
     gram[:, diagonal, diagonal] += _ROUNDING
     return gram
+
+
+def averages_of_coinciding(gram: Any) -> Any | None:
+    """Matrices that replace each weight by the mean weight of the neighbors that coincide.
+
+    Neighbors that coincide rebuild a row equally well with any division of their weight, and
+    rounding would choose one. They share it equally.
+
+    Parameters
+    ----------
+    gram : array of shape (n, k, k)
+        Gram matrices of the differences of unit-length rows to their neighbors.
+
+    Returns
+    -------
+    averages : array of shape (n, k, k) or None
+        The identity where no neighbors coincide; None if none do in any row.
+    """
+    xp, k = array_namespace(gram), gram.shape[1]
+    squares = xp.linalg.diagonal(gram)
+    identity = xp.eye(k, dtype=gram.dtype, device=device(gram))
+    between = squares[:, :, None] + squares[:, None, :] - 2 * (gram - identity)
+    if not xp.any(between <= 4 * _ROUNDING):
+        return None
+    same = identity + xp.astype(between <= 4 * _ROUNDING, gram.dtype)
+    return same / xp.sum(same, axis=2, keepdims=True)
 
 
 def _inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:

@@ -11,20 +11,21 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, array_blocks, row_blocks
+from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.graph.neighbors_on_device import nearest_on_device
-from ambilearn.graph.ties import nearest_first
+from ambilearn.graph.neighbors_on_device import distances_on_device, nearest_on_device
+from ambilearn.graph.ties import in_single, nearest_first, nearest_places, without_rounding
 
 
 class _Transformer(HasMethods):
@@ -43,7 +44,8 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
     _Transformer(["fit_transform", "transform"]),
 ]
 
-_EXTRA_NEIGHBORS = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
+_EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
+_MAX_PAIRS = 2**28  # rows compared at most to settle ties that a transformer leaves open
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
@@ -63,9 +65,9 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
 class NeighborSearch:
     """Finds the nearest rows, by Euclidean distance.
 
-    A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
-    first come first: rounding, inside a search or in features that were computed, decides nothing
-    among a few duplicates.
+    A row is never its own neighbour; a duplicate of it may be. At equal distance the row with the
+    lower number is nearer, and distances that differ only by rounding are equal
+    (:mod:`ambilearn.graph.ties`).
 
     Parameters
     ----------
@@ -81,7 +83,10 @@ class NeighborSearch:
     count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
     (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
     are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
-    are searched exactly; with a metric that is not Euclidean that is an error.
+    are searched exactly; with a metric that is not Euclidean that is an error. Rows whose last
+    neighbor is tied with all further proposals are searched exactly, too, if the metric is
+    Euclidean and that compares at most 2²⁸ pairs of rows; otherwise the transformer decides which
+    of the tied rows it proposes.
     """
 
     def __init__(self, neighbors: Any = "auto") -> None:
@@ -171,8 +176,49 @@ class NeighborSearch:
         available = self._X.shape[0] - (queries is None)
         wanted = min(k + _EXTRA_NEIGHBORS, available)
         found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
-        distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
-        return np.take_along_axis(found, nearest_first(distances)[:, :k], axis=1)
+        rows = self._X if queries is None else queries
+        distances = neighbor_distances(rows, self._X, found)
+        places, tied = nearest_places(distances, k)
+        nearest = np.take_along_axis(found, places, axis=1)
+        if wanted < available and tied.any():
+            reach = np.take_along_axis(distances, places[:, -1:], axis=1)
+            for block in row_blocks(tied.sum(), 4 * self._X.shape[0]):
+                asked = np.flatnonzero(tied)[block]
+                own = asked if queries is None else None
+                nearest[asked] = self._compare_all(rows[asked], reach[asked], own, k)
+        return nearest
+
+    def _compare_all(
+        self, rows: Any, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
+    ) -> NDArray[np.intp]:
+        """The k nearest of all rows, where ties extend beyond the proposed neighbors.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (m, d)
+            Rows.
+        reach : ndarray of shape (m, 1)
+            Distance of their k-th neighbors.
+        own : ndarray of shape (m,) or None
+            Numbers of the rows, which are not their own neighbors.
+        k : int
+            Number of neighbors.
+
+        Returns
+        -------
+        neighbor_indices : ndarray of shape (m, k)
+        """
+        # The matrix product is fast but inexact: only rows clearly beyond reach are left out.
+        squared = euclidean_distances(rows, self._X, squared=True)
+        longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
+        near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
+        if own is not None:
+            near[np.arange(len(own)), own] = False
+        distances = np.full(near.shape, np.inf)
+        which, others = np.nonzero(near)
+        distances[near] = pair_distances(rows, which, self._X, others)
+        nearest: NDArray[np.intp] = nearest_first(distances)[:, :k]
+        return nearest
 
     @property
     def _is_on_device(self) -> bool:
@@ -190,21 +236,29 @@ class NeighborSearch:
         if _is_euclidean(self._transformer):
             distances = pair_distances(X, rows, self._X, others)
 
-        order = np.lexsort((distances, rows))  # stable: of equals the first comes first
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, rows, distances)
+        comparable = in_single(distances, largest[rows])
+        order = np.lexsort((comparable, rows))  # stable: ties keep the order of the row numbers
         counts = np.bincount(rows, minlength=X.shape[0])
         place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         near = place < k
         neighbor_indices = np.empty((X.shape[0], k), dtype=np.intp)
         neighbor_indices[rows[near], place[near]] = others[order[near]]
-        short = np.flatnonzero(counts < k)
-        if len(short):
+        if (short := np.flatnonzero(counts < k)).size:
+            self._report_short(X, short, k)
+        kth = np.flatnonzero(place == k - 1)
+        last = np.cumsum(counts)[rows[kth]] - 1
+        tied = comparable[order[kth]] == comparable[order[last]]
+        tied &= counts[rows[kth]] < self._X.shape[0] - (queries is None)
+        if _is_euclidean(self._transformer) and tied.sum() * self._X.shape[0] <= _MAX_PAIRS:
+            short = np.concatenate([short, rows[kth[tied]]])
+        if short.size:
             neighbor_indices[short] = self._complete(X, short, queries is None, k)
         return neighbor_indices
 
-    def _complete(
-        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
-    ) -> NDArray[np.intp]:
-        """Neighbours of the rows for which a transformer found too few: searched exactly."""
+    def _report_short(self, X: Any, short: NDArray[np.intp], k: int) -> None:
+        """Warn of rows for which a transformer found too few; refuse them in another metric."""
         name = type(self._transformer).__name__
         if not _is_euclidean(self._transformer):
             raise ValueError(
@@ -218,6 +272,11 @@ class NeighborSearch:
                 "they are searched exactly, which compares them with all rows. Let it find more "
                 "(n_neighbors, radius)."
             )
+
+    def _complete(
+        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
+    ) -> NDArray[np.intp]:
+        """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
         if not hasattr(self, "_exact"):
             self._exact = NearestNeighbors().fit(self._X)
         found = self._search_exactly(X[short], k + others_only)
@@ -325,8 +384,13 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
     search = NearestNeighbors(metric="precomputed").fit(distances)
     wanted = min(k + _EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
-    order = nearest_first(np.take_along_axis(distances, found, axis=1))
-    return np.take_along_axis(found, order[:, :k], axis=1)
+    places, tied = nearest_places(np.take_along_axis(distances, found, axis=1), k)
+    nearest = np.take_along_axis(found, places, axis=1)
+    if wanted < len(distances) - 1:
+        for row in np.flatnonzero(tied):
+            others = np.delete(np.arange(len(distances)), row)
+            nearest[row] = others[nearest_first(distances[row, others][None])[0, :k]]
+    return nearest
 
 
 def in_form_of(fitted: Any, X: Any) -> Any:
@@ -342,24 +406,19 @@ def pair_distances(
     """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
 
     From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbour search leaves rounding errors of 1e-7 there.
+    neighbour search leaves rounding errors of 1e-7 there. Rows that coincide up to rounding are at
+    distance zero, too.
     """
     distances = np.empty(len(rows))
     for block in row_blocks(len(rows), X.shape[1], limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    return distances
+    settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
+    return settled
 
 
 def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> Any:
     """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
     if not (sparse.issparse(X) or is_numpy_array(X)):
-        xp = array_namespace(X)
-        k = neighbor_indices.shape[1]
-        parts = []
-        for block in array_blocks(X, k * X.shape[1]):
-            taken = xp.take(Z, xp.reshape(neighbor_indices[block, :], (-1,)), axis=0)
-            difference = X[block, None, :] - xp.reshape(taken, (-1, k, X.shape[1]))
-            parts.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-        return xp.concat(parts)
+        return distances_on_device(X, Z, neighbor_indices)
     rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
     return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)

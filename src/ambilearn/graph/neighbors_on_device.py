@@ -16,7 +16,7 @@ from array_api_compat import (
 )
 
 from ambilearn._utils.blocks import array_blocks
-from ambilearn.graph.ties import nearest_first
+from ambilearn.graph.ties import nearest_first, nearest_places, without_rounding
 
 _GROUP = 32  # columns in a group
 
@@ -33,12 +33,12 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     k : int
         Number of neighbours, at most as many as there are.
     n_extra : int
-        Neighbours looked at beyond those wanted, to settle ties for the last place.
+        Proposed neighbors beyond those wanted, to detect ties for the last place.
 
     Returns
     -------
     neighbor_indices : integer array of shape (m, k)
-        Nearest first, and of equals the first first.
+        Nearest first; at equal distance the row with the lower number is nearer.
     """
     xp, where = array_namespace(X), device(X)
     n = X.shape[0]
@@ -53,14 +53,21 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     far = xp.full((filling.shape[0],), xp.inf, dtype=X.dtype, device=where)
     norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
     others = xp.matrix_transpose(Z)
-    parts = []
+    parts, ties = [], []
     for rows in array_blocks(asked, n_groups * group):
         # Less the row's own square, which changes nothing in its order.
         squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
         squared += norms
         found = _smallest(xp, squared, wanted, n_groups, group)
-        parts.append(_settle(xp, X, asked, rows, found, k, queries is None))
-    return xp.concat(parts)
+        own = _numbers(xp, rows, X) if queries is None else None
+        distances = _distances_to_others(xp, X, asked[rows, :], found, own)
+        places, tied = nearest_places(distances, k)
+        parts.append(xp.take_along_axis(found, places, axis=1))
+        ties.append(tied)
+    nearest, tied = xp.concat(parts), xp.concat(ties)
+    if wanted < n and xp.any(tied):
+        return _compare_all(xp, X, asked, nearest, tied, queries is None)
+    return nearest
 
 
 def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> Any:
@@ -77,21 +84,44 @@ def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> 
     return xp.sort(xp.take_along_axis(columns, smallest_places(xp, values, wanted), axis=1), axis=1)
 
 
-def _settle(xp: Any, X: Any, asked: Any, rows: slice, found: Any, k: int, others: bool) -> Any:
-    """The k nearest among those found, by distances from differences."""
-    wanted = found.shape[1]
-    distances = []
-    asked = asked[rows, :]
-    for part in array_blocks(asked, wanted * X.shape[1]):
-        taken = xp.take(X, xp.reshape(found[part, :], (-1,)), axis=0)
-        taken = xp.reshape(taken, (-1, wanted, X.shape[1]))
-        difference = asked[part, None, :] - taken
-        distances.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-    distance = xp.concat(distances)
-    if others:
-        own = xp.arange(rows.start, rows.stop, device=device(X))[:, None]
-        distance = xp.where(found == own, xp.inf, distance)
-    return xp.take_along_axis(found, nearest_first(distance)[:, :k], axis=1)
+def _numbers(xp: Any, rows: slice, X: Any) -> Any:
+    return xp.arange(rows.start, rows.stop, device=device(X))
+
+
+def _distances_to_others(xp: Any, X: Any, asked: Any, found: Any, own: Any | None) -> Any:
+    """Distances to the rows found; infinite to the rows' own numbers, where they have some."""
+    distances = distances_on_device(asked, X, found)
+    return distances if own is None else xp.where(found == own[:, None], xp.inf, distances)
+
+
+def _compare_all(xp: Any, X: Any, asked: Any, nearest: Any, tied: Any, others_only: bool) -> Any:
+    """The nearest, where ties extend beyond the proposed neighbors by comparison with all rows."""
+    (n, k), everyone = nearest.shape, xp.arange(X.shape[0], device=device(X))
+    (numbers,) = xp.nonzero(tied)
+    parts = [nearest]
+    for block in array_blocks(numbers, X.shape[0] * X.shape[1]):
+        own = numbers[block]
+        found = xp.broadcast_to(everyone[None, :], (own.shape[0], X.shape[0]))
+        rows = xp.take(asked, own, axis=0)
+        distances = _distances_to_others(xp, X, rows, found, own if others_only else None)
+        parts.append(nearest_first(distances)[:, :k])
+    # The standard cannot write to some rows: they are taken from behind the others.
+    behind = n - 1 + xp.cumulative_sum(xp.astype(tied, xp.int64))
+    place = xp.where(tied, behind, xp.arange(n, device=device(X)))
+    return xp.take(xp.concat(parts), place, axis=0)
+
+
+def distances_on_device(X: Any, Z: Any, neighbor_indices: Any) -> Any:
+    """Distances of the rows of X to their neighbors in Z, from differences."""
+    xp, k = array_namespace(X), neighbor_indices.shape[1]
+    parts = []
+    for block in array_blocks(X, k * X.shape[1]):
+        taken = xp.take(Z, xp.reshape(neighbor_indices[block, :], (-1,)), axis=0)
+        difference = X[block, None, :] - xp.reshape(taken, (-1, k, X.shape[1]))
+        distances = xp.sqrt(xp.sum(difference * difference, axis=2))
+        lengths = xp.sqrt(xp.sum(X[block, :] * X[block, :], axis=1, keepdims=True))
+        parts.append(without_rounding(distances, lengths))
+    return xp.concat(parts)
 
 
 def smallest_places(xp: Any, values: Any, k: int) -> Any:
