@@ -2,6 +2,11 @@ r"""Kernels of the kernel methods, and the bandwidth that the papers use.
 
 .. math:: k(x, z) = \exp\big(-\|x - z\|^2 / (2\sigma^2)\big), \qquad
           \sigma = \text{mean pairwise distance of the training rows}
+
+Where rows have weights *v*, each counts as that many copies: with distances :math:`d_{ij}`,
+
+.. math:: \sigma = \frac{\sum_{ij} v_i v_j d_{ij}}
+          {\sum_{i \ne j} v_i v_j + \sum_i v_i \max(v_i - 1, 0)} .
 """
 
 from collections.abc import Callable
@@ -14,14 +19,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import array_blocks, row_blocks
 from ambilearn.kernel import functions_on_device
+
+_NO_WEIGHT = 1e-11  # share of the largest weight below which a row stands for one of weight zero
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
 
 def train_kernel(
-    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean"
+    X: Any,
+    kernel: str | KernelFunction,
+    sigma: str | float = "mean",
+    row_weights: Any | None = None,
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and the bandwidth that was used.
 
@@ -33,11 +43,14 @@ def train_kernel(
         A callable takes two matrices of rows and returns their kernel matrix.
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
+    row_weights : array of shape (n,), optional
+        How often each row counts in the mean distance.
 
     Returns
     -------
     K : ndarray of shape (n, n)
-        A new array, except that a precomputed kernel is returned as it came.
+        A new array for "rbf" and "linear". A precomputed kernel is X itself, and the result of a
+        callable may belong to the callable: neither may be overwritten.
     sigma : float or None
         Bandwidth; None for other kernels.
     """
@@ -45,7 +58,7 @@ def train_kernel(
         return cross_kernel(X, X, kernel), None
     squared = _own_distances(X)
     if not isinstance(sigma, Real):
-        sigma = _mean_root(squared)
+        sigma = _mean_root(squared, row_weights)
     return _exponential(squared, float(sigma)), float(sigma)
 
 
@@ -93,9 +106,21 @@ def cross_kernel(
     return K
 
 
-def mean_distance(X: Any) -> float:
-    """Mean distance over all pairs of different rows; 1 where they all coincide."""
-    return _mean_root(_own_distances(X))
+def mean_distance(X: Any, row_weights: Any | None = None) -> float:
+    """Mean distance over all pairs of different rows; 1 where they all coincide.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    row_weights : array of shape (n,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    distance : float
+    """
+    return _mean_root(_own_distances(X), row_weights)
 
 
 def _on_host(X: Any) -> bool:
@@ -139,13 +164,29 @@ def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
     return squared
 
 
-def _mean_root(squared: NDArray[np.float64]) -> float:
+def _mean_root(squared: NDArray[np.float64], row_weights: Any | None) -> float:
     """Mean distance over all pairs of different rows; 1 where they all coincide."""
+    if row_weights is not None:
+        return _weighted_mean_root(squared, row_weights)
     if not is_numpy_array(squared):
         return functions_on_device.mean_root(squared)
     n = len(squared)
     total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
     return float(total / (n * (n - 1))) or 1.0
+
+
+def _weighted_mean_root(squared: Any, row_weights: Any) -> float:
+    """The same with rows that count as often as their weights say."""
+    xp = array_namespace(squared)
+    weights = row_weights / xp.max(row_weights)  # so that no product leaves the range
+    weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+    total = 0.0
+    for rows in array_blocks(squared, squared.shape[1]):
+        total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
+    # Pairs of all copies of all rows, without pairs of a copy with itself.
+    itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+    n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+    return total / n_pairs if total > 0 else 1.0
 
 
 def _exponential(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:

@@ -144,13 +144,29 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
     return to_like(centers, X) if _on_device(X) else centers
 
 
-def sampled_sigma(X: Any, random_state: Any) -> float:
-    """Mean pairwise distance of the rows, estimated from 5000 of them where there are more."""
+def sampled_sigma(X: Any, random_state: Any, row_weights: Any | None = None) -> float:
+    """Mean pairwise distance of the rows, estimated from 5000 of them where there are more.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    random_state : int, RandomState or None
+        Seed of the sample.
+    row_weights : array of shape (n,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    sigma : float
+    """
     n = X.shape[0]
     if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)
-        X = _take_rows(X, np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False)))
-    return mean_distance(X)
+        picked = np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False))
+        X = _take_rows(X, picked)
+        row_weights = None if row_weights is None else _take_rows(row_weights, picked)
+    return mean_distance(X, row_weights)
 
 
 def _on_device(X: Any) -> bool:
