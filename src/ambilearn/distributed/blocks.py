@@ -6,6 +6,7 @@ anything.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -68,8 +69,9 @@ class RowBlocks:
     def __init__(self, X: Any, y: Any, sample_weight: Any | None = None) -> None:
         if y is None:
             as_candidates(y)  # says what y may be
+        row_weights = None
         if isinstance(y, CandidateSets):
-            y = list(y)
+            y, row_weights = replace(y, row_weights=None), y.row_weights
         rows, sets = delayed_blocks(X), delayed_blocks(y)
         of_rows, of_sets = dask.compute(
             [delayed(summarize_rows)(block) for block in rows],
@@ -94,17 +96,17 @@ class RowBlocks:
         classes = delayed(self.classes, traverse=False)
         masks = [delayed(as_mask)(block, classes) for block in sets]
         self.masks = _cut_alike(masks, starts_of_sets, self.starts)
-        self.weights = self._cut_weights(sample_weight)
+        self.weights = self._cut_weights(sample_weight, row_weights)
 
-    def _cut_weights(self, sample_weight: Any | None) -> list[Delayed | None]:
-        if sample_weight is None:
-            return [None] * len(self.rows)
-        # One number a row: small enough to be checked, as a local fit checks it, in one place.
-        blocks = dask.compute(*delayed_blocks(sample_weight))
-        weights = check_row_weights(
-            np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in blocks]),
-            np.empty((self.shape[0], 0)),
-        )
+    def _cut_weights(
+        self, sample_weight: Any | None, row_weights: NDArray[np.float64] | None
+    ) -> list[Delayed | None]:
+        if sample_weight is not None:
+            # One number a row: small enough to be checked, as a local fit checks it, in one place.
+            blocks = dask.compute(*delayed_blocks(sample_weight))
+            arrays = [np.asarray(block, dtype=np.float64).ravel() for block in blocks]
+            sample_weight = np.concatenate(arrays)
+        weights = check_row_weights(sample_weight, np.empty((self.shape[0], 0)), row_weights)
         if weights is None:
             return [None] * len(self.rows)
         return [delayed(weights[first:last]) for first, last in pairwise(self.starts)]
