@@ -238,20 +238,26 @@ class Fails(CandidateCounts):
         (X[:, 0], SETS, "Expected 2D array"),
     ],
 )
-def test_a_fit_that_is_refused_leaves_the_model_unfitted(fitted, rows, sets, message):
-    with pytest.raises(ValueError, match=message):
-        fitted.fit(rows, sets)
+def test_refused_data_leave_an_earlier_fit_as_it_was(rows, sets, message):
+    frame = pd.DataFrame(X, columns=["one", "two"])
+    model, new = CandidateCounts().fit(frame, SETS), CandidateCounts()
+    before = vars(model).copy()
+    wider = np.column_stack([rows, rows]) if np.ndim(rows) == 2 else rows
+    for each in (model, new):
+        with pytest.raises(ValueError, match=message):
+            each.fit(wider, sets)
+    assert vars(model) == before
     with pytest.raises(NotFittedError):
-        fitted.predict(X)
-    assert not hasattr(fitted, "n_features_in_")
+        check_is_fitted(new)
 
 
-def test_a_fit_that_ends_half_way_leaves_the_model_unfitted():
-    model = Fails()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, SETS)
-    with pytest.raises(NotFittedError):
-        check_is_fitted(model)
+def test_a_fit_that_ends_half_way_leaves_the_model_unfitted(fitted):
+    fitted.__class__ = Fails
+    for model in (Fails(), fitted):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, SETS)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
 
 
 # --- what is scored -----------------------------------------------------------------------------

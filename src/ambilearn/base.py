@@ -27,7 +27,7 @@ from ambilearn._utils.devices import (
 )
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
+from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
@@ -103,8 +103,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
     A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
-    ``_scores(X)``, one score per row and label. Everything a user meets is here. A fit that fails
-    leaves the estimator unfitted.
+    ``_scores(X)``, one score per row and label. Everything a user meets is here. Data that
+    are refused leave an earlier fit as it was; a fit that fails leaves the estimator unfitted.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -142,19 +142,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
     ) -> Self:
-        with unfitted_on_error(self):
-            self._validate_params()
-            cache = NO_CACHE if cache is None else cache
-            y, sample_weight = (
-                _beside(name, X, each)
-                for name, each in (("y", y), ("sample_weight", sample_weight))
-            )
-            candidates = as_candidates(y, n_rows=_num_samples(X))
-            X = self._validate_rows(X, ensure_min_samples=2)
-            row_weights = check_row_weights(sample_weight, X, candidates.row_weights)
-            candidates = replace(candidates, row_weights=row_weights)
-            self._check_row_weights(candidates)
+        cache = NO_CACHE if cache is None else cache
+        with unchanged_on_error(self):
+            X, candidates = self._check_fit_input(X, y, sample_weight)
             bind_cache(cache, X, candidates)
+        with unfitted_on_error(self):
             # An earlier fit may have had attributes that this one does not have.
             forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
             self.classes_ = candidates.classes
@@ -164,6 +156,21 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._fit(X, candidates, cache)
             self.transduction_ = candidates.best(self.label_distributions_)
         return self
+
+    def _check_fit_input(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Any, CandidateSets]:
+        """Checked rows, and their candidate sets with the weights of the rows."""
+        self._validate_params()
+        y, sample_weight = (
+            _beside(name, X, each) for name, each in (("y", y), ("sample_weight", sample_weight))
+        )
+        candidates = as_candidates(y, n_rows=_num_samples(X))
+        X = self._validate_rows(X, ensure_min_samples=2)
+        row_weights = check_row_weights(sample_weight, X, candidates.row_weights)
+        candidates = replace(candidates, row_weights=row_weights)
+        self._check_row_weights(candidates)
+        return X, candidates
 
     @property
     def _takes_row_weights(self) -> bool:

@@ -259,11 +259,6 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self : object
             The search with its results.
         """
-        with unfitted_on_error(self):
-            self._fit(X, y, sample_weight, held_out)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: Any) -> None:
         self._validate_params()
         check_structure(X, "X")
         (X,) = indexable(X)
@@ -277,6 +272,17 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.include_current:
             points = include_current(self.estimator, points)[: self.n_points]
         scored = sets if held_out is None else as_candidates(to_numpy(held_out), n_rows=n_rows)
+        with unfitted_on_error(self):
+            self._search(points, X, sets, scored)
+        return self
+
+    def _search(
+        self,
+        points: list[dict[str, Any]],
+        X: Any,
+        sets: CandidateSets,
+        scored: CandidateSets,
+    ) -> None:
         scores = self._score_folds(points, X, sets, scored)
         self.cv_results_ = _results(points, scores)
         self.n_splits_ = scores.shape[1]

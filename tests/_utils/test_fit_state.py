@@ -3,7 +3,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
+from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 
 
 @pytest.fixture
@@ -29,3 +29,20 @@ def test_an_error_leaves_the_estimator_unfitted(model, error):
         raise error
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_leaves_the_estimator_as_it_was(model, error):
+    before = vars(model).copy()
+
+    def change_and_fail():
+        with unchanged_on_error(model):
+            model.classes_, model.more_ = [], 1
+            raise error
+
+    with pytest.raises(error):
+        change_and_fail()
+    assert vars(model) == before
+    with unchanged_on_error(model):
+        model.more_ = 1
+    assert model.more_ == 1

@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from ambilearn import PLCP, PLDA, PRA, PLStacking, PLVoting
 from ambilearn.candidates import ANYTHING, AllBut, as_candidates
@@ -195,7 +194,7 @@ def check_estimator(case: dict[str, Any], folder: Path) -> bool:
         _check_column_of_labels(model, new)
         if case.get("saved"):
             _check_saved(model, new, folder / "my.model")
-        _check_failed_fit(model, X)
+        _check_refused_fit(model, X, new)
     return True
 
 
@@ -226,14 +225,16 @@ def _check_saved(model: Any, X: Any, path: Path) -> None:
         raise Defect("wrong", "a saved model is another when it is loaded", "saved")
 
 
-def _check_failed_fit(model: Any, X: Any) -> None:
-    """A fit that fails leaves no model that looks fitted."""
-    if isinstance(model, Pipeline):  # scikit-learn's, which keeps what it has
+def _check_refused_fit(model: Any, X: Any, new: Any) -> None:
+    """Data that are refused leave an earlier fit as it was."""
+    if isinstance(model, Pipeline):  # scikit-learn's, whose first steps are fitted by then
         return
-    if attempt(model.fit, X, []) is not REFUSED:
+    before = model.predict_proba(new)
+    wider = sparse.hstack([X, X]) if sparse.issparse(X) else np.hstack([X, X])
+    if attempt(model.fit, wider, []) is not REFUSED:
         raise Defect("wrong", "a fit without candidate sets")
-    if attempt(check_is_fitted, model) is not REFUSED:
-        raise Defect("wrong", "fitted after a fit that failed", "failed fit")
+    if not np.array_equal(attempt(model.predict_proba, new), before):
+        raise Defect("wrong", "another model after a fit that was refused", "refused fit")
 
 
 def _as_rows(rows: list[list[Any]], form: str) -> Any:

@@ -1,4 +1,4 @@
-"""Drop the results of a fit, so that no estimator holds parts of two."""
+"""What a fit that fails leaves behind: an earlier fit or none, never parts of two."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -17,6 +17,24 @@ def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
     """
     for name in [name for name in vars(estimator) if name.endswith("_") and name not in keep]:
         delattr(estimator, name)
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore all attributes of an estimator if the data inside are refused.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one that checks its data.
+    """
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 @contextmanager

@@ -180,16 +180,16 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with unfitted_on_error(self):
-            self._fit(X, votes)
-        return self
-
-    def _fit(self, X: Any, votes: Any) -> None:
         self._validate_params()
         _check_learner(self.estimator)
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
+        with unfitted_on_error(self):
+            self._fit(X, votes)
+        return self
+
+    def _fit(self, X: Any, votes: Votes) -> None:
         self.classes_ = votes.classes
         splitter = KFold(self.cv, shuffle=True, random_state=self.random_state)
         folds = list(splitter.split(votes.items))

@@ -193,14 +193,14 @@ class DistributedPLCL(PLCL):
         self : object
             The fitted estimator.
         """
+        self._validate_params()
+        if self._pairwise:
+            raise ValueError(
+                "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
+                "callable, or the local PLCL."
+            )
+        data = RowBlocks(X, y, sample_weight)
         with unfitted_on_error(self):
-            self._validate_params()
-            if self._pairwise:
-                raise ValueError(
-                    "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
-                    "callable, or the local PLCL."
-                )
-            data = RowBlocks(X, y, sample_weight)
             forget_fit(self)
             self._note_features(X, data.shape[1])
             self.classes_ = data.classes

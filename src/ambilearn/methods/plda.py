@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
-from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -223,13 +223,14 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Any:
         """Learn, and return the augmented training rows."""
+        with unchanged_on_error(self):
+            self._validate_params()
+            X = validate_rows(self, X, ensure_min_samples=2)
+            candidates = as_candidates(y, n_rows=X.shape[0])
         with unfitted_on_error(self):
-            return self._fit_augmentation(X, y)
+            return self._augment_training_rows(X, candidates)
 
-    def _fit_augmentation(self, X: Any, y: Any) -> Any:
-        self._validate_params()
-        X = validate_rows(self, X, ensure_min_samples=2)
-        candidates = as_candidates(y, n_rows=X.shape[0])
+    def _augment_training_rows(self, X: Any, candidates: CandidateSets) -> Any:
         graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
 
         f = candidates.uniform()

@@ -104,12 +104,12 @@ def test_a_method_with_weights_is_fitted_inside_of_other_estimators(kind, folder
     assert not check_estimator(ESTIMATOR | refused, folder)
 
 
-class LooksFitted(PLKNN):
+class TakesTheNewWidth(PLKNN):
     def fit(self, X, y, sample_weight=None, *, cache=None):
         try:
             return super().fit(X, y, sample_weight, cache=cache)
         except ValueError:
-            self.classes_ = []
+            self.n_features_in_ = X.shape[1]
             raise
 
 
@@ -119,7 +119,7 @@ class ScoresVectorsOnly(PLKNN):
 
 
 @pytest.mark.parametrize(
-    ("planted", "what"), [(LooksFitted, "fitted after a fit"), (ScoresVectorsOnly, "the scores")]
+    ("planted", "what"), [(TakesTheNewWidth, "after a fit"), (ScoresVectorsOnly, "the scores")]
 )
 def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
