@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 from problems import ambiguous
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -323,3 +324,44 @@ def test_on_real_data_one_row_in_ten_without_its_truth(real_split, name, expecte
         new = rng.choice(np.flatnonzero(mask[i] == 0))
         mask[i, y[i]], mask[i, new] = 0, 1
     assert roc_auc_score(absent, find_doubtful(PLCL(), X, mask).score) > expected
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_foreign_classifier_with_refit_is_refused_in_words_and_may_take_part():
+    X, mask, _, _ = swapped(n=60)
+    with pytest.raises(TypeError, match="LogisticRegressionCV does not learn from candidate sets"):
+        find_doubtful(LogisticRegressionCV(), X, mask)
+    foreign = LogisticRegressionCV(Cs=[1.0], cv=2)
+    vote = PLVoting(estimators=[("sure", SURE()), ("lr", foreign)])
+    assert np.isfinite(find_doubtful(vote, X, mask, n_folds=2).score).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda method: method,
+        lambda method: PLVoting(estimators=[("one", method)]),
+        lambda method: CandidateSearchCV(method, {"reg": [0.1]}, cv=2, random_state=0),
+    ],
+    ids=["alone", "vote", "search"],
+)
+def test_folds_cut_the_columns_of_a_kernel_matrix_too(form, wrap):
+    X, mask, _, _ = swapped(n=40)
+    found = find_doubtful(wrap(SURE(kernel="precomputed")), form(X @ X.T), mask, n_folds=3)
+    expected = find_doubtful(wrap(SURE(kernel="linear")), X, mask, n_folds=3)
+    np.testing.assert_allclose(found.score, expected.score, atol=1e-6)
+
+
+def test_doubt_is_printed_in_one_line_and_is_a_table():
+    X, mask, _, _ = swapped(n=60)
+    mask[3] = 1
+    doubt = find_doubtful(SURE(), X, mask)
+    n_above = int((doubt.score > 0).sum())
+    assert n_above
+    assert repr(doubt) == f"<Doubt: 60 rows, {n_above} with a score above 0>"
+    table = doubt.to_frame()
+    assert (table.index.name, list(table.columns)) == ("row", ["score", "suggestion"])
+    np.testing.assert_array_equal(table["score"], doubt.score)
+    assert table["suggestion"].drop(3).tolist() == np.delete(doubt.suggestion, 3).tolist()
+    assert pd.isna(table.loc[3, "suggestion"])

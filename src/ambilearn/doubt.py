@@ -7,7 +7,7 @@ in the set. Outputs that are *held out*, of a classifier that has not seen the r
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ from sklearn.utils import get_tags, indexable
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.devices import on_device, take_rows, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
+from ambilearn._utils.text import pluralize
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier
@@ -30,13 +32,16 @@ from ambilearn.methods._members import set_learner
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.solvers import CandidateSimplex
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _FOLDS = 5  # of a method that has no closed form
 _ROUNDS = 4  # of held-out outputs, each from the confidences that the last one gives
 _ROUNDING = 1e-9  # of outputs, which are about as large as targets, at most one
 _SURE = -1.0  # the score where every label is a candidate: the truth cannot be another
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Doubt:
     """How likely the truth of each row is none of its candidates.
 
@@ -63,6 +68,23 @@ class Doubt:
     def order(self) -> NDArray[np.intp]:
         """Rows by doubt, the most doubtful first."""
         return np.argsort(-self.score, kind="stable")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Table of scores and suggestions, one row for each row of X in the same order.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns ``score`` and ``suggestion``, and the row numbers as index ``row``.
+        """
+        with requires_extra("data", purpose="A table of doubt"):
+            import pandas as pd
+        rows = pd.RangeIndex(len(self.score), name="row")
+        return pd.DataFrame({"score": self.score, "suggestion": self.suggestion}, index=rows)
+
+    def __repr__(self) -> str:
+        n_doubtful = np.count_nonzero(self.score > 0)
+        return f"<Doubt: {pluralize(len(self.score), 'row')}, {n_doubtful} with a score above 0>"
 
 
 def find_doubtful(
@@ -135,6 +157,10 @@ def find_doubtful(
     >>> doubt = find_doubtful(PLCL(), X, y)
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
+    >>> doubt.to_frame().loc[[3]].round(2)
+         score suggestion
+    row
+    3     0.42        cat
     """
     if set_learner(estimator) is None:
         raise TypeError(
@@ -299,18 +325,24 @@ def _folds(
         )
     folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
     labels = np.arange(candidates.n_labels)
+    pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
     for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
         progress(f"looking for sets without their truth: {i} of {folds.get_n_splits()} fits")
+        columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same
-            model = clone(estimator).fit(_take(X, rest), candidates.take(rest))
+            model = clone(estimator).fit(_take(X, rest, columns), candidates.take(rest))
         for part in row_blocks(len(rows), 4 * len(labels)):
-            outputs = _outputs(model, _take(X, rows[part]))
+            outputs = _outputs(model, _take(X, rows[part], columns))
             yield OutputBlock(rows[part], labels, outputs)
 
 
-def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return take_rows(X, rows) if on_device(X) else _safe_indexing(X, rows)
+def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+    if on_device(X):
+        return take_rows(X, rows)
+    if columns is None or sparse.issparse(X):  # of a kernel matrix the fit refuses both
+        return _safe_indexing(X, rows)
+    return np.asarray(X)[np.ix_(rows, columns)]
 
 
 def _outputs(model: Any, X: Any) -> NDArray[np.float64]:

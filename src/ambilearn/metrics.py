@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
@@ -353,6 +354,7 @@ def _codes(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
 
 
 def _vector(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
+    labels = to_numpy(labels)
     check_structure(labels, "The labels")
     labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     several = labels.dtype == object and any(isinstance(each, (list, set)) for each in labels.flat)

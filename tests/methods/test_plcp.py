@@ -300,7 +300,7 @@ def test_weights_of_rows(base):
 
 
 @pytest.mark.parametrize("wrapper", [PLCP, PRA])
-@pytest.mark.parametrize("base", [IPAL(), PLDA()], ids=repr)
+@pytest.mark.parametrize("base", [IPAL(), PLDA(estimator=IPAL())], ids=repr)
 def test_a_base_without_weights_of_rows_is_named(wrapper, base):
     X, Y, _ = ambiguous(n=20)
     model = wrapper(estimator=base)

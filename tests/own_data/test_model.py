@@ -215,3 +215,15 @@ def test_the_name_of_the_table_has_no_folder(table):
     fitted = fit_table(table, "plknn")
     assert fitted.about["table"] == "people.csv"
     assert repr(fitted) == "<TableModel plknn: height, weight, town, member, born → 3 labels>"
+
+
+def test_a_table_without_rows_gets_columns_without_rows(table, people):
+    fitted = fit_table(table, "plknn")
+    nothing = fitted.predict(people.iloc[:0])
+    assert list(nothing.columns) == list(fitted.predict(people).columns)
+    assert len(nothing) == 0
+    choices = fitted.choices(people.iloc[:0])
+    assert [len(each) for each in choices] == [0, 0, 0]
+    assert choices.labels.dtype == fitted.classes.dtype
+    with pytest.raises(InvalidFileError, match="no columns"):
+        fitted.predict(pd.DataFrame())

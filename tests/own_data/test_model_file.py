@@ -488,7 +488,7 @@ def test_its_own_warning_replaces_those_of_scikit_learn(saved, recwarn):
 
 def test_what_cannot_be_loaded_is_not_saved(table, tmp_path):
     fitted = fit_table(table, "plcl", {"kernel": linear_kernel})
-    with pytest.raises(InvalidModelError, match=r"refused: .*linear_kernel"):
+    with pytest.raises(InvalidModelError, match=r"cannot be saved: .*linear_kernel"):
         save_model(fitted, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -229,11 +229,11 @@ def predict(
         check_device(console, device)
         console.show("loading the model")
         from ambilearn.datasets.frames import read_frame, source_name
-        from ambilearn.own_data.model_file import load_model
+        from ambilearn.own_data.model_file import load_table_model
 
         reading = {"format": format, "delimiter": delimiter}
         write = _writer(console, table, out, reading, escape_formulas)
-        loaded = load_model(model)
+        loaded = load_table_model(model)
         console.show("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter)

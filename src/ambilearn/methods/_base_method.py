@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.devices import on_device, place_of
 from ambilearn.base import PartialLabelClassifier
@@ -41,6 +40,17 @@ class OptionalEstimatorMixin:
         found: Self = super().set_params(**params)  # type: ignore[misc]
         return found
 
+    @property
+    def _takes_row_weights(self) -> bool:
+        return self.estimator is None or self.estimator._takes_row_weights
+
+    def _check_row_weights(self, candidates: CandidateSets) -> None:
+        if candidates.row_weights is not None and not self._takes_row_weights:
+            raise ValueError(
+                f"{type(self.estimator).__name__}, the estimator to be wrapped, cannot weight "
+                "rows: leave sample_weight out, or wrap a method whose fit takes it, such as PLCL."
+            )
+
 
 class WrapperMixin(OptionalEstimatorMixin):
     """Base of the methods that wrap another, ``estimator``: they compute where that one can."""
@@ -66,33 +76,3 @@ def no_way_on_device(name: str, learner: Any, owner: str, X: Any) -> ValueError:
         f"array of {place_of(X)}: pass a NumPy array, or give {owner} another in its place, such "
         "as PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
     )
-
-
-def fit_base(
-    base: PartialLabelClassifier, X: Any, candidates: CandidateSets
-) -> PartialLabelClassifier:
-    """Fit the base of a wrapper to candidate sets, whose rows may have weights.
-
-    Parameters
-    ----------
-    base : PartialLabelClassifier
-        A method, which is fitted in place.
-    X : array or sparse matrix of shape (n, d)
-        Training rows.
-    candidates : CandidateSets
-        Their candidate sets.
-
-    Returns
-    -------
-    base : PartialLabelClassifier
-    """
-    candidates = candidates.in_memory  # the fit moves them to where X is
-    if candidates.row_weights is None:
-        return base.fit(X, candidates)
-    if not has_fit_parameter(base, "sample_weight"):
-        raise ValueError(
-            f"{type(base).__name__}, the estimator to be wrapped, has no weights of rows: leave "
-            "sample_weight out, or wrap a method that takes it."
-        )
-    fitted: PartialLabelClassifier = base.fit(X, candidates, sample_weight=candidates.row_weights)  # type: ignore[call-arg]
-    return fitted

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache
@@ -24,7 +23,9 @@ from ambilearn.methods._base_method import no_way_on_device
 from ambilearn.methods._members import (
     bytes_of_member,
     computes_on_devices,
+    is_search,
     set_learner,
+    takes_row_weights,
 )
 
 
@@ -92,6 +93,13 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         self._set_params("estimators", **params)
         return self
 
+    def _settable_params(self) -> dict[str, Any]:
+        """The parameters, those of the default members included, which can be set by name."""
+        if self.estimators is not None:
+            return self.get_params()
+        default = clone(self).set_params(estimators=self._default_estimators())
+        return {**default.get_params(), "estimators": None}
+
     # --- members --------------------------------------------------------------------------------
 
     def _named_members(self) -> list[tuple[str, Any]]:
@@ -134,12 +142,17 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             else:
                 yield name, learner
 
+    @property
+    def _takes_row_weights(self) -> bool:
+        return all(takes_row_weights(learner) for _, learner in self._learners())
+
     def _check_row_weights(self, candidates: CandidateSets) -> None:
-        """Refuse weights of rows, before any work is done, if a member has none."""
+        """Refuse weights of rows, before any work is done, if a member cannot use them."""
         if candidates.row_weights is None:
             return
+        self._checked_members()
         for name, learner in self._innermost_learners():
-            if not has_fit_parameter(learner, "sample_weight"):
+            if not takes_row_weights(learner):
                 is_final = name.rpartition("__")[2] == "final_estimator"
                 other = "PLCL()" if is_final else "'drop'"  # nothing is left without a final one
                 raise ValueError(
@@ -263,7 +276,7 @@ def check_member(name: str, member: Any) -> None:
             f"{name!r} is no classifier but {member!r}: give an estimator that is not fitted yet, "
             "such as PLCL(), or 'drop'."
         )
-    if getattr(member, "refit", True) is False:
+    if is_search(member) and not member.refit:
         raise ValueError(
             f"{name!r} is a search with refit=False, which fits nothing that could be asked: pass "
             "refit=True."

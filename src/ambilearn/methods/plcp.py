@@ -17,7 +17,7 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.methods._base_method import WrapperMixin, fit_base
+from ambilearn.methods._base_method import WrapperMixin
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
@@ -318,5 +318,5 @@ class _RefittedBase:
         candidates = self._candidates
         weights = to_numpy(candidates.relative_weights * p)
         weighted = replace(candidates.in_memory, weights=weights)
-        self.estimator = fit_base(clone(self._unfitted), self._X, weighted)
+        self.estimator = clone(self._unfitted).fit(self._X, weighted)
         return candidates.gather(self.estimator.label_distributions_)

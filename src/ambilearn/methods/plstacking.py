@@ -191,11 +191,17 @@ class PLStacking(EnsembleClassifier):
             self.final_estimator = _default_final_estimator()
         return super().set_params(**params)
 
+    def _settable_params(self) -> dict[str, Any]:
+        params = super()._settable_params()
+        if self.final_estimator is None:
+            final = _default_final_estimator().get_params()
+            params |= {f"final_estimator__{name}": value for name, value in final.items()}
+        return params
+
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         members = self._checked_members()
         final = self._final()
         check_member("final_estimator", final)
-        self._check_row_weights(candidates)
         self._check_memory(X, candidates)
         self._check_sizes(candidates, members)
         warn_without_set_learner(members or [("final_estimator", final)], candidates)

@@ -15,7 +15,7 @@ from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._base_method import WrapperMixin, fit_base
+from ambilearn.methods._base_method import WrapperMixin
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outputs import side_by_side
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
@@ -140,7 +140,7 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
         base = self._base()
-        self.first_estimator_ = fit_base(clone(base), X, candidates)
+        self.first_estimator_ = clone(base).fit(X, candidates.in_memory)
         outputs = self.first_estimator_._scores(X)
         self.output_mean_ = _means(outputs, candidates.row_weights)
         self.output_scale_ = _deviations(outputs, candidates.row_weights)
@@ -151,7 +151,7 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
         with warnings.catch_warnings():
             # There are as many rows as before: what was to say of neighbours has been said.
             warnings.filterwarnings("ignore", "n_neighbors", UserWarning)
-            fit_base(self.estimator_, self._append(X, outputs), candidates)
+            self.estimator_.fit(self._append(X, outputs), candidates.in_memory)
         self.label_distributions_ = self.estimator_.label_distributions_
 
     def _base(self) -> PartialLabelClassifier:

@@ -89,6 +89,8 @@ class TableModel:
         Choices
         """
         features = parse_features(name, frame, self.columns)
+        if not len(features):
+            return choose_labels(self.classes, np.empty((0, len(self.classes))))
         parts = [
             choose_labels(self.classes, self._confidences(features.iloc[rows], device))
             for rows in row_blocks(len(features), len(self.classes))
@@ -217,10 +219,7 @@ def fit_table(
     fit_there(estimator, X, table.candidates, device)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
-        "ambilearn": __version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        **made_by(),
         "table": Path(table.name).name,
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
@@ -233,6 +232,16 @@ def fit_table(
     }
     steps = [("preprocessing", preprocessing), ("method", estimator)]
     return TableModel(Pipeline(steps), table.features.columns, about)
+
+
+def made_by() -> dict[str, str]:
+    """Versions and time, for the description of a model."""
+    return {
+        "ambilearn": __version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _select(

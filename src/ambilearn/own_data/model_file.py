@@ -25,6 +25,9 @@ from ambilearn.own_data.array_checks import check_unpacked_size
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
+from ambilearn.own_data.saved_estimators import FORM as ESTIMATOR_FORM
+from ambilearn.own_data.saved_estimators import KIND as ESTIMATOR_KIND
+from ambilearn.own_data.saved_estimators import check_estimator, describe_estimator
 from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
 
 FORMAT = "ambilearn model"
@@ -46,7 +49,7 @@ _FORM = {
 }
 
 
-def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
+def save_model(model: Any, target: str | os.PathLike[str]) -> None:
     """Save a model; the file appears under its name only once it is complete.
 
     It holds what the method needs to predict: with kernels and neighbours, the features of the
@@ -54,21 +57,34 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : TableModel
-        What :func:`ambilearn.own_data.fit_table` returns.
+    model : TableModel or estimator
+        What :func:`ambilearn.own_data.fit_table` returns; or a fitted method of this library, or a
+        pipeline that ends in one and whose other steps are those that
+        :func:`~ambilearn.own_data.fit_table` uses or :class:`~ambilearn.PLDATransformer`.
     target : path-like
         The file.
+
+    Raises
+    ------
+    InvalidModelError
+        If a part of the model is of a type that :func:`load_model` does not load.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from ambilearn import PLKNN
+    >>> from ambilearn.own_data import load_model, save_model
+    >>> model = PLKNN(n_neighbors=1).fit([[0.0], [1.0]], [{"a", "b"}, {"b"}])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/my.model")
+    ...     load_model(f"{folder}/my.model").predict([[0.9]])
+    array(['b'], dtype='<U1')
     """
-    about = {
-        "format": FORMAT,
-        "format version": FORMAT_VERSION,
-        **model.about,
-        "columns": [_describe_column(column) for column in model.columns],
-        "labels": model.classes.tolist(),
-    }
+    about = {"format": FORMAT, "format version": FORMAT_VERSION, **_describe(model)}
+    pipeline = model.pipeline if isinstance(model, TableModel) else model
     members = {
         _ABOUT: json.dumps(about, indent=2, ensure_ascii=False).encode(),
-        _PIPELINE: dump_pipeline(model.pipeline),
+        _PIPELINE: dump_pipeline(pipeline),
     }
     members[_SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
@@ -92,7 +108,7 @@ def _allowed_bytes(size: int) -> int:
     return max(_FREE_BYTES, _MAX_RATIO * size)
 
 
-def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> TableModel:
+def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Load a model that :func:`save_model` wrote. Nothing in the file is executed.
 
     Parameters
@@ -105,7 +121,8 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
 
     Returns
     -------
-    TableModel
+    model : TableModel or estimator
+        What was saved.
 
     Raises
     ------
@@ -128,8 +145,12 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
             max_bytes = _allowed_bytes(os.fstat(file.fileno()).st_size)
         try:
             about, content = _read_members(file, max_bytes)
-            model = _checked(load_pipeline(content, max_bytes), about)
-            _try_out(model)
+            model = load_pipeline(content, max_bytes)
+            if _is_estimator(about):
+                check_estimator(model, about, max_bytes)
+            else:
+                model = _checked(model, about)
+                _try_out(model)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
         except (MemoryError, ImportError):  # of this machine, not of the file
@@ -144,6 +165,27 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
             f"{name} was saved with scikit-learn {about['scikit-learn']}, this is "
             f"{sklearn.__version__}: predictions may differ. Fit the model again, or install that "
             "version."
+        )
+    return model
+
+
+def load_table_model(source: str | os.PathLike[str]) -> TableModel:
+    """Load a model of a table; a file with another estimator is refused.
+
+    Parameters
+    ----------
+    source : path-like
+        The file.
+
+    Returns
+    -------
+    TableModel
+    """
+    model = load_model(source)
+    if not isinstance(model, TableModel):
+        raise InvalidModelError(
+            f"{os.fspath(source)} holds a {type(model).__name__} that was not fitted to a table: "
+            "load it in Python by ambilearn.own_data.load_model, or fit a model by `ambilearn fit`."
         )
     return model
 
@@ -191,8 +233,12 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 f"{name} in the archive is not as it was saved: the file is damaged, or somebody "
                 "changed it. Fit the model again."
             )
-    _check_about(about, _FORM)
+    _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
     return about, members[_PIPELINE]
+
+
+def _is_estimator(about: dict[str, Any]) -> bool:
+    return about.get("kind") == ESTIMATOR_KIND
 
 
 def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
@@ -202,6 +248,13 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
         raise InvalidModelError(
             f"{_ABOUT} in the archive is not of a model: {error} Fit the model again."
         ) from error
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    if not isinstance(model, TableModel):
+        return describe_estimator(model)
+    columns = [_describe_column(column) for column in model.columns]
+    return {**model.about, "columns": columns, "labels": model.classes.tolist()}
 
 
 def _describe_column(column: Column) -> dict[str, Any]:

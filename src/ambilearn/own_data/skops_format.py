@@ -58,7 +58,13 @@ def dump_pipeline(pipeline: Any) -> bytes:
     """The pipeline as bytes, if it consists of trusted types only."""
     content: bytes = _supported_skops().dumps(pipeline)
     with ZipFile(io.BytesIO(content)) as archive:
-        _check_types(archive)  # better no file than one that cannot be loaded
+        try:
+            _check_types(archive)  # better no file than one that cannot be loaded
+        except InvalidModelError as error:
+            raise InvalidModelError(
+                f"The model cannot be saved: {str(error).removeprefix('refused: ')} Save models "
+                "with other parts by skops or joblib."
+            ) from error
     return content
 
 

@@ -3,6 +3,7 @@
 import ast
 import sys
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ if sys.platform == "win32":
 
 from torture.command_lines import check_command_line
 from torture.damage import check_damage
-from torture.estimators import FORMS, check_candidate_sets, check_estimator
+from torture.estimators import FORMS, WRAPPERS, check_candidate_sets, check_estimator
 from torture.experiments import check_spec, check_store, to_toml
 from torture.layouts import FORMS as LAYOUTS
 from torture.layouts import check_layout
@@ -23,6 +24,9 @@ from torture.oracle import Defect
 from torture.samples import HEADING, ROWS, csv_bytes
 from torture.tables import _Page, check_corrections, check_table, check_written
 from torture.targets import all_targets, find_target
+
+from ambilearn import PLKNN
+from ambilearn.registry import METHODS
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +129,44 @@ ESTIMATOR = {
 def test_a_method_is_fitted_or_refuses(folder):
     assert check_estimator(ESTIMATOR, folder)
     assert not check_estimator(ESTIMATOR | {"rows": [["nan", 1], [1, 0], [5, 5]]}, folder)
+
+
+MORE_ROWS = {
+    "rows": [[0, 1], [1, 0], [5, 5], [0, 0], [6, 5], [5, 6]],
+    "sets": [["a"], ["a", "b"], ["b"], ["a"], ["b"], ["b", "a"]],
+    "row weights": [1, 2, 0.5, 1, 1, 0],
+    "saved": True,
+}
+
+
+@pytest.mark.parametrize("kind", ["nothing", *WRAPPERS])
+def test_a_method_with_weights_is_fitted_inside_of_other_estimators(kind, folder):
+    assert check_estimator(ESTIMATOR | MORE_ROWS | {"inside": kind}, folder)
+    refused = MORE_ROWS | {"inside": kind, "row weights": [1, 1, 1, 1, 1, -1]}
+    assert not check_estimator(ESTIMATOR | refused, folder)
+
+
+class TakesTheNewWidth(PLKNN):
+    def fit(self, X, y, sample_weight=None, *, cache=None):
+        try:
+            return super().fit(X, y, sample_weight, cache=cache)
+        except ValueError:
+            self.n_features_in_ = X.shape[1]
+            raise
+
+
+class ScoresVectorsOnly(PLKNN):
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight) if np.ndim(y) == 1 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("planted", "what"), [(TakesTheNewWidth, "after a fit"), (ScoresVectorsOnly, "the scores")]
+)
+def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
+    monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
+    with pytest.raises(Defect, match=what):
+        check_estimator(ESTIMATOR, folder)
 
 
 TABLE = {
