@@ -159,6 +159,7 @@ def _run(
                     data_home=data_home,
                     again=again,
                     on_result=bar.note,
+                    on_wait=lambda text: console.say(f"{text} …"),
                 )
         except (OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):  # the reader has gone: click's to end
