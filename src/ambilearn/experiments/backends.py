@@ -154,7 +154,7 @@ def _silenced(name: str) -> Iterator[None]:
 def _report_loss(client: Any, address: str) -> Iterator[None]:
     """Turn whatever follows from the loss of a scheduler into one error."""
     from distributed import CancelledError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     try:
         yield
