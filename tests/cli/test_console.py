@@ -114,6 +114,14 @@ def test_a_terminal_that_cannot_draw_gets_lines(screen, monkeypatch):
     assert screen.getvalue() == "fitting PLCL …\ndone\n"
 
 
+def test_a_terminal_that_has_no_columns_gets_whole_lines(screen, monkeypatch):
+    """All messages were lost."""
+    monkeypatch.setenv("COLUMNS", "0")
+    console = Console(rich=RichConsole(file=screen, force_terminal=True, color_system=None))
+    console.say("done")
+    assert screen.getvalue() == "done\n"
+
+
 # ---- in a log file
 
 

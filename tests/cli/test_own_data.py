@@ -734,3 +734,17 @@ def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkey
     message = "Error: A device needs torch: pip install 'ambilearn[torch]'\n"
     for command in device_commands():
         assert run(*command) == (1, "", message)
+
+
+@pytest.mark.parametrize(
+    ("command", "out"), [("fit", "people.model"), ("review", "review.html"), ("clean", "out.csv")]
+)
+def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, command, out):
+    """The table was said to be damaged, or it was an error of a codec."""
+    try:
+        odd = Path(people_csv).rename(os.fsdecode(b"caf\xff.csv"))
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    options = ["--candidates", "names", "--exclude", "truth", "--method", "plknn", "--out", out]
+    status, _, err = run(command, odd, *options)
+    assert (status, err[:10]) == (0, "caf\N{REPLACEMENT CHARACTER}.csv: ")

@@ -12,10 +12,12 @@ _MODULES = (
     "models",
     "mat_files",
     "experiments",
+    "schemas",
     "command_lines",
     "damage",
     "kills",
     "dask_kills",
+    "processes",
     "full_disks",
     "streams",
 )

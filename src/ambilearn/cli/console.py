@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ambilearn.cli.errors import check_memory_limit
+
 LOG_WIDTH = 200  # columns of a log file, in which no table is cut
 
 
@@ -29,7 +31,7 @@ class Console:
         from rich.console import Console as RichConsole
 
         self.rich = rich or RichConsole(stderr=stderr, highlight=False)
-        if not self.rich.is_terminal:
+        if not self.rich.is_terminal or self.rich.width < 1:  # as COLUMNS=0 says
             self.rich.width = LOG_WIDTH
         # A sign that the stream cannot encode is a question mark, not the end of the command.
         stream = self.rich.file
@@ -92,6 +94,7 @@ class Console:
 @contextmanager
 def user_console() -> Iterator[Console]:
     """A console on standard error, on which warnings and errors of the library are one line."""
+    check_memory_limit()
     console = Console(stderr=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
 from ambilearn.own_data.default_method import choose_default
@@ -220,7 +219,7 @@ def fit_table(
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
         **made_by(),
-        "table": Path(table.name).name,
+        "table": readable_file_name(table.name),
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
         "corrected rows": len(table.corrections.labels),

@@ -21,14 +21,18 @@ from sklearn.pipeline import Pipeline
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
-from ambilearn.own_data.array_checks import check_unpacked_size
+from ambilearn.own_data.array_checks import (
+    check_json_size,
+    check_unpacked_size,
+    estimate_json_size,
+)
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.saved_estimators import FORM as ESTIMATOR_FORM
 from ambilearn.own_data.saved_estimators import KIND as ESTIMATOR_KIND
 from ambilearn.own_data.saved_estimators import check_estimator, describe_estimator
-from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
+from ambilearn.own_data.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -90,7 +94,12 @@ def save_model(model: Any, target: str | os.PathLike[str]) -> None:
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
     ).encode()
     packed = _pack(members, ZIP_DEFLATED)
-    if sum(map(len, members.values())) > _allowed_bytes(len(packed)):
+    sizes = [
+        sum(map(len, members.values())),
+        estimate_json_size(members[_ABOUT]),
+        estimate_schema_size(members[_PIPELINE]),
+    ]
+    if max(sizes) > _allowed_bytes(len(packed)):
         packed = _pack(members, ZIP_STORED)  # mostly zeros: packed, it would be refused as a bomb
     with atomic_write(Path(target)) as file:
         file.write(packed)
@@ -116,8 +125,9 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     source : path-like
         The file.
     max_bytes : int, optional
-        Size in memory above which a file is refused before it is unpacked. By default 256 MiB, or
-        a hundred times the size of the file where that is more.
+        Size in memory above which a file is refused: of what is unpacked, and of the objects that
+        are built from it. By default 256 MiB, or a hundred times the size of the file where that is
+        more.
 
     Returns
     -------
@@ -218,6 +228,7 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
         members = {name: archive.read(name) for name in (_ABOUT, _PIPELINE)}
         sums = archive.read(_SUMS).decode()
     # The version first: a newer one may well have other checksums.
+    check_json_size(members[_ABOUT], max_bytes)
     about = json.loads(members[_ABOUT])
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InvalidModelError("not a model of ambilearn. Give a file that `ambilearn fit` wrote.")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
@@ -87,7 +88,7 @@ def review_from_table(
             zip(found, hints, strict=True)
         )
     ]
-    title = Path(table.name).name if table.name != "<stdin>" else "standard input"
+    title = readable_file_name(table.name) if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
 
 
