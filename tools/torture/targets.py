@@ -8,6 +8,7 @@ from torture.target import Target
 _MODULES = (
     "estimators",
     "tables",
+    "pictures",
     "models",
     "mat_files",
     "experiments",
