@@ -1,4 +1,4 @@
-"""The method that PLCP, PRA and PLDA wrap."""
+"""The method that PLCP and PLDA wrap."""
 
 import array_api_strict as strict
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from problems import ambiguous
 from sklearn.utils import get_tags
 
-from ambilearn import IPAL, PLAGGD, PLCP, PLDA, PLKNN, PRA, SURE, as_candidates
+from ambilearn import IPAL, PLAGGD, PLCP, PLDA, PLKNN, SURE, as_candidates
 from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.methods._base_method import fit_base
 from ambilearn.selection import CandidateSearchCV
@@ -48,18 +48,17 @@ def test_sets_on_a_device_go_there_with_the_rows(dispatch):
     )
 
 
-@pytest.mark.parametrize("wrapper", [PLCP, PRA])
-def test_a_wrapper_computes_where_its_base_can(wrapper, dispatch):
+def test_a_wrapper_computes_where_its_base_can(dispatch):
     for able in (None, SURE(), IPAL()):
-        assert get_tags(wrapper(estimator=able)).array_api_support
-    unable = wrapper(estimator=PLDA())
+        assert get_tags(PLCP(estimator=able)).array_api_support
+    unable = PLCP(estimator=PLDA())
     assert not get_tags(unable).array_api_support
     with pytest.raises(ValueError, match=r"'estimator', a PLDA, has no way .* or give P"):
         unable.fit(strict.asarray(X), MASK)
     unable.fit(X, MASK)
 
 
-@pytest.mark.parametrize("wrapper", [PLCP, PLDA, PRA])
+@pytest.mark.parametrize("wrapper", [PLCP, PLDA])
 def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapper):
     advice = rf"'estimator__reg' cannot be set: estimator is None.*{wrapper.__name__}\(estimator="
     with pytest.raises(ValueError, match=advice):
@@ -73,7 +72,7 @@ def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapp
     assert wrapper().set_params(estimator=SURE(), estimator__reg=0.5).estimator.reg == 0.5
 
 
-@pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN), (PRA, PLAGGD)])
+@pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN)])
 def test_the_default_that_the_refusal_names_is_the_default(wrapper, default):
     with pytest.raises(ValueError, match=rf"\(estimator={default.__name__}\(\)\)\.$"):
         wrapper().set_params(estimator__n_neighbors=5)

@@ -26,6 +26,7 @@ from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
+from ambilearn.registry import REMOVED
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -111,7 +112,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     ------
     InvalidModelError
         If the file is something else, is damaged, was changed, contains other objects than a
-        model has, or was saved by a newer version of this library.
+        model has, was saved by a newer version of this library, or has a method that was removed.
     UnsupportedSkopsError
         If another skops is installed than those whose format is checked.
 
@@ -192,6 +193,8 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 "changed it. Fit the model again."
             )
     _check_about(about, _FORM)
+    if about["method"] in REMOVED:
+        raise InvalidModelError(REMOVED[about["method"]])
     return about, members[_PIPELINE]
 
 
