@@ -157,8 +157,9 @@ method_options = _add(
     method_option(
         "--method",
         type=_MethodName(list(METHODS)),
-        help="How to learn. By default plstacking, the most accurate, up to 10 000 rows; above, "
-        "and for sentences, plcl, the paper's method, whose fit takes a third to half of the time.",
+        help="How to learn. By default plstacking, a stack of methods, up to 10 000 rows; "
+        "above, and for sentences, plcl, the paper's method, whose fit takes a third to half of "
+        "the time.",
     ),
     method_option(
         "--select",
@@ -196,7 +197,7 @@ doubt_option = method_option(
     "--no-doubt",
     is_flag=True,
     help="Do not look for rows whose truth is none of their candidates. Saves five fits of ipal "
-    "and plda, and in `review` of stacks and votes; other methods need no further fit.",
+    "and plda, and in `review` of stacks and votes; for other methods it saves little.",
 )
 
 escape_formulas_option = output_option(
