@@ -103,13 +103,13 @@ def find_doubtful(
 
     .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij}
 
-    with *held-out* outputs *h*, which know all rows but row *i*. For PL-CL, PL-AGGD, LALO and SURE
-    they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in closed
-    form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first the
-    candidates' shares, then, three times, these outputs brought back onto the candidates, so that
-    no row's confidences come from its own fit. A stack or a vote is judged by the first of its
+    with *held-out* outputs *h*, which know all rows but row *i*. For PL-CL, PL-AGGD, LALO, SURE and
+    PLCP they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in
+    closed form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first
+    the candidates' shares, then, three times, these outputs brought back onto the candidates, so
+    that no row's confidences come from its own fit. A stack or a vote is judged by the first of its
     members, in the order of their names, that has this closed form: by default by PL-CL. Other
-    methods are fitted five times, PL-KNN once, for its votes are held out anyway.
+    methods (IPAL and PLDA) are fitted five times, PL-KNN once, for its votes are held out anyway.
 
     Parameters
     ----------

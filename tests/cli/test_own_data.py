@@ -142,13 +142,20 @@ def test_a_parameter_of_plcl_means_plcl(run, people_csv):
     [
         (["--set", "reg=0.1", "--set", "reg=0.2"], "'reg' is given twice"),
         (["--set", "n_landmarks=50", "--n-landmarks", "60"], "'n_landmarks' is given twice"),
-        (["--method", "pra", "--set", "estimator__reg=0.1"], "PRA(estimator=PLAGGD())"),
+        (["--method", "plcp", "--set", "estimator__reg=0.1"], "PLCP(estimator=PLAGGD())"),
     ],
 )
 def test_settings_that_contradict_or_have_no_place_are_refused(run, people_csv, options, message):
     code, _, err = run("clean", people_csv, *CLEAN, *options)
     assert code == 1
     assert message in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["pra", "PRA"])
+def test_a_removed_method_is_refused_with_its_replacement(run, people_csv, name):
+    code, _, err = run("clean", people_csv, *CLEAN, "--method", name)
+    assert code == 2
+    assert "PLStacking(estimators=[('plaggd', PLAGGD())]" in " ".join(err.split())
 
 
 def test_a_large_table_is_for_plcl(run, people_csv, monkeypatch):

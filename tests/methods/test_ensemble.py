@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, PRA, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -173,7 +173,6 @@ def test_a_failing_member_on_top_is_named_by_its_place(data):
         PLVoting(estimators=[("x", PLKNN()), ("y", SURE())]),
         PLStacking(final_estimator=SURE()),
         PLCP(),
-        PRA(),
     ],
     ids=lambda each: type(each).__name__,
 )

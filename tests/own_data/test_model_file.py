@@ -256,6 +256,11 @@ def test_another_format(saved):
     refused(saved, "not a model of ambilearn")
 
 
+def test_a_model_of_a_removed_method_names_the_replacement(saved):
+    forge(saved, "about.json", lambda content: content.replace(b'"plknn"', b'"pra"'))
+    refused(saved, r"PRA was removed.*PLStacking\(estimators=\[\('plaggd', PLAGGD\(\)\)\]")
+
+
 def test_a_newer_version(saved):
     def newer(content):
         return json.dumps(json.loads(content) | {"format version": 2, "ambilearn": "9.1"}).encode()

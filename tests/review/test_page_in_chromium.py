@@ -792,6 +792,7 @@ def pictured(people, tmp_path):
     pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw=="
     images = ["pics/a%20b%231.png", "gone.png", None, "javascript:alert(1)", pixel, None]
     rows = [replace(row, image=image) for row, image in zip(people.rows, images, strict=True)]
+    rows[5] = replace(rows[5], image_problem="outside the allowed folders")
     return write_review(replace(people, rows=rows), tmp_path / "page.html")
 
 
@@ -803,8 +804,13 @@ def test_images_are_shown_and_broken_ones_are_not(make_window, pictured):
         image = card(page, row).locator("img")
         expect(image).to_be_visible()
         expect(image).to_have_js_property("naturalWidth", width)
-    for row in (1, 3):
-        expect(card(page, row)).to_contain_text("no image")
+    problems = {
+        1: "cannot be loaded",
+        3: "not allowed",
+        5: "outside the allowed folders",
+    }
+    for row, problem in problems.items():
+        expect(card(page, row).locator(".picture")).to_have_text(f"image {problem}")
         expect(card(page, row).locator("img")).to_have_count(0)
     expect(card(page, 2).locator(".picture")).to_have_count(0)
     assert not any("dialog" in text for text in window.trouble)

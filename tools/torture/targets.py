@@ -9,6 +9,7 @@ _MODULES = (
     "estimators",
     "layouts",
     "tables",
+    "pictures",
     "models",
     "mat_files",
     "experiments",

@@ -51,6 +51,15 @@ image_option = section("Images")
     help="Put local images into the page, so that it can be moved or sent; large ones are made "
     "smaller. By default the page refers to them.",
 )
+@image_option(
+    "--image-folder",
+    "image_folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take images from this folder, too; can be repeated. By default the page only has images "
+    "from the folder of the table and the folders below it.",
+)
 @output_option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -72,6 +81,7 @@ def review(
     image: str | None,
     no_images: bool,
     embed_images: bool,
+    image_folders: tuple[Path, ...],
     out: Path,
     **reading: Any,
 ) -> None:
@@ -143,7 +153,7 @@ def review(
         console.show("writing the page")
         confidences = read.candidates.gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
-        images = Images(table_folder, out.parent, embed=embed_images)
+        images = Images(table_folder, out.parent, embed_images, image_folders)
         name = METHODS[method].name
         review_page = review_from_table(
             read, confidences, doubt=doubt, method=name, image=image, images=images
@@ -175,12 +185,23 @@ def _next_command(
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:
+    from ambilearn.review.embedding import Problem
+
     if image is None:
         return
     console.say(f"images: column {image!r}")
-    if images.missing:
-        console.say(
-            f"{pluralize(len(images.missing), 'image')} cannot be shown, the first is "
-            f"{images.missing[0]!r}. Paths begin in the folder of the table.",
-            style="yellow",
-        )
+    advice = {
+        Problem.NOT_FOUND: "Paths begin in the folder of the table.",
+        Problem.OUTSIDE: "Allow the folder they are in by --image-folder FOLDER.",
+        Problem.UNREADABLE: "The file is damaged or not an image.",
+        Problem.ACTIVE: "Only plain SVG drawings are put into the page.",
+        Problem.TOO_LARGE: "Only SVG files up to 16 MB are put into the page.",
+    }
+    for problem, what_to_do in advice.items():
+        cells = [cell for cell, found in images.problems if found is problem]
+        if cells:
+            console.say(
+                f"{pluralize(len(cells), 'image')} cannot be shown ({problem}), the first is "
+                f"{cells[0]!r}. {what_to_do}",
+                style="yellow",
+            )

@@ -254,9 +254,7 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
             if not isinstance(self.random_state, Integral):  # the same landmarks in every stage
                 draw = check_random_state(self.random_state)
                 shared["random_state"] = int(draw.randint(np.iinfo(np.int32).max))
-            base = PLAGGD(**shared)
-            base._graph_from = self._graph_from
-            return _ResumedBase(base, X, candidates, cache, self.handover == "graph")
+            return _ResumedBase(PLAGGD(**shared), X, candidates, cache, self.handover == "graph")
         if self.handover == "graph":
             raise ValueError(
                 "handover='graph' is a way to resume the default base, PL-AGGD, and estimator="

@@ -37,7 +37,7 @@ _CONSTANT = 1e-10  # an output that varies less, relative to its size, is roundi
 
 
 class PLStacking(EnsembleClassifier):
-    r"""Methods on top of others' outputs: the most accurate of this library.
+    r"""Stack of methods: the outputs of some are features of others.
 
     As :class:`sklearn.ensemble.StackingClassifier`, for candidate sets. The members learn from
     :math:`X`; their outputs on the training rows, one column for each member and label, z-scored,
@@ -111,7 +111,8 @@ class PLStacking(EnsembleClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): they stand beside
-    outputs of unit variance. A fit takes two to three times that of PL-CL.
+    outputs of unit variance. A fit takes two to three and a half times that of
+    PL-CL.
 
     The outputs of a member are its ``train_output_``; those of a method that has none, such as
     IPAL, and of foreign classifiers, are what it would say of these rows if they were new, which is

@@ -33,6 +33,7 @@ from ambilearn.own_data.saved_estimators import FORM as ESTIMATOR_FORM
 from ambilearn.own_data.saved_estimators import KIND as ESTIMATOR_KIND
 from ambilearn.own_data.saved_estimators import check_estimator, describe_estimator
 from ambilearn.own_data.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
+from ambilearn.registry import REMOVED
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -138,7 +139,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     ------
     InvalidModelError
         If the file is something else, is damaged, was changed, contains other objects than a
-        model has, or was saved by a newer version of this library.
+        model has, was saved by a newer version of this library, or has a method that was removed.
     UnsupportedSkopsError
         If another skops is installed than those whose format is checked.
 
@@ -245,6 +246,8 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 "changed it. Fit the model again."
             )
     _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
+    if about["method"] in REMOVED:
+        raise InvalidModelError(REMOVED[about["method"]])
     return about, members[_PIPELINE]
 
 

@@ -117,6 +117,7 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
         row.image,
         row.decision,
         None if row.suggestion is None else position[row.suggestion],
+        row.image_problem,
         row.rank,
     ]
 

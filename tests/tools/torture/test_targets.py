@@ -1,6 +1,7 @@
 """What is tortured: cases can be kept, right ones are taken, wrong ones are found out."""
 
 import ast
+import json
 import sys
 from random import Random
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from torture.layouts import check_layout
 from torture.mat_files import check_mat
 from torture.models import check_rewritten
 from torture.oracle import Defect
+from torture.pictures import FORMATS, _check_images, check_picture, picture_bytes
 from torture.samples import HEADING, ROWS, csv_bytes
 from torture.tables import _Page, check_corrections, check_table, check_written
 from torture.targets import all_targets, find_target
@@ -220,6 +222,49 @@ def test_a_script_in_a_page_is_seen():
     assert not plain.active
     assert _Page("<p onclick=alert(1)>").active
     assert _Page("<a href=' javascript:alert(1)'>").active
+
+
+PICTURE = {
+    "format": "PNG",
+    "mode": "RGB",
+    "size": (700, 5),
+    "ending": "",
+    "edits": [],
+    "outside": "../secret.svg",
+    "other": "gone.png",
+}
+
+
+def test_a_picture_is_shown_or_refused(folder):
+    assert check_picture(PICTURE, folder)
+
+
+@pytest.mark.parametrize("outside", ["link.svg", "links/secret.svg", "file://{outside}/secret.svg"])
+def test_a_cut_picture_is_refused_and_those_outside_too(outside, folder):
+    case = PICTURE | {"edits": [("cut", 500_000, 0)], "outside": outside}
+    assert not check_picture(case, folder)
+
+
+def test_there_is_a_picture_of_every_format():
+    assert {"PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DDS", "ICNS", "SVG"} <= set(FORMATS)
+    for format in FORMATS:
+        assert picture_bytes(format, "RGB", (9, 7)), format
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([[None, "cannot be read"], [None, "cannot be read"]], "a good picture is"),
+        ([[None, None], ["data:image/png;base64,", None]], "neither shown nor refused"),
+        ([["x", None], ["data:image/png;base64,", None], ["data:,", None]], "outside the folder"),
+    ],
+)
+def test_a_page_with_wrong_pictures_is_found_out(rows, what):
+    right = [["x", None], ["data:image/png;base64,", None], [None, "outside the allowed folders"]]
+    rows = [*rows, *right[len(rows) :], [None, None]]
+    data = {"rows": [[0] * 4 + [address, 0, 0, problem] for address, problem in rows]}
+    with pytest.raises(Defect, match=what):
+        _check_images(f'<script id="data">{json.dumps(data)}</script>')
 
 
 @pytest.mark.slow
