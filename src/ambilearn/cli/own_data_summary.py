@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.cli.console import Console, printable
 from ambilearn.doubt import Doubt
@@ -54,7 +55,11 @@ def _label_columns(table: CandidateTable) -> list[str]:
     labels = set(map(str, table.candidates.classes.tolist()))
     categories = [c for c in table.features.columns if c.kind == "category"]
     values = parse_features(table.name, table.frame, categories)
-    return [column for column in values if set(values[column].dropna()) <= labels]
+    return [
+        column
+        for column in values
+        if labels.issuperset(map(normalize_label, values[column].dropna()))
+    ]
 
 
 def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:

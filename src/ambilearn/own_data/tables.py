@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
+from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.candidates import CandidateSets
@@ -24,6 +25,7 @@ from ambilearn.own_data.writing import replace_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
 _WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # whatever was asked for
 
 
@@ -172,7 +174,10 @@ def read_candidate_table(
     -------
     CandidateTable
         With the candidate sets in ``candidates`` and the features in ``X``, for any method:
-        ``method.fit(table.X, table.candidates)``. Labels of a CSV file are always text.
+        ``method.fit(table.X, table.candidates)``. Labels of a CSV file are always text. The text
+        of labels is normalized, in the table, in ``no_answer`` and in corrections: form NFC, no
+        blanks around it, no zero-width space, word joiner or byte-order mark, and a space for a
+        no-break space.
 
     Raises
     ------
@@ -193,7 +198,7 @@ def read_candidate_table(
     ['07', '08', '09']
     """
     if hasattr(source, "columns"):
-        name, frame = "table", source
+        name, frame = getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
     else:
         name = source_name(source)
         frame = read_frame(source, format=format, delimiter=delimiter)
@@ -276,7 +281,7 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     """Whether cells are sets of labels, several in some cell: the candidates of an earlier step."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell]
     return any(sep in text for text in texts) and all(
-        labels.issuperset(part.strip() for part in text.split(sep)) for text in texts
+        labels.issuperset(split_labels(text, sep)) for text in texts
     )
 
 
