@@ -12,7 +12,7 @@ from ambilearn.cli.help_sections import section
 from ambilearn.cli.streams import standard_input
 from ambilearn.registry import METHODS, find_method
 
-_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
+_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "xlsx"])
 
 # Sections of the help, in which every command shows the options that it has.
 candidate_option = section("Candidate labels")
@@ -49,6 +49,13 @@ format_options = _add(
         callback=_one_sign,
         metavar="SIGN",
         help="Sign between the cells of a CSV table.",
+    ),
+    table_option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="Decimal sign of numbers in text.",
     ),
 )
 
@@ -209,7 +216,7 @@ output_options = _add(
         default="-",
         metavar="FILE",
         help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
-        "standard output, in the format of the input.",
+        "standard output, in the format of the input (CSV for an Excel file).",
     ),
     output_option(
         "--prefix",

@@ -71,7 +71,12 @@ class TableModel:
         return int(self.about["chosen"].get("min_votes", 1))
 
     def choices(
-        self, frame: "pd.DataFrame", name: str = "table", *, device: str | None = None
+        self,
+        frame: "pd.DataFrame",
+        name: str = "table",
+        *,
+        device: str | None = None,
+        decimal: str = ".",
     ) -> Choices:
         """Label, confidence and margin of each row of a table.
 
@@ -83,12 +88,14 @@ class TableModel:
             Its name, for messages.
         device : str, optional
             Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
 
         Returns
         -------
         Choices
         """
-        features = parse_features(name, frame, self.columns)
+        features = parse_features(name, frame, self.columns, decimal)
         parts = [
             choose_labels(self.classes, self._confidences(features.iloc[rows], device))
             for rows in row_blocks(len(features), len(self.classes))
@@ -107,6 +114,7 @@ class TableModel:
         *,
         prefix: str = "",
         device: str | None = None,
+        decimal: str = ".",
     ) -> "pd.DataFrame":
         """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
 
@@ -120,12 +128,14 @@ class TableModel:
             Goes before the names of the new columns.
         device : str, optional
             Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
 
         Returns
         -------
         DataFrame
         """
-        choices = self.choices(frame, name, device=device)
+        choices = self.choices(frame, name, device=device, decimal=decimal)
         return append_columns(name, frame, choice_columns(choices, prefix))
 
     def __repr__(self) -> str:
