@@ -677,8 +677,8 @@ def test_an_excel_file(run, people, people_csv):
     status, out, err = run("clean", "people.xlsx", *CLEAN, "--method", "plknn")
     assert (status, out) == (0, expected)
     assert err.startswith("people.xlsx: 60 rows, 3 labels")
-    with open("people.xlsx", "rb") as file:
-        piped = run("clean", "-", "--format", "xlsx", *CLEAN, "--method", "plknn", input=file.read())
+    content = Path("people.xlsx").read_bytes()
+    piped = run("clean", "-", "--format", "xlsx", *CLEAN, "--method", "plknn", input=content)
     assert piped[:2] == (0, expected)
     status, _, err = run("clean", "people.xlsx", *CLEAN, "--out", "cleaned.xlsx")
     assert status == 1

@@ -348,7 +348,7 @@ def test_with_a_decimal_comma_nothing_else_is_guessed(odd):
     with pytest.warns(UserWarning, match=rf"numbers with points, such as '{odd}' in row 1.*leave"):
         assert comma_values("3,14", odd)[0] == "category"
     frame = pd.DataFrame({"x": ["1,5", odd]})
-    with pytest.raises(InvalidFileError, match=r"row 1: .* is not a number\. Write nothing between"):
+    with pytest.raises(InvalidFileError, match=r"row 1: .* is not a number\. Write nothing"):
         parse_features("t.csv", frame, [Column("x", "number")], ",")
 
 
