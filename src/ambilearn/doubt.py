@@ -20,6 +20,7 @@ from sklearn.utils import get_tags, indexable
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.devices import on_device, take_rows, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -299,8 +300,10 @@ def _folds(
         )
     folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
     labels = np.arange(candidates.n_labels)
+    total, time_left = folds.get_n_splits(), TimeLeft()
     for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
-        progress(f"looking for sets without their truth: {i} of {folds.get_n_splits()} fits")
+        left = time_left.describe(i - 1, total - i + 1)
+        progress(f"looking for sets without their truth: {i} of {total} fits{left}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same
             model = clone(estimator).fit(_take(X, rest), candidates.take(rest))

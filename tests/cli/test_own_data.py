@@ -596,7 +596,7 @@ def test_what_clean_wrote_is_no_feature(run, people_csv, candidates):
     assert status == 0
     used = {column.name for column in load_model("model").columns}
     assert not used & {"label", "confidence", "margin", "review_rank", "names", "truth"}
-    assert "'margin' was written by ambilearn clean" in err
+    assert "each was written by ambilearn clean" in err
     if candidates == "label":
         assert "'names' holds candidate labels" in err
 
@@ -646,6 +646,27 @@ def test_decimal_commas_are_noticed(run, people):
     assert "Warning" not in run("clean", "t.csv", *CLEAN, "--exclude", "height")[2]
 
 
+def test_what_is_odd_about_the_table_is_said_before_the_fit(run, people):
+    people["height"] = people["height"].str.replace(".", ",")
+    people["photo_id"] = [str(7 * i % 61) for i in range(len(people))]
+    people.loc[:40, "names"] = "anna|robert"
+    people.loc[41, "names"] = "anna;robert"
+    people.loc[42, "names"] = "Robert"
+    people.to_csv("t.csv", index=False)
+    for command in ("clean", "fit", "review"):
+        out = {"clean": "out.csv", "fit": "out.model", "review": "out.html"}[command]
+        status, _, err = run(command, "t.csv", *CLEAN, "--method", "plknn", "--out", out)
+        assert status == 0
+        before, fitting, after = err.partition("fitting PLKNN")
+        assert fitting
+        assert "numbers with commas" in before
+        assert "'anna;robert' (row 41)" in before
+        assert "'Robert' for 'robert' (row 42)" in before
+        assert "left out: 'id', 'height': each is text" in before
+        assert "'photo_id' looks like an id" in before
+        assert "Warning" not in after
+
+
 def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
     numbers = people.copy()
     numbers[["height", "weight"]] = numbers[["height", "weight"]].replace(r"\.", ",", regex=True)
@@ -667,7 +688,7 @@ def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
     assert written["height"].to_list() == numbers["height"].to_list()  # cells stay as they are
     status, _, err = run("predict", "b.model", "t.csv", "--delimiter", ";")
     assert status == 1
-    assert "is not a number. If the comma is the decimal sign, say so by decimal=','" in err
+    assert "is not a number. For a decimal comma use decimal=',' (--decimal ',')" in err
 
 
 def test_an_excel_file(run, people, people_csv):

@@ -187,7 +187,7 @@ def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
     rows = [f"p{i},{who},{'robert' if i else 'robrt'}" for i in range(12) for who in ("A", "B")]
     answers.write_text("\n".join(["item,annotator,label", *rows]))
     items.write_text("\n".join(["item,x", *(f"p{i},{i / 7}" for i in range(12))]))
-    message = r"items.csv, candidates in 'answers': .*'robrt' \(row 0\) for 'robert' \(11 times\)"
+    message = r"items.csv, candidates in 'answers': .*'robrt' for 'robert' \(row 0\)"
     with pytest.warns(UserWarning, match=message) as caught:
         read_answer_table(answers, features_from=items)
     assert len(caught) == 1

@@ -353,7 +353,7 @@ def test_with_a_decimal_comma_nothing_else_is_guessed(odd):
 
 
 def test_a_number_with_a_comma_for_a_model_of_numbers():
-    with pytest.raises(InvalidFileError, match=r"'1,5' is not a number\. If the comma is the dec"):
+    with pytest.raises(InvalidFileError, match=r"'1,5' is not a number\. For a decimal comma"):
         values_of("number", "1", "1,5")
 
 

@@ -63,8 +63,8 @@ def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
     if codes := [label for label in classes if _means_no_answer(label, classes)]:
         warn_user(
             f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote like "
-            "any other, and looks like 'no answer'. If that is what it means, say so by no_answer "
-            "(--no-answer), or leave such cells empty."
+            "any other, and looks like 'no answer'. If it is, use no_answer (--no-answer), or "
+            "leave such cells empty."
         )
 
 
@@ -120,15 +120,13 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
     """
     _warn_of_joined_labels(where, places, sep, several)
     if found := find_misspellings(places.counts()):
-        counts = places.counts()
         pairs = [
-            f"{shorten_repr(rare)} ({places.describe(rare)}) for {shorten_repr(frequent)} "
-            f"({counts[frequent]:,} times)"
+            f"{shorten_repr(rare)} for {shorten_repr(frequent)} ({places.describe(rare)})"
             for rare, frequent in found
         ]
         warn_user(
-            f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct them in "
-            "the table, or give the labels of these rows by corrections (--corrections)."
+            f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct the table, "
+            "or use corrections (--corrections)."
         )
 
 
@@ -146,12 +144,12 @@ def _warn_of_joined_labels(where: str, places: LabelPlaces, sep: str | None, sev
     if several and not alike:  # the sign is part of a name
         return
     found = f"{shorten_repr(text)} ({places.describe(*(alike or [text]))}) is taken as one label"
-    option = f"say so by sep={other!r} (--sep {other!r})"
+    option = f"use sep={other!r} (--sep {other!r})"
     if sep is None:
         advice = "If it is several labels, write each of them on its own."
     elif several:
         found += f", while {sep!r} separates labels elsewhere"
-        advice = f"Write {sep!r} in these rows, too. If only {other!r} separates labels, {option}."
+        advice = f"Write {sep!r} there, too; if only {other!r} separates labels, {option}."
     else:
         advice = f"If {other!r} separates labels, {option}."
     warn_user(f"{where}: {found}. {advice}")

@@ -99,7 +99,7 @@ def parse_candidates(
             f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
             "(--candidates again for each), or leave min_votes (--min-votes) out."
         )
-    where = f"{name}, candidates in {shorten_list([repr(column) for column in columns], 3)}"
+    where = f"{name}, candidates in {_name_columns(columns)}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
     votes = None
@@ -122,6 +122,12 @@ def parse_candidates(
         )
     _warn_of_labels(where, rows, sets, votes, sep)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
+
+
+def _name_columns(columns: Sequence[str]) -> str:
+    """All of a few columns, one of many."""
+    names = [repr(column) for column in columns]
+    return shorten_list(names, 3 if len(names) < 5 else 1)
 
 
 def _warn_of_labels(

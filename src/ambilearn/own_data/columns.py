@@ -42,10 +42,8 @@ _OTHER_NUMBER = {
     ",": re.compile(f"{_THOUSANDS.pattern}|{_COMMA_NUMBER.pattern}"),
 }
 _DECIMAL_ADVICE = {
-    ".": "If the comma is the decimal sign, say so by decimal=',' (--decimal ','); if it separates "
-    "thousands, take it out.",
-    ",": "Write nothing between thousands; if the point is the decimal sign, leave out decimal "
-    "(--decimal).",
+    ".": "For a decimal comma use decimal=',' (--decimal ','); between thousands take it out.",
+    ",": "Write nothing between thousands; for a decimal point leave out decimal (--decimal).",
 }
 # The methods take squares and products of features, which must not overflow.
 _LARGEST_NUMBER = 1e75
@@ -273,8 +271,7 @@ def _describe_odd_numbers(name: str, found: dict[str, tuple[int, Any]], decimal:
     sign = "commas" if decimal == "." else "points"
     return (
         f"{name}, {columns}: numbers with {sign}, such as {shorten_repr(cell)} in row {row}, are "
-        f"read as text, not as numbers. {_DECIMAL_ADVICE[decimal]} If they are codes, say so by "
-        "categorical (--categorical)."
+        f"read as text. {_DECIMAL_ADVICE[decimal]} For codes use categorical (--categorical)."
     )
 
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
 from ambilearn._utils.text import pluralize
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
@@ -220,11 +221,12 @@ def fit_table(
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
-    progress(
+    stage = (
         f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
         f"{pluralize(X.shape[1], 'feature')}"
     )
-    fit_there(estimator, X, table.candidates, device)
+    with listen_to_rounds(RoundProgress(stage, progress)):
+        fit_there(estimator, X, table.candidates, device)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
         "ambilearn": __version__,
@@ -273,10 +275,12 @@ def _select(
     if table.two_votes is not None:
         choices[2] = table.two_votes
     total = len(choices) * sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
-    fits = count(1)
+    fits, time_left = count(1), TimeLeft()
 
     def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
-        progress(f"choosing parameters: {next(fits)} of {total} fits")
+        done = next(fits)
+        left = time_left.describe(done, total - done)
+        progress(f"choosing parameters: {done} of {total} fits{left}")
         return covering_rate_scorer(fitted, rows, held_out)
 
     found: list[tuple[float, dict[str, Any]]] = []
