@@ -68,11 +68,9 @@ class TimeLeft:
         self._began = clock()
 
     def describe(self, done: int, left: int) -> str:
-        """``", about 12 s left"``, or nothing before a step is done."""
-        if done < 1 or left < 1:
-            return ""
-        seconds = (self._clock() - self._began) / done * left
-        return f", about {format_duration(seconds)} left"
+        """``", about 12 s left"``, or nothing before a step is done and for less than a second."""
+        seconds = (self._clock() - self._began) / done * left if done else 0.0
+        return f", about {format_duration(seconds)} left" if seconds >= 1 else ""
 
 
 class RoundProgress:
