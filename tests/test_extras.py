@@ -135,6 +135,11 @@ SAYS = {
         "read_frame(io.StringIO('{}'), format='jsonl')",
         "Reading tables needs pandas: pip install 'ambilearn[data]'",
     ),
+    "Excel": (
+        "import io; from ambilearn.datasets.frames import read_frame\n"
+        "read_frame(io.BytesIO(b''), format='xlsx')",
+        "Reading Excel files needs openpyxl: pip install 'ambilearn[excel]'",
+    ),
     "soft labels": (
         "from ambilearn.bridges import soft_labels; soft_labels([[0.5, 0.5]])",
         "A table of soft labels needs pandas: pip install 'ambilearn[data]'",

@@ -21,6 +21,7 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.devices import on_device, take_rows, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
@@ -326,8 +327,10 @@ def _folds(
     folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
     labels = np.arange(candidates.n_labels)
     pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
+    total, time_left = folds.get_n_splits(), TimeLeft()
     for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
-        progress(f"looking for sets without their truth: {i} of {folds.get_n_splits()} fits")
+        left = time_left.describe(i - 1, total - i + 1)
+        progress(f"looking for sets without their truth: {i} of {total} fits{left}")
         columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same

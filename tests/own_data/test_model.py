@@ -100,7 +100,7 @@ def test_selection_tries_the_defaults_too_and_reports(table):
     assert set(fitted.about["chosen"]) == {"n_neighbors"}
     assert fitted.method.n_neighbors == fitted.about["chosen"]["n_neighbors"]
     assert 0 < fitted.about["selection score"] <= 1
-    assert told[0] == "choosing parameters: 1 of 15 fits"
+    assert told[0].startswith("choosing parameters: 1 of 15 fits")
     assert told[-2] == "choosing parameters: 15 of 15 fits"
     assert told[-1].startswith("fitting PLKNN to 60 rows and ")
 

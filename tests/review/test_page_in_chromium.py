@@ -282,6 +282,23 @@ def test_a_label_that_the_table_does_not_know(window, people_page):
     expect(card(page, 4).locator(".chip")).to_have_text("corrected")
 
 
+@pytest.mark.parametrize("form", ["Zoe\u0308", "Zo\u200b\u00eb\u00a0", "\u2060Zo\u00eb\ufeff"])
+def test_forms_of_one_label_are_one_label(window, tmp_path, form):
+    rows = [ReviewRow([], ["Zo\u00eb", "bob"], [0.6, 0.4], f"{form}|bob") for _ in range(2)]
+    page = window.open(write_review(Review("t.csv", [], rows), tmp_path / "r.html"))
+    press(page, "o")
+    page.get_by_role("combobox", name="Label", exact=True).fill(form)
+    expect(options(page)).to_have_text(["Zo\u00eb"])  # none of them is new
+    press(page, "Enter")
+    file = tmp_path / "c.csv"
+    file.write_text(f"row,candidates,label\n1,bob|Zo\u00eb,{form}\n", encoding="utf-8")
+    page.locator("#file").set_input_files(file)
+    expect(page.locator("#decided")).to_have_text("2 of 2 decided")
+    for row in range(2):
+        expect(chosen(page, row)).to_have_text("Zo\u00eb")
+        expect(card(page, row).locator(".chip")).to_have_text("accepted")
+
+
 def test_deciding_with_the_mouse(window, people_page):
     page = window.open(people_page)
     card(page, 0).get_by_role("button", name="bob").click()

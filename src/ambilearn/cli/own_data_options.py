@@ -11,7 +11,7 @@ from ambilearn.cli.help_sections import section
 from ambilearn.cli.streams import standard_input
 from ambilearn.registry import METHODS, REMOVED, find_method
 
-_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
+_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "xlsx"])
 
 # Sections of the help, in which every command shows the options that it has.
 candidate_option = section("Candidate labels")
@@ -48,6 +48,13 @@ format_options = _add(
         callback=_one_sign,
         metavar="SIGN",
         help="Sign between the cells of a CSV table.",
+    ),
+    table_option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="Decimal sign of numbers in text.",
     ),
 )
 
@@ -213,7 +220,7 @@ output_options = _add(
         default="-",
         metavar="FILE",
         help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
-        "standard output, in the format of the input.",
+        "standard output, in the format of the input (CSV for an Excel file).",
     ),
     output_option(
         "--prefix",

@@ -88,11 +88,11 @@ def review(
     """Write a page on which a person settles the labels of a table.
 
     The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the row to
-    look at first at the top, a suggestion where the truth is probably none of them, images, keys to
-    accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
-    `review` take by --corrections. Where annotators answered, in a column each, they are judged as
-    by `clean`, and the page shows the labels that this leaves.
+    (CSV, Excel, Parquet or JSON lines; - is standard input) with their confidences as bars, the
+    row to look at first at the top, a suggestion where the truth is probably none of them, images,
+    keys to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit`
+    and `review` take by --corrections. Where annotators answered, in a column each, they are judged
+    as by `clean`, and the page shows the labels that this leaves.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images exclude each other.")

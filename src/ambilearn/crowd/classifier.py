@@ -17,6 +17,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
@@ -202,6 +203,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             found = self._judge_rows(estimator, X, folds, confidences, likelihood)
             change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
             confidences = found.confidences
+            report_round(Round(type(self).__name__, n_iter, self.max_iter, change, self.tol))
             skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
             likelihood = skills.log_likelihood(votes)
             if change <= self.tol:

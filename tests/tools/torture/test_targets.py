@@ -24,7 +24,15 @@ from torture.models import check_rewritten
 from torture.oracle import Defect
 from torture.pictures import FORMATS, _check_images, check_picture, picture_bytes
 from torture.samples import HEADING, ROWS, csv_bytes
-from torture.tables import _Page, check_corrections, check_table, check_written
+from torture.tables import (
+    _Page,
+    check_corrections,
+    check_excel_part,
+    check_label_forms,
+    check_table,
+    check_table_bytes,
+    check_written,
+)
 from torture.targets import all_targets, find_target
 
 from ambilearn import PLKNN
@@ -185,6 +193,33 @@ def test_a_table_is_cleaned_or_refused(folder):
     assert check_table(TABLE, folder)
     (folder / "out.csv").unlink()
     assert not check_table(TABLE | {"rows": [["1", "Rome", ""]] * 3}, folder)
+
+
+@pytest.mark.parametrize("format", ["csv16", "xlsx"])
+def test_other_forms_of_a_table_are_cleaned_or_refused(folder, format):
+    assert check_table(TABLE | {"format": format}, folder)
+    (folder / "out.csv").unlink()
+    whole = {"command": "clean", "options": ["--no-doubt"], "format": format, "edits": []}
+    assert check_table_bytes(whole, folder)
+    (folder / "out.csv").unlink()
+    cut = [("cut", 500_001, 0)]  # in UTF-16 within a character
+    assert not check_table_bytes(whole | {"edits": cut}, folder)
+
+
+def test_a_part_of_an_excel_file_is_read_or_refused(folder):
+    case = {"command": "clean", "options": ["--no-doubt"], "part": "xl/worksheets/sheet1.xml"}
+    assert check_excel_part(case | {"edits": []}, folder)
+    (folder / "out.csv").unlink()
+    assert not check_excel_part(case | {"edits": [("cut", 500_000, 0)]}, folder)
+
+
+def test_labels_that_are_told_apart_are_found_out(folder):
+    rows = [[("Zo\u00eb", "NFD", 0)], [("bob", "\u200b", 1), ("Zo\u00eb", "NFC", 0)]]
+    case = {"rows": [*rows, [("\u00c5sa B", "\u00a0", 0)]], "no answer": []}
+    case["correction"] = ("bob", "\ufeff", 3)
+    assert check_label_forms(case, folder)
+    with pytest.raises(Defect, match="became"):
+        check_label_forms(case | {"correction": ("bob", "\u200d", 1)}, folder)  # a joiner stays
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ function download() {
 
 async function importFile(file) {
   try {
-    const pairs = readCorrections(await file.text(), rows);
+    const pairs = readCorrections(await file.text(), rows, data.separator);
     decisions.decide(pairs);
     showRows();
     say(`${number(pairs.length)} decisions loaded from ${file.name}.`);
