@@ -287,8 +287,8 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
             X_train, _ = _safe_split(self.estimator, X, None, train)
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
-            held_out = scored.take(test)
-            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets.take(train))
+            held_out = scored[test]
+            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets[train])
             for i, model in zip(alive, fits, strict=True):
                 scores[i, fold] = self.scoring(model, X_test, held_out)
                 if not np.isfinite(scores[i, fold]):

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
@@ -259,7 +260,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         held_out = np.zeros(candidates.shape)
         column = {label: j for j, label in enumerate(self.classes_.tolist())}
         for train, test in folds:
-            model = _fit_candidates(estimator, _safe_indexing(X, train), candidates.take(train))
+            model = _fit_candidates(estimator, _safe_indexing(X, train), candidates[train])
             columns = np.array([column[label] for label in model.classes_.tolist()])
             held_out[np.ix_(test, columns)] = model.predict_proba(_safe_indexing(X, test))
         return combine_witnesses(likelihood, held_out, confidences.mean(axis=0))
@@ -397,9 +398,10 @@ def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
     model = clone(estimator)
     if set_learner(model) is not None:
         return model.fit(X, candidates)
+    support = HOST.support(candidates)
     labels = candidates.classes[candidates.labels]
-    rows = _safe_indexing(X, candidates.rows)
+    rows = _safe_indexing(X, support.rows)
     name = "sample_weight"
     if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
         name = f"{model.steps[-1][0]}__{name}"
-    return model.fit(rows, labels, **{name: candidates.prior()})
+    return model.fit(rows, labels, **{name: support.prior()})

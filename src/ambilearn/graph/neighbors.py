@@ -11,20 +11,20 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, array_blocks, row_blocks
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.graph.neighbors_on_device import nearest_on_device
-from ambilearn.graph.ties import nearest_first
+from ambilearn.backend import HOST, choose_backend
+from ambilearn.backend.host.neighbors import pair_distances
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first
+from ambilearn.solvers import Solution
 
 
 class _Transformer(HasMethods):
@@ -43,7 +43,6 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
     _Transformer(["fit_transform", "transform"]),
 ]
 
-_EXTRA_NEIGHBORS = 5  # neighbours looked at beyond those wanted, to settle ties for the last place
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
@@ -106,42 +105,38 @@ class NeighborSearch:
             Indices of the neighbours, nearest first.
         """
         self._X, self._n_neighbors = X, n_neighbors
-        if self._is_on_device:
-            _refuse_search_on_device(self._neighbors)
-            self._transformer = None
-            return self._search_exactly(None, n_neighbors)
-        if self._neighbors == "auto":  # chosen once: a saved search is built again as it was
-            self._neighbors = _sensible_choice(X)
-        self._transformer = _make_transformer(self._neighbors, X, n_neighbors)
+        self._choose()
         if self._transformer is None:
-            self._exact = NearestNeighbors().fit(X)
-            return self._search_exactly(None, n_neighbors)
+            return self._exact.nearest(None, n_neighbors)
         return self._from_graph(self._transformer.fit_transform(X), None, n_neighbors)
 
+    def _choose(self) -> None:
+        """Choose how to search among the rows; a transformer is not fitted yet."""
+        self.backend = choose_backend(self._X)
+        if self.backend is not HOST:
+            _refuse_search_on_device(self._neighbors)
+            self._neighbors = "exact"
+        elif self._neighbors == "auto":  # chosen once: a saved search is built again as it was
+            self._neighbors = _sensible_choice(self._X)
+        self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
+        if self._transformer is None:
+            self._exact = self.backend.exact_search(self._X)
+
     def __getstate__(self) -> dict[str, Any]:
-        # What is saved or pickled has no index, which few formats can hold: it is built again.
+        # Few formats can hold an index: it is built again.
         return {"neighbors": self._neighbors, "X": self._X, "n_neighbors": self._n_neighbors}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._neighbors, self._X = state["neighbors"], state["X"]
         self._n_neighbors = state["n_neighbors"]
-        if self._is_on_device:
-            _refuse_search_on_device(self._neighbors)
-            self._transformer = None
-            return
-        self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
-        if self._transformer is None:
-            self._exact = NearestNeighbors().fit(self._X)
-        else:
+        self._choose()
+        if self._transformer is not None:
             self._transformer.fit(self._X)
 
-    def moved(self, move: Callable[[Any], Any]) -> "NeighborSearch":
-        """The same search among the same rows elsewhere, such as on a device."""
-        state = self.__getstate__()
-        if isinstance(state["neighbors"], str) and state["neighbors"] == "auto":
-            state["neighbors"] = "exact"  # chosen by where the rows were
+    def to_device(self, move: Callable[[Any], Any]) -> "NeighborSearch":
+        """The same search among rows that ``move`` copies, for instance to a device."""
         other = NeighborSearch.__new__(NeighborSearch)
-        other.__setstate__(state | {"X": move(state["X"])})
+        other.__setstate__(self.__getstate__() | {"X": move(self._X)})
         return other
 
     def query(self, queries: Any, n_neighbors: int) -> NDArray[np.intp]:
@@ -160,23 +155,8 @@ class NeighborSearch:
             Indices of the neighbours, nearest first.
         """
         if self._transformer is None:
-            return self._search_exactly(queries, n_neighbors)
+            return self._exact.nearest(queries, n_neighbors)
         return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
-
-    def _search_exactly(self, queries: Any | None, k: int) -> NDArray[np.intp]:
-        """The k nearest rows of queries, or the k nearest other rows of the rows themselves."""
-        if self._is_on_device:
-            found: NDArray[np.intp] = nearest_on_device(self._X, queries, k, _EXTRA_NEIGHBORS)
-            return found
-        available = self._X.shape[0] - (queries is None)
-        wanted = min(k + _EXTRA_NEIGHBORS, available)
-        found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
-        distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
-        return np.take_along_axis(found, nearest_first(distances)[:, :k], axis=1)
-
-    @property
-    def _is_on_device(self) -> bool:
-        return not (sparse.issparse(self._X) or is_numpy_array(self._X))
 
     def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
         """The k nearest neighbours in a transformer's sparse graph of distances."""
@@ -219,8 +199,8 @@ class NeighborSearch:
                 "(n_neighbors, radius)."
             )
         if not hasattr(self, "_exact"):
-            self._exact = NearestNeighbors().fit(self._X)
-        found = self._search_exactly(X[short], k + others_only)
+            self._exact = self.backend.exact_search(self._X)
+        found = self._exact.nearest(X[short], k + others_only)
         if not others_only:
             return found
         # Among many duplicates the row itself need not be found; then the last one is too many.
@@ -248,7 +228,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
     transformer = clone(neighbors)
     if "n_neighbors" in transformer.get_params(deep=False):
         # One more for the row itself, where a transformer counts it.
-        wanted = max(k + 1 + _EXTRA_NEIGHBORS, transformer.n_neighbors)
+        wanted = max(k + 1 + EXTRA_NEIGHBORS, transformer.n_neighbors)
         transformer.set_params(n_neighbors=min(wanted, X.shape[0] - 1))
     return transformer
 
@@ -323,7 +303,7 @@ def _refuse_search_on_device(neighbors: Any) -> None:
 def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Indices of the k nearest other rows of every row, from an (n, n) matrix of distances."""
     search = NearestNeighbors(metric="precomputed").fit(distances)
-    wanted = min(k + _EXTRA_NEIGHBORS, len(distances) - 1)
+    wanted = min(k + EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
     order = nearest_first(np.take_along_axis(distances, found, axis=1))
     return np.take_along_axis(found, order[:, :k], axis=1)
@@ -336,30 +316,19 @@ def in_form_of(fitted: Any, X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
-def pair_distances(
-    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
+def warn_inexact(solution: Solution[Any], problem: str) -> None:
+    """Warn that a solution is not optimal.
 
-    From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbour search leaves rounding errors of 1e-7 there.
+    Parameters
+    ----------
+    solution : Solution
+        Result of a solver.
+    problem : str
+        Name of the unknowns, for the message.
     """
-    distances = np.empty(len(rows))
-    for block in row_blocks(len(rows), X.shape[1], limit=IN_CACHE):
-        distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    return distances
-
-
-def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> Any:
-    """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
-    if not (sparse.issparse(X) or is_numpy_array(X)):
-        xp = array_namespace(X)
-        k = neighbor_indices.shape[1]
-        parts = []
-        for block in array_blocks(X, k * X.shape[1]):
-            taken = xp.take(Z, xp.reshape(neighbor_indices[block, :], (-1,)), axis=0)
-            difference = X[block, None, :] - xp.reshape(taken, (-1, k, X.shape[1]))
-            parts.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-        return xp.concat(parts)
-    rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
-    return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)
+    warn_user(
+        f"The {problem} are not exact: {solution.status.value} (residual "
+        f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
+        "lower the weight of the graph.",
+        ConvergenceWarning,
+    )

@@ -9,19 +9,17 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
 
-from ambilearn._utils.blocks import row_blocks
-from ambilearn.kernel import functions_on_device
+from ambilearn.backend import Backend
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
 
 def train_kernel(
-    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean"
+    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean", *, backend: Backend
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and the bandwidth that was used.
 
@@ -33,6 +31,8 @@ def train_kernel(
         A callable takes two matrices of rows and returns their kernel matrix.
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
+    backend : Backend
+        Where X is.
 
     Returns
     -------
@@ -42,15 +42,15 @@ def train_kernel(
         Bandwidth; None for other kernels.
     """
     if kernel != "rbf":
-        return cross_kernel(X, X, kernel), None
-    squared = _own_distances(X)
+        return cross_kernel(X, X, kernel, backend=backend), None
+    squared = backend.squared_distances(X)
     if not isinstance(sigma, Real):
-        sigma = _mean_root(squared)
-    return _exponential(squared, float(sigma)), float(sigma)
+        sigma = backend.mean_distance(squared)
+    return backend.gaussian(squared, float(sigma)), float(sigma)
 
 
 def cross_kernel(
-    X: Any, Z: Any, kernel: str | KernelFunction, sigma: float | None = None
+    X: Any, Z: Any, kernel: str | KernelFunction, sigma: float | None = None, *, backend: Backend
 ) -> NDArray[np.float64]:
     """Kernel matrix between the rows of X and the training rows Z.
 
@@ -63,7 +63,9 @@ def cross_kernel(
     kernel : {"rbf", "linear", "precomputed"} or callable
         As in :func:`train_kernel`.
     sigma : float, optional
-        Bandwidth of the Gaussian kernel, which needs one.
+        Bandwidth of the Gaussian kernel.
+    backend : Backend
+        Where X and Z are.
 
     Returns
     -------
@@ -71,8 +73,7 @@ def cross_kernel(
     """
     K: NDArray[np.float64]
     if callable(kernel):
-        K = kernel(X, Z)
-        K = np.asarray(K, dtype=np.float64) if _on_host(X) else K
+        K = backend.as_kernel(kernel(X, Z))
         xp = array_namespace(K)
         finite = bool(xp.all(xp.isfinite(K)))
         if K.shape != (X.shape[0], Z.shape[0]) or not finite:
@@ -89,71 +90,5 @@ def cross_kernel(
     elif sigma is None:
         raise ValueError("The Gaussian kernel needs its bandwidth: pass sigma.")
     else:
-        K = _exponential(_squared_distances(X, Z), sigma)
+        K = backend.gaussian(backend.squared_distances(X, Z), sigma)
     return K
-
-
-def mean_distance(X: Any) -> float:
-    """Mean distance over all pairs of different rows; 1 where they all coincide."""
-    return _mean_root(_own_distances(X))
-
-
-def _on_host(X: Any) -> bool:
-    return sparse.issparse(X) or is_numpy_array(X)
-
-
-def _own_distances(X: Any) -> NDArray[np.float64]:
-    squared = _squared_distances(X, X)
-    if is_numpy_array(squared):
-        np.fill_diagonal(squared, 0.0)
-    return squared
-
-
-def _squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
-    """Squared distances by one matrix product, finished block by block while in the cache."""
-    squared: NDArray[np.float64]
-    if not _on_host(X):
-        squared = functions_on_device.squared_distances(X, Z)
-        return squared
-    if sparse.issparse(X) or sparse.issparse(Z):
-        squared = euclidean_distances(X, Z, squared=True)
-        return squared
-    # Around the mean, because the product below cancels badly far from the origin.
-    center = Z.mean(axis=0)
-    X, Z = (X - center, Z - center) if X is not Z else 2 * (X - center,)
-    try:
-        squared = np.empty((len(X), len(Z)))
-    except MemoryError as error:
-        raise MemoryError(
-            f"The kernel matrix of {len(X)} × {len(Z)} rows needs {8e-9 * len(X) * len(Z):.0f} GB. "
-            "Set n_landmarks for a kernel of low rank, or use a method without one: PLKNN, IPAL, "
-            "PLDA."
-        ) from error
-    x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
-    for block in row_blocks(*squared.shape):
-        distances = np.matmul(X[block], Z.T, out=squared[block])
-        distances *= -2.0
-        distances += x_norms[block]
-        distances += z_norms
-        np.maximum(distances, 0.0, out=distances)
-    return squared
-
-
-def _mean_root(squared: NDArray[np.float64]) -> float:
-    """Mean distance over all pairs of different rows; 1 where they all coincide."""
-    if not is_numpy_array(squared):
-        return functions_on_device.mean_root(squared)
-    n = len(squared)
-    total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
-    return float(total / (n * (n - 1))) or 1.0
-
-
-def _exponential(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    """exp(−squared / 2σ²), in place: the matrix may take a good part of the memory."""
-    if not is_numpy_array(squared):
-        functions_on_device.exponential(squared, sigma)
-        return squared
-    for block in row_blocks(*squared.shape):
-        squared[block] *= -0.5 / sigma**2
-        np.exp(squared[block], out=squared[block])
-    return squared

@@ -5,8 +5,7 @@ from typing import Any, Self
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn._utils.devices import on_device, place_of
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 
 
@@ -53,24 +52,13 @@ class WrapperMixin(OptionalEstimatorMixin):
             tags.array_api_support = get_tags(self.estimator).array_api_support
         return tags
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
-        if on_device(X) and not get_tags(self).array_api_support:
-            raise no_way_on_device("estimator", self.estimator, type(self).__name__, X)
-        return super()._validate_rows(X, **options)  # type: ignore[misc]
+    def _check_device_support(self, X: Any) -> None:
+        if not get_tags(self).array_api_support:
+            name = type(self.estimator).__name__
+            raise not_supported_on_device(f"'estimator', a {name},", X)
 
 
-def no_way_on_device(name: str, learner: Any, owner: str, X: Any) -> ValueError:
-    """The error that says which part of a method keeps it from computing where X is."""
-    return ValueError(
-        f"{name!r}, a {type(learner).__name__}, has no way to compute on a device, and X is an "
-        f"array of {place_of(X)}: pass a NumPy array, or give {owner} another in its place, such "
-        "as PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
-    )
-
-
-def fit_base(
-    base: PartialLabelClassifier, X: Any, candidates: CandidateSets
-) -> PartialLabelClassifier:
+def fit_base(base: PartialLabelClassifier, X: Any, sets: CandidateSets) -> PartialLabelClassifier:
     """Fit the base of a wrapper to candidate sets, whose rows may have weights.
 
     Parameters
@@ -79,20 +67,19 @@ def fit_base(
         A method, which is fitted in place.
     X : array or sparse matrix of shape (n, d)
         Training rows.
-    candidates : CandidateSets
+    sets : CandidateSets
         Their candidate sets.
 
     Returns
     -------
     base : PartialLabelClassifier
     """
-    candidates = candidates.in_memory  # the fit moves them to where X is
-    if candidates.row_weights is None:
-        return base.fit(X, candidates)
+    if sets.row_weights is None:
+        return base.fit(X, sets)
     if not has_fit_parameter(base, "sample_weight"):
         raise ValueError(
             f"{type(base).__name__}, the estimator to be wrapped, has no weights of rows: leave "
             "sample_weight out, or wrap a method that takes it."
         )
-    fitted: PartialLabelClassifier = base.fit(X, candidates, sample_weight=candidates.row_weights)  # type: ignore[call-arg]
+    fitted: PartialLabelClassifier = base.fit(X, sets, sample_weight=sets.row_weights)  # type: ignore[call-arg]
     return fitted

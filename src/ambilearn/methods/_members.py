@@ -20,12 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST, HostSupport, Support
+from ambilearn.backend.memory import bytes_of_fit, has_room
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.device_memory import bytes_of_fit, has_room
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
@@ -66,7 +65,7 @@ def computes_on_devices(estimator: Any) -> bool:
 
 
 def bytes_of_member(
-    estimator: Any, n_features: int, candidates: CandidateSets, n_matrices: int = 1
+    estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
 ) -> int:
     """What the fit of a member needs of a device's memory.
 
@@ -92,7 +91,7 @@ def bytes_of_member(
     return bytes_of_fit(
         candidates.n_rows,
         n_labels=candidates.n_labels,
-        n_pairs=candidates.labels.shape[0],
+        n_pairs=candidates.n_pairs,
         n_neighbors=getattr(learner, "n_neighbors", 0),
         rank=0,
     )
@@ -112,7 +111,7 @@ def is_reproducible(estimator: Any) -> bool:
     return True
 
 
-def warn_without_set_learner(members: Members, candidates: CandidateSets) -> None:
+def warn_without_set_learner(members: Members, candidates: Support) -> None:
     """Warn if foreign members have nobody to learn from, and candidates no weights to tell apart.
 
     Parameters
@@ -122,7 +121,7 @@ def warn_without_set_learner(members: Members, candidates: CandidateSets) -> Non
     candidates : CandidateSets
         What they are to learn from.
     """
-    is_ambiguous = candidates.labels.shape[0] > candidates.n_rows and candidates.weights is None
+    is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
     if is_ambiguous and all(set_learner(member) is None for _, member in members):
         warn_user(
             f"No member ({', '.join(name for name, _ in members)}) is a method of candidate sets: "
@@ -134,7 +133,7 @@ def warn_without_set_learner(members: Members, candidates: CandidateSets) -> Non
 def fit_members(
     members: Members,
     X: Any,
-    candidates: CandidateSets,
+    candidates: Support,
     cache: FitCache,
     *,
     teacher: NDArray[np.float64] | None = None,
@@ -180,7 +179,7 @@ def fit_members(
             cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
             for name, member in ours
         ]
-    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and not on_device(X):
+    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
         fitted = Parallel(n_jobs=n_jobs)(delayed(run.fit)(*each) for each in ours)
     else:
         fitted = _fit_sharing(ours, run)
@@ -234,25 +233,23 @@ def _ridges(member: Any) -> tuple[float, ...]:
 class _Run:
     """Fits of single members to some rows, which name the member that fails."""
 
-    def __init__(self, X: Any, candidates: CandidateSets, verbose: int) -> None:
+    def __init__(self, X: Any, candidates: Support, verbose: int) -> None:
         self._X, self._verbose = X, verbose
-        self._candidates = candidates.in_memory  # every fit moves them to where X is
+        self._candidates, self._sets = candidates, candidates.sets
 
     def has_room_to_share(self, members: Members) -> bool:
         """Whether the kernel matrix can be kept beside a factorization of it."""
-        if not on_device(self._X):
-            return True
         shape = self._X.shape[1], self._candidates
         return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
     def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
         """A fitted clone of a member that learns from candidate sets."""
-        weights = self._candidates.row_weights
+        weights = self._sets.row_weights
         options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         if cache is not None and has_fit_parameter(member, "cache"):
             options["cache"] = cache
         with self._watch(name):
-            return clone(member).fit(self._X, self._candidates, **options)
+            return clone(member).fit(self._X, self._sets, **options)
 
     def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
         """A fitted clone of a foreign member, which has learned from confidences.
@@ -260,14 +257,14 @@ class _Run:
         It sees every row once for each of its candidates, weighted with the confidence; if it does
         not take weights, once with the label of the largest.
         """
-        sets = self._candidates
+        support = HostSupport(self._sets, HOST)
         with self._watch(name):
             if not has_fit_parameter(member, "sample_weight"):
-                best = sets.classes[sets.labels[sets.best_pairs(teacher)]]
+                best = support.classes[support.best_labels(teacher)]
                 return clone(member).fit(self._X, best)
-            weights = teacher * sets.pair_weights
+            weights = teacher * support.pair_weights
             pairs = np.flatnonzero(weights)
-            rows, labels = self._X[sets.rows[pairs]], sets.classes[sets.labels[pairs]]
+            rows, labels = self._X[support.rows[pairs]], support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, sample_weight=weights[pairs])
 
     @contextmanager
@@ -347,7 +344,7 @@ def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.fl
 def mean_confidences(
     fitted: Iterable[Any],
     X: Any,
-    candidates: CandidateSets,
+    candidates: Support,
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Mean of the members' confidences in the candidates of their training rows.
@@ -372,7 +369,7 @@ def mean_confidences(
     if not found:
         return candidates.prior()
     if weights is None:
-        weights = candidates.moved(np.ones(len(found)))
+        weights = candidates.backend.asarray(np.ones(len(found)))
     total = array_namespace(weights).sum(weights)
     p: NDArray[np.float64] = weighted_sum(weights, found) / total
     return p
@@ -383,7 +380,7 @@ def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
-def candidate_confidences(fitted: Any, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> NDArray[np.float64]:
     """A member's confidences in the candidates of its training rows, a support vector."""
     learner = set_learner(fitted)
     if learner is not None:

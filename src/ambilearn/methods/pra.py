@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn.backend import Support
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
-from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.methods._base_method import WrapperMixin, fit_base
@@ -138,9 +138,9 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         base = self._base()
-        self.first_estimator_ = fit_base(clone(base), X, candidates)
+        self.first_estimator_ = fit_base(clone(base), X, candidates.sets)
         outputs = self.first_estimator_._scores(X)
         self.output_mean_ = array_namespace(outputs).mean(outputs, axis=0)
         self.output_scale_ = _deviations(outputs)
@@ -151,7 +151,7 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
         with warnings.catch_warnings():
             # There are as many rows as before: what was to say of neighbours has been said.
             warnings.filterwarnings("ignore", "n_neighbors", UserWarning)
-            fit_base(self.estimator_, self._append(X, outputs), candidates)
+            fit_base(self.estimator_, self._append(X, outputs), candidates.sets)
         self.label_distributions_ = self.estimator_.label_distributions_
 
     def _base(self) -> PartialLabelClassifier:

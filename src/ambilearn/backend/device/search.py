@@ -1,9 +1,8 @@
-"""The nearest rows on a device, exactly: blocks of matrix products, and the smallest of each row.
+"""Exact neighbor search on a device: blocks of matrix products, and the smallest of each row.
 
-On the processor scikit-learn searches; it has no search for arrays of other libraries. The k
-smallest of a row lie in those k groups of columns whose own smallest entries are least. So one pass
-finds the smallest entry of every group, a selection among these finds the groups, and only what is
-in them is looked at again. Distances that decide are taken from differences, as on the processor.
+The k smallest entries of a row lie in the k groups of columns with the smallest minima. So one pass
+finds the minimum of every group, a selection among these finds the groups, and only their entries
+are examined again. The final distances are computed from differences, as on the CPU.
 """
 
 from typing import Any
@@ -15,14 +14,31 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-from ambilearn._utils.blocks import array_blocks
-from ambilearn.graph.ties import nearest_first
+from ambilearn.backend.device.blocks import device_blocks
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first
 
 _GROUP = 32  # columns in a group
 
 
-def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
-    """Indices of the k nearest rows of X for each query; without any, of the k nearest others.
+class DeviceSearch:
+    """Exact search among rows on a device.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    def nearest(self, queries: Any | None, k: int) -> Any:
+        """Indices of the k nearest rows of each query, or of the k nearest others."""
+        return nearest_rows(self._X, queries, k, EXTRA_NEIGHBORS)
+
+
+def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
+    """Indices of the k nearest rows of X for each query; without queries, of the k nearest others.
 
     Parameters
     ----------
@@ -31,20 +47,20 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     queries : array of shape (m, d) or None
         New rows.
     k : int
-        Number of neighbours, at most as many as there are.
+        Number of neighbors, at most as many as there are.
     n_extra : int
-        Neighbours looked at beyond those wanted, to settle ties for the last place.
+        Neighbors examined beyond those wanted, to settle ties for the last place.
 
     Returns
     -------
     neighbor_indices : integer array of shape (m, k)
-        Nearest first, and of equals the first first.
+        Nearest first; ties keep the row order.
     """
     xp, where = array_namespace(X), device(X)
     n = X.shape[0]
     asked = X if queries is None else queries
     wanted = min(k + n_extra + (queries is None), n)
-    # Rows beyond the last fill up the groups; they are infinitely far away.
+    # Rows beyond the last fill the groups; they are infinitely far away.
     group = _GROUP if n >= _GROUP * wanted else 1
     n_groups = -(-n // group)
     center = xp.mean(X, axis=0)
@@ -54,8 +70,8 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
     others = xp.matrix_transpose(Z)
     parts = []
-    for rows in array_blocks(asked, n_groups * group):
-        # Less the row's own square, which changes nothing in its order.
+    for rows in device_blocks(asked.shape[0], n_groups * group):
+        # Without the row's own square, which does not change the order.
         squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
         squared += norms
         found = _smallest(xp, squared, wanted, n_groups, group)
@@ -68,7 +84,7 @@ def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> 
     where, n_rows = device(squared), squared.shape[0]
     if group == 1:
         return xp.sort(smallest_places(xp, squared, wanted), axis=1)
-    # Group g has the columns g, g + n_groups, …: neighbours in memory belong to different groups.
+    # Group g has the columns g, g + n_groups, …: adjacent columns belong to different groups.
     least = xp.min(xp.reshape(squared, (n_rows, group, n_groups)), axis=1)
     groups = smallest_places(xp, least, wanted)
     steps = xp.arange(group, device=where) * n_groups
@@ -82,7 +98,7 @@ def _settle(xp: Any, X: Any, asked: Any, rows: slice, found: Any, k: int, others
     wanted = found.shape[1]
     distances = []
     asked = asked[rows, :]
-    for part in array_blocks(asked, wanted * X.shape[1]):
+    for part in device_blocks(asked.shape[0], wanted * X.shape[1]):
         taken = xp.take(X, xp.reshape(found[part, :], (-1,)), axis=0)
         taken = xp.reshape(taken, (-1, wanted, X.shape[1]))
         difference = asked[part, None, :] - taken
@@ -95,7 +111,7 @@ def _settle(xp: Any, X: Any, asked: Any, rows: slice, found: Any, k: int, others
 
 
 def smallest_places(xp: Any, values: Any, k: int) -> Any:
-    """Places of the k smallest entries of each row in any order; the standard can only sort."""
+    """Positions of the k smallest entries of each row, in any order."""
     if k >= values.shape[1]:
         k = values.shape[1]
     if is_torch_namespace(xp):

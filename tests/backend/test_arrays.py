@@ -7,7 +7,7 @@ import sklearn
 from scipy import sparse
 
 from ambilearn._utils import devices
-from ambilearn._utils.devices import (
+from ambilearn.backend.arrays import (
     check_array,
     computing_on,
     free_memory,

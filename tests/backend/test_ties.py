@@ -3,7 +3,7 @@ import pytest
 
 from ambilearn import IPAL, PLStacking
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
-from ambilearn.graph.ties import nearest_first
+from ambilearn.backend.ties import nearest_first
 
 
 def test_different_distances_are_sorted(there):

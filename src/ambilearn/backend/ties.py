@@ -4,6 +4,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+EXTRA_NEIGHBORS = 5  # neighbors examined beyond those wanted, to settle ties for the last place
+
 
 def nearest_first(distances: Any) -> Any:
     """Order of the distances of each row, of equals the first first.
@@ -23,7 +25,7 @@ def nearest_first(distances: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from ambilearn.graph.ties import nearest_first
+    >>> from ambilearn.backend.ties import nearest_first
     >>> nearest_first(np.array([[2.0 + 1e-12, 2.0, 1.0]])).tolist()
     [[2, 0, 1]]
     """

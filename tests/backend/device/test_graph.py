@@ -5,7 +5,7 @@ from scipy import sparse
 from ambilearn.candidates import as_candidates
 from ambilearn.solvers import SupportGraph, support_graph_on_device
 from ambilearn.solvers.support_graph import restrict_to_support
-from ambilearn.solvers.support_graph_on_device import DeviceSupportGraph, restricted_pattern
+from ambilearn.backend.device.graph import DeviceSupportGraph, restricted_pattern
 
 
 class Problem:

@@ -1,0 +1,31 @@
+"""Where a fit computes: NumPy and SciPy on the CPU, or the array API on a device.
+
+The library and device of the input choose the backend once, at the start of a fit or a prediction
+(:func:`choose_backend`). Everything after that calls the interface of the backend
+(:mod:`ambilearn.backend.interface`) and does not check types again.
+"""
+
+from typing import Any
+
+from ambilearn.backend.arrays import is_host_array
+from ambilearn.backend.device import DeviceBackend
+from ambilearn.backend.host import HOST
+from ambilearn.backend.host.support import HostSupport
+from ambilearn.backend.interface import Backend, Support
+
+__all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend"]
+
+
+def choose_backend(X: Any) -> Backend:
+    """The backend that computes where X is.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Validated rows.
+
+    Returns
+    -------
+    backend : Backend
+    """
+    return HOST if is_host_array(X) else DeviceBackend(X)
