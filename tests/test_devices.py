@@ -30,9 +30,9 @@ from ambilearn import (
     PLVoting,
     find_doubtful,
 )
-from ambilearn.candidates import as_candidates
 from ambilearn.backend.device.graph import DeviceGraph
 from ambilearn.backend.memory import bytes_beside_kernel
+from ambilearn.candidates import as_candidates
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
@@ -440,7 +440,7 @@ def test_half_precision(dispatch):
 def test_a_tensor_that_needs_a_gradient(dispatch):
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     X = torch.asarray(DATA.X).requires_grad_()
-    with pytest.raises(ValueError, match=r"needs a gradient.*X\.detach\(\)"):
+    with pytest.raises(ValueError, match=r"requires a gradient.*X\.detach\(\)"):
         PLCL().fit(X, DATA.mask)
     PLKNN().fit(X.detach(), DATA.mask)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ambilearn import IPAL, PLStacking
-from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
 from ambilearn.backend.ties import nearest_first
+from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
 
 
 def test_different_distances_are_sorted(there):

@@ -3,11 +3,11 @@
 import array_api_strict as strict
 import numpy as np
 import pytest
+from ambilearn.candidates.on_device import DeviceCandidates
 from problems import ambiguous
 from sklearn.utils import get_tags
 
 from ambilearn import IPAL, PLAGGD, PLCP, PLDA, PLKNN, PRA, SURE, as_candidates
-from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.methods._base_method import fit_base
 from ambilearn.selection import CandidateSearchCV
 

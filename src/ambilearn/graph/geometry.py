@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.backend import Backend
+from ambilearn.backend import HOST, Backend
 from ambilearn.backend.host.neighbors import grams_from_products
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
 
@@ -27,7 +27,7 @@ class LocalGeometry:
         Features; or a kernel matrix, with ``precomputed``.
     n_neighbors : int
         Number of neighbors, less than n.
-    backend : Backend
+    backend : Backend, default=HOST
         Where the fit computes.
     precomputed : bool, default=False
         Whether X is the kernel matrix. The graph is then built in the kernel's feature space,
@@ -46,7 +46,7 @@ class LocalGeometry:
         self,
         X: Any,
         n_neighbors: int,
-        backend: Backend,
+        backend: Backend = HOST,
         *,
         precomputed: bool = False,
         neighbors: Any = "auto",

@@ -13,13 +13,13 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn.backend import Backend
+from ambilearn.backend import HOST, Backend
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
 
 def train_kernel(
-    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean", *, backend: Backend
+    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean", *, backend: Backend = HOST
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and the bandwidth that was used.
 
@@ -31,7 +31,7 @@ def train_kernel(
         A callable takes two matrices of rows and returns their kernel matrix.
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
-    backend : Backend
+    backend : Backend, default=HOST
         Where X is.
 
     Returns
@@ -50,7 +50,12 @@ def train_kernel(
 
 
 def cross_kernel(
-    X: Any, Z: Any, kernel: str | KernelFunction, sigma: float | None = None, *, backend: Backend
+    X: Any,
+    Z: Any,
+    kernel: str | KernelFunction,
+    sigma: float | None = None,
+    *,
+    backend: Backend = HOST,
 ) -> NDArray[np.float64]:
     """Kernel matrix between the rows of X and the training rows Z.
 
@@ -64,7 +69,7 @@ def cross_kernel(
         As in :func:`train_kernel`.
     sigma : float, optional
         Bandwidth of the Gaussian kernel.
-    backend : Backend
+    backend : Backend, default=HOST
         Where X and Z are.
 
     Returns
