@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import clarabel
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import cdist
 
 
 def solve_qp(H, c, simplex_rows, upper, reduce=True):
@@ -96,6 +96,13 @@ def kernel_classifier(K, targets, scale, v=1.0):
     return A, b, scale * K @ A + b
 
 
+def mean_distance(X, v):
+    """Mean pairwise distance of the copies of the rows, v_i of row i."""
+    pairs = np.outer(v, v)
+    np.fill_diagonal(pairs, v * np.maximum(v - 1, 0))
+    return np.sum(pairs * cdist(X, X)) / pairs.sum()
+
+
 @dataclass
 class LiteralPLCL:
     """Algorithm 1 of the paper with a fixed number of iterations; X dense, Y a 0/1 matrix.
@@ -124,7 +131,7 @@ class LiteralPLCL:
         Y = (Y > 0).astype(float)
         reward -= self.rho * Y / Y.sum(axis=1, keepdims=True)
         n, n_labels = Y.shape
-        self.X, self.sigma = X, pdist(X).mean()
+        self.X, self.sigma = X, mean_distance(X, v)
         K = np.exp(-cdist(X, X, "sqeuclidean") / (2 * self.sigma**2))
         unit = unit_rows(X)
         beta = self.beta if self.complementary else 0.0

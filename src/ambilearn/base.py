@@ -350,8 +350,9 @@ class WeightedRowsClassifier(PartialLabelClassifier):
         sample_weight : array-like of shape (n,), optional
             How often each row counts in the classifier's error and in all that concerns the row
             alone, or in a vote. A row of weight zero teaches the classifier nothing, but is
-            disambiguated, and remains the others' neighbour; the bandwidth of the kernel is that
-            of all rows alike.
+            disambiguated, and remains the others' neighbour. The bandwidth ``sigma="mean"`` of a
+            kernel is the mean distance of the rows, each counted as often as its weight says.
+            Neighbors and landmarks are chosen without the weights.
         cache : FitCache, optional
             Work that fits on the same rows share, such as the points of a grid; see
             :class:`~ambilearn.selection.FitCache`. By default nothing is kept.

@@ -6,8 +6,7 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from ambilearn.backend import arrays
-from ambilearn.backend import HOST, choose_backend
+from ambilearn.backend import HOST, arrays, choose_backend
 from ambilearn.backend.arrays import (
     check_device_array,
     computing_on,

@@ -113,3 +113,21 @@ def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):
     monkeypatch.setitem(solve_confidences.__kwdefaults__, "max_steps", 1)
     with pytest.warns(ConvergenceWarning, match="label confidences are not exact"):
         graph.smooth(sets.uniform(), None, 1.0)
+
+
+def test_neighbors_that_coincide_share_their_weight_equally(problem):
+    """The weights are the best ones for groups of coinciding neighbors."""
+    X, Y, sets = problem
+    X[[4, 9, 13, 20, 21, 22]] = X[3]
+    X[17] = 0
+    neighborhoods, p = Neighborhoods(X, sets, 5), sets.gather(Y / Y.sum(axis=1, keepdims=True))
+    weights = neighborhoods.fit_graph(1.0).refit(0.3, 2.0, p).weights
+    unit = unit_rows(X)
+    P = sets.to_csr(p).toarray()
+    for i, members in enumerate(neighborhoods.geometry.neighbor_indices):
+        same = (np.abs(unit[members][:, None] - unit[members]) < 1e-12).all(axis=2)
+        shares = np.unique(same / same.sum(axis=1), axis=0).T
+        features, labels = unit[i] - unit[members], P[i] - P[members]
+        gram = shares.T @ (0.3 * features @ features.T + 2.0 * labels @ labels.T) @ shares
+        expected = shares @ solve_neighbor_weights(gram[None]).value[0]
+        np.testing.assert_allclose(weights[i], expected, atol=1e-6)

@@ -8,7 +8,12 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 from ambilearn import PLAGGD
-from ambilearn.graph.geometry import LocalGeometry, squared_kernel_distances
+from ambilearn.backend import HOST
+from ambilearn.graph.geometry import (
+    LocalGeometry,
+    averages_of_coinciding,
+    squared_kernel_distances,
+)
 
 
 @pytest.fixture
@@ -83,3 +88,32 @@ def test_rows_that_coincide_but_for_rounding_have_gram_matrices(seed):
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             assert np.isfinite(method.fit(rows, mask).label_distributions_).all()
+
+
+def test_weights_of_neighbors_that_coincide_are_averaged(there):
+    Z = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1e-16], [0.6, 0.8], [0.0, -1.0]])
+    neighbor_indices = np.array([[1, 2, 3], [0, 3, 4]])
+    gram = np.concatenate(
+        [
+            HOST.difference_grams(Z[[i, *others]], np.array([[1, 2, 3]] * 4))[:1]
+            for i, others in enumerate(neighbor_indices)
+        ]
+    )
+    averages = there.back(averages_of_coinciding(there.move(gram)))
+    np.testing.assert_array_equal(averages[0], [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(averages[1], np.eye(3))
+    assert averages_of_coinciding(there.move(gram[1:])) is None
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_rows_without_coinciding_neighbors_have_no_averages(X, form):
+    assert LocalGeometry(form(X), 6).averages is None
+    X[7] = 3 * X[3]
+    assert LocalGeometry(form(X), 6).averages is not None
+
+
+def test_distances_of_rounding_in_a_kernel_matrix_are_zero(X):
+    X[7] = X[3]
+    K = X @ X.T
+    K[3, 7] *= 1 - 1e-15
+    assert squared_kernel_distances(K)[3, 7] == 0

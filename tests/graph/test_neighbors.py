@@ -119,6 +119,40 @@ def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
     assert neighbor_indices[0, 3:].tolist() == [7, 12]
 
 
+@pytest.mark.parametrize("form", ["dense", "fortran", "sparse", "matrix", "queries", "transformer"])
+@pytest.mark.parametrize("dimensions", [5, 20])  # found by a tree, and by comparing all
+def test_ties_beyond_the_proposed_neighbors_go_to_the_lower_numbers(form, dimensions):
+    """Thirty duplicates, more than k + 5; and a row at the same distance from all rows."""
+    X = np.eye(dimensions)[np.arange(60) % dimensions]
+    X[np.random.default_rng(0).permutation(60)[:30]] = X[7] + 0
+    X[11] = 0
+    exact = cdist(X, X).round(6) + np.diag([np.inf] * 60)
+    expected = np.argsort(exact, axis=1, kind="stable")[:, :5]
+    assert expected[11].tolist() == [0, 1, 2, 3, 4]
+    noisy = X * (1 + 1e-16)
+    if form == "matrix":
+        found = nearest_in_matrix(cdist(noisy, noisy), 5)
+    elif form == "queries":
+        search = NeighborSearch()
+        search.fit(noisy, 5)
+        found = search.query(X, 5)
+        expected = np.argsort(cdist(X, X).round(6), axis=1, kind="stable")[:, :5]
+    elif form == "transformer":
+        found = NeighborSearch(KNeighborsTransformer()).fit(noisy, 5)
+    else:
+        as_form = {"dense": np.asarray, "fortran": np.asfortranarray, "sparse": sparse.csr_array}
+        found = NeighborSearch().fit(as_form[form](noisy), 5)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_transformer_decides_ties_that_take_too_many_comparisons(X, monkeypatch):
+    X[:30] = X[0]
+    monkeypatch.setattr(module, "_MAX_PAIRS", 10)
+    monkeypatch.setattr(NeighborSearch, "_complete", None)  # is not called
+    found = NeighborSearch(KNeighborsTransformer()).fit(X, 5)
+    assert (neighbor_distances(X, X, found)[:30] == 0).all()
+
+
 @forms
 @pytest.mark.parametrize("k", [1, 7, 40])
 @pytest.mark.parametrize("neighbors", ["exact", KNeighborsTransformer()])

@@ -3,7 +3,12 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist, pdist
 
+from ambilearn.backend import HOST
 from ambilearn.kernel.functions import cross_kernel, train_kernel
+
+
+def mean_distance(X, row_weights=None):
+    return HOST.mean_distance(HOST.squared_distances(X), row_weights)
 
 
 @pytest.fixture
@@ -105,3 +110,15 @@ def test_a_matrix_that_does_not_fit_into_memory_says_what_to_use_instead():
     X = np.broadcast_to(0.0, (40_000_000, 1))  # which takes no memory itself
     with pytest.raises(MemoryError, match=r"needs \d+ GB.*PLKNN"):
         train_kernel(X, "rbf")
+
+
+def test_the_mean_distance_counts_rows_as_often_as_their_weights(rows):
+    X, times = rows[0], np.arange(len(rows[0])) % 4
+    repeated = mean_distance(X.repeat(times, axis=0))
+    assert mean_distance(X, np.maximum(times, 1e-12)) == pytest.approx(repeated, rel=1e-9)
+    assert train_kernel(X, "rbf", row_weights=times + 0.0)[1] == pytest.approx(repeated, rel=1e-9)
+    # Weights below one: the weighted mean over pairs of different rows.
+    small = np.full(len(X), 1e-3)
+    assert mean_distance(X, small) == pytest.approx(mean_distance(X), rel=1e-9)
+    only_one = np.where(np.arange(len(X)) == 3, 1.0, 1e-12)
+    assert mean_distance(X, only_one) == 1.0

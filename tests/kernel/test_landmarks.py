@@ -127,6 +127,15 @@ def test_bandwidth_of_few_rows_is_exact_and_of_many_close(rows, monkeypatch):
     assert sampled == sampled_sigma(rows, 0)
 
 
+def test_the_bandwidth_counts_the_weights_of_the_sampled_rows(rows, monkeypatch):
+    v = np.arange(len(rows)) % 3 + 1.0
+    exact = pdist(rows.repeat(v.astype(int), axis=0)).mean()
+    assert sampled_sigma(rows, 0, v) == pytest.approx(exact)
+    monkeypatch.setattr(low_rank, "_MAX_SIGMA_ROWS", 40)
+    assert sampled_sigma(rows, 0, v) == pytest.approx(exact, rel=0.1)
+    assert sampled_sigma(rows, 0, v) != sampled_sigma(rows, 0)
+
+
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
 def test_of_many_rows_only_samples_are_taken(rows, how, monkeypatch):
     """So the rows may be elsewhere."""

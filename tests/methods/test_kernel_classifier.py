@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from ambilearn import LALO, PLAGGD, PLCL, SURE
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import FitCache
+from ambilearn.solvers import KernelRidge as KernelRidgeSolver
 
 
 class Regression(KernelPartialLabelClassifier):
@@ -156,3 +157,50 @@ def test_a_graph_of_the_last_columns_is_that_of_these_columns_alone(method):
     changed._graph_from = 4
     changed.fit(X[:, [3, 2, 1, 0, 4, 5, 6]], Y)  # the same distances between rows
     np.testing.assert_allclose(changed.label_distributions_, part.label_distributions_, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weights", [None, "different"])
+@pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO, SURE])
+def test_the_array_that_a_kernel_function_stores_is_not_overwritten(method, weights, order):
+    X, mask, _ = ambiguous(n=30)
+    stored = np.array(gaussian(X, X, 2.0), order=order)
+    stored.flags.writeable = False
+    before = stored.copy()
+    weights = None if weights is None else np.arange(30) % 3 + 1.0
+    fits = [
+        method(kernel=lambda a, b: stored, max_iter=2, tol=0).fit(X, mask, weights)
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(stored, before)
+    np.testing.assert_array_equal(fits[0].label_distributions_, fits[1].label_distributions_)
+    own = method(sigma=2.0, max_iter=2, tol=0).fit(X, mask, weights)
+    np.testing.assert_allclose(fits[0].label_distributions_, own.label_distributions_, atol=1e-8)
+
+
+def test_a_writable_array_that_a_kernel_function_stores_is_not_overwritten(there, dispatch):
+    X, mask, _ = ambiguous(n=30)
+    stored = gaussian(X, X, 2.0)
+    before = stored.copy()
+    for _ in range(2):
+        SURE(kernel=lambda a, b: stored, max_iter=1, tol=0).fit(X, mask)
+    np.testing.assert_array_equal(stored, before)
+    on_device = there.move(before)
+    SURE(kernel=lambda a, b: on_device, max_iter=1, tol=0).fit(
+        there.move(X), mask, np.arange(30) % 3 + 1.0
+    )
+    np.testing.assert_array_equal(there.back(on_device), before)
+
+
+def test_our_own_kernel_matrix_is_overwritten_by_its_factor(monkeypatch):
+    """So that an ordinary fit needs no second matrix of its size."""
+    X, mask, _ = ambiguous(n=30)
+    seen = []
+    monkeypatch.setattr(
+        "ambilearn.methods._kernel_classifier.KernelRidge",
+        lambda *arguments: (seen.append(arguments[2]), KernelRidgeSolver(*arguments))[1],
+    )
+    for kernel in ("rbf", "linear"):
+        wide = np.concatenate([X] * 40, axis=1)  # a linear kernel of more features than rows
+        SURE(kernel=kernel, max_iter=1, tol=0).fit(wide, mask)
+    assert seen == [True, True]

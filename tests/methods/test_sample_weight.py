@@ -13,15 +13,14 @@ from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
 from ambilearn.registry import METHODS
 from ambilearn.selection import FitCache
 
-FIXED = {"sigma": 2.0}  # the mean distance is that of the rows, however they count
 KERNEL = [
-    PLCL(**FIXED),
-    PLCL(**FIXED, graph=False),
-    PLCL(**FIXED, complementary=False),
+    PLCL(),
+    PLCL(graph=False),
+    PLCL(complementary=False),
     PLCL(kernel="linear"),
-    PLAGGD(**FIXED, tol=1e-2),
-    LALO(**FIXED),
-    SURE(**FIXED),
+    PLAGGD(tol=1e-2),
+    LALO(),
+    SURE(),
 ]
 every_kernel_method = pytest.mark.parametrize("estimator", KERNEL, ids=repr)
 every_method = pytest.mark.parametrize("estimator", [*KERNEL, PLKNN()], ids=repr)
@@ -65,7 +64,7 @@ def test_twice_the_weight_is_the_row_twice(estimator, data):
     )
 
 
-@pytest.mark.parametrize("estimator", [SURE(**FIXED), PLCL(**FIXED, graph=False)], ids=repr)
+@pytest.mark.parametrize("estimator", [SURE(), PLCL(graph=False)], ids=repr)
 def test_where_rows_meet_in_the_classifier_alone_that_holds_for_sets_too(estimator, data):
     X, mask, _, _ = data
     times = np.arange(len(X)) % 3 + 1
@@ -127,8 +126,8 @@ def test_the_objective_never_rises(estimator, data):
 @pytest.mark.parametrize("method", [PLCL, SURE])
 def test_as_many_landmarks_as_rows_are_the_exact_kernel(method, data):
     X, mask, _, v = data
-    exact = method(**FIXED).fit(X, mask, v)
-    low_rank = method(**FIXED, n_landmarks=len(X), landmarks="uniform").fit(X, mask, v)
+    exact = method().fit(X, mask, v)
+    low_rank = method(n_landmarks=len(X), landmarks="uniform").fit(X, mask, v)
     np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-4)
     np.testing.assert_allclose(low_rank.objective_, exact.objective_, rtol=1e-5)
 
@@ -138,8 +137,8 @@ def test_many_labels(method, data):
     """More than a thousand, most of them nobody's: the path in blocks of labels."""
     X, mask, _, v = data
     wide = sparse.csr_array(np.hstack([mask, np.zeros((len(X), 1100))]))
-    blocks = method(**FIXED).fit(X, wide, v)
-    dense = method(**FIXED).fit(X, wide.toarray(), v)
+    blocks = method().fit(X, wide, v)
+    dense = method().fit(X, wide.toarray(), v)
     np.testing.assert_allclose(
         blocks.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
     )

@@ -7,6 +7,7 @@ from torture.target import Target
 
 _MODULES = (
     "estimators",
+    "layouts",
     "tables",
     "models",
     "mat_files",

@@ -12,10 +12,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import CandidateSimplex
+
+_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
 
 
 class Factor(Protocol):
@@ -73,9 +76,26 @@ class Backend(ABC):
     def squared_distances(self, X: Any, Z: Any | None = None) -> Any:
         """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
 
+    def mean_distance(self, squared: Any, row_weights: Any | None = None) -> float:
+        """Mean of the off-diagonal distances, given their squares; 1 if all are zero.
+
+        A row of weight *v* counts as *v* copies.
+        """
+        if row_weights is None:
+            return self._mean_distance(squared)
+        xp = array_namespace(squared)
+        weights = row_weights / xp.max(row_weights)  # so that no product overflows
+        weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+        total = 0.0
+        for rows in self.blocks(squared, squared.shape[1]):
+            total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
+        # Pairs of all copies of all rows, without pairs of a copy with itself.
+        itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+        n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+        return total / n_pairs if total > 0 else 1.0
+
     @abstractmethod
-    def mean_distance(self, squared: Any) -> float:
-        """Mean of the off-diagonal distances, given their squares; 1 if all are zero."""
+    def _mean_distance(self, squared: Any) -> float: ...
 
     @abstractmethod
     def gaussian(self, squared: Any, sigma: float) -> Any:

@@ -1,26 +1,56 @@
-"""Rows at the same distance: which of them is nearer must not be left to rounding."""
+"""The rule for ties: at equal distance the row with the lower number is nearer.
+
+Distances that differ only by rounding count as equal. The rule holds before the k nearest are cut
+off: where rows beyond those that a search proposed may tie for the last place
+(:func:`nearest_places`), all rows are compared. So neighbors do not depend on the memory layout,
+the sparse form or the library of the rows.
+"""
 
 from typing import Any
 
 from array_api_compat import array_namespace
 
-EXTRA_NEIGHBORS = 5  # neighbors examined beyond those wanted, to settle ties for the last place
+EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
+
+# Rows closer than this, relative to their length, coincide: a few rounding errors per entry.
+_COINCIDENT = 16 * 2.0**-52
 
 
-def nearest_first(distances: Any) -> Any:
-    """Order of the distances of each row, of equals the first first.
-
-    Equal is what single precision cannot tell apart. So rows that are duplicates but for rounding,
-    as those of a classifier's outputs are, come in their own order on every machine and device.
+def without_rounding(distances: Any, lengths: Any) -> Any:
+    """Distances in which rows that coincide up to rounding are at distance zero.
 
     Parameters
     ----------
-    distances : array of shape (n, k)
-        Distances; those to nowhere are infinite.
+    distances : array
+        Distances between rows.
+    lengths : array
+        Lengths of the rows from which they are measured; broadcast against the distances.
 
     Returns
     -------
-    order : integer array of shape (n, k)
+    distances : array
+    """
+    xp = array_namespace(distances)
+    return xp.where(distances <= _COINCIDENT * lengths, 0.0, distances)
+
+
+def in_single(distances: Any, largest: Any) -> Any:
+    """Distances relative to the largest, in single precision: equal if only rounding differs."""
+    xp = array_namespace(distances)
+    return xp.astype(distances / xp.where(largest > 0, largest, 1.0), xp.float32)
+
+
+def nearest_first(distances: Any) -> Any:
+    """Order of the distances of each row; ties keep the input order.
+
+    Parameters
+    ----------
+    distances : array of shape (n, m)
+        Distances; infinite for rows that cannot be neighbors.
+
+    Returns
+    -------
+    order : integer array of shape (n, m)
 
     Examples
     --------
@@ -30,7 +60,34 @@ def nearest_first(distances: Any) -> Any:
     [[2, 0, 1]]
     """
     xp = array_namespace(distances)
+    return xp.argsort(_comparable(xp, distances), axis=1, stable=True)
+
+
+def nearest_places(distances: Any, k: int) -> tuple[Any, Any]:
+    """Places of the k smallest distances of each row, and whether the last is tied with all after.
+
+    Parameters
+    ----------
+    distances : array of shape (n, m)
+        Distances of the proposed neighbors, in the order of their row numbers.
+    k : int
+        Number of neighbors, at most m.
+
+    Returns
+    -------
+    places : integer array of shape (n, k)
+        Nearest first; ties keep the input order.
+    tied : boolean array of shape (n,)
+        Whether rows that were not proposed may be as near as the k-th.
+    """
+    xp = array_namespace(distances)
+    comparable = _comparable(xp, distances)
+    order = xp.argsort(comparable, axis=1, stable=True)
+    kth = xp.take_along_axis(comparable, order[:, k - 1 : k], axis=1)[:, 0]
+    farthest = xp.max(xp.where(xp.isfinite(comparable), comparable, 0.0), axis=1)
+    return order[:, :k], kth == farthest
+
+
+def _comparable(xp: Any, distances: Any) -> Any:
     finite = xp.where(xp.isfinite(distances), distances, 0.0)
-    largest = xp.max(finite, axis=1, keepdims=True)  # so that none leaves the range
-    relative = distances / xp.where(largest > 0, largest, 1.0)
-    return xp.argsort(xp.astype(relative, xp.float32), axis=1, stable=True)
+    return in_single(distances, xp.max(finite, axis=1, keepdims=True))

@@ -55,6 +55,8 @@ class RowBlocks:
         Their candidate sets: CSR masks over ``classes``, or tables of weights.
     weights : list of Delayed or None
         Their weights, checked; None where all count alike.
+    row_weights : ndarray of shape (n,) or None
+        The same in one array.
     starts : ndarray of shape (n_blocks + 1,)
         Number of the first row of every block, and the number of rows.
     shape : tuple of int
@@ -94,20 +96,21 @@ class RowBlocks:
         classes = delayed(self.classes, traverse=False)
         masks = [delayed(as_mask)(block, classes) for block in sets]
         self.masks = _cut_alike(masks, starts_of_sets, self.starts)
-        self.weights = self._cut_weights(sample_weight)
+        self.row_weights = self._check_weights(sample_weight)
+        self.weights: list[Delayed | None] = [None] * len(self.rows)
+        if self.row_weights is not None:
+            slices = pairwise(self.starts)
+            self.weights = [delayed(self.row_weights[first:last]) for first, last in slices]
 
-    def _cut_weights(self, sample_weight: Any | None) -> list[Delayed | None]:
+    def _check_weights(self, sample_weight: Any | None) -> NDArray[np.float64] | None:
         if sample_weight is None:
-            return [None] * len(self.rows)
+            return None
         # One number a row: small enough to be checked, as a local fit checks it, in one place.
         blocks = dask.compute(*delayed_blocks(sample_weight))
-        weights = check_row_weights(
+        return check_row_weights(
             np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in blocks]),
             np.empty((self.shape[0], 0)),
         )
-        if weights is None:
-            return [None] * len(self.rows)
-        return [delayed(weights[first:last]) for first, last in pairwise(self.starts)]
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Any:
         """Some rows, given by ascending numbers: fetched, as an array or CSR matrix."""

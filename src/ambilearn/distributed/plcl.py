@@ -254,7 +254,7 @@ class DistributedPLCL(PLCL):
             return None
         n = data.shape[0]
         rows = data if n > sample_limit(self.n_landmarks) else data[np.arange(n)]
-        low_rank = self._landmark_map(rows, self.n_landmarks)
+        low_rank = self._landmark_map(rows, self.n_landmarks, data.row_weights)
         self.sigma_ = low_rank.sigma
         return low_rank
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from ambilearn.backend import Support
@@ -94,6 +94,8 @@ class Neighborhoods:
             gram = feature_weight * self.geometry.gram[block.rows, ...]
             if p is not None:
                 gram += label_weight * self.pattern.difference_grams(p, block)
+            if self.geometry.averages is not None:
+                gram = _share_equally(gram, self.geometry.averages[block.rows, ...])
             block_start = None if start is None else start[block.rows, ...]
             solutions.append(solve_neighbor_weights(gram, block_start))
         xp = array_namespace(gram)
@@ -102,6 +104,18 @@ class Neighborhoods:
         if not worst.is_optimal:
             warn_inexact(worst, "neighbor weights")
         return AdaptiveGraph(self, weights)
+
+
+def _share_equally(gram: Any, averages: Any) -> Any:
+    """Gram matrices whose best weights are equal for neighbors that coincide.
+
+    With the averages *A*, the weights *Aw* of any *w* are no worse than *w* under
+    :math:`ABA + c(I - A)`, and as good as *Aw* under *B*.
+    """
+    xp, k = array_namespace(gram), gram.shape[1]
+    differences = xp.eye(k, dtype=gram.dtype, device=device(gram)) - averages
+    scale = xp.linalg.trace(gram)[:, None, None] / k
+    return xp.matmul(xp.matmul(averages, gram), averages) + scale * differences
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,11 @@ one small Gram matrix per row,
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from ambilearn.backend import HOST, Backend
-from ambilearn.backend.host.neighbors import grams_from_products
+from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
 
 
@@ -40,6 +41,8 @@ class LocalGeometry:
     ----------
     neighbor_indices : array of shape (n, k)
     gram : array of shape (n, k, k)
+    averages : array of shape (n, k, k) or None
+        As :func:`averages_of_coinciding` returns them.
     """
 
     def __init__(
@@ -59,14 +62,43 @@ class LocalGeometry:
             distances = squared_kernel_distances(cosine)
             self.neighbor_indices = nearest_in_matrix(distances, n_neighbors)
             self.gram = grams_from_products(self.neighbor_indices, lambda a, b: cosine[a, b])
+            self.averages = averages_of_coinciding(self.gram)
             return
         unit = backend.unit_rows(X)
         self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
         self.gram = backend.difference_grams(unit, self.neighbor_indices)
+        self.averages = averages_of_coinciding(self.gram)
 
 
 def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances in the feature space of a kernel matrix."""
+    """Squared distances in the feature space of a kernel matrix; zero up to rounding is zero."""
     squares = np.diag(K)
     distances = squares[:, None] + squares - 2 * K
+    distances[distances <= ROUNDING * np.abs(squares)[:, None]] = 0.0
     return np.clip(distances, 0, None, out=distances)
+
+
+def averages_of_coinciding(gram: Any) -> Any | None:
+    """Matrices that replace each weight by the mean weight of the neighbors that coincide.
+
+    Neighbors that coincide rebuild a row equally well with any division of their weight, and
+    rounding would choose one. They share it equally.
+
+    Parameters
+    ----------
+    gram : array of shape (n, k, k)
+        Gram matrices of the differences of unit-length rows to their neighbors.
+
+    Returns
+    -------
+    averages : array of shape (n, k, k) or None
+        The identity where no neighbors coincide; None if none do in any row.
+    """
+    xp, k = array_namespace(gram), gram.shape[1]
+    squares = xp.linalg.diagonal(gram)
+    identity = xp.eye(k, dtype=gram.dtype, device=device(gram))
+    between = squares[:, :, None] + squares[:, None, :] - 2 * (gram - identity)
+    if not xp.any(between <= 4 * ROUNDING):
+        return None
+    same = identity + xp.astype(between <= 4 * ROUNDING, gram.dtype)
+    return same / xp.sum(same, axis=2, keepdims=True)

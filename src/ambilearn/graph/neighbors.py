@@ -23,7 +23,7 @@ from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, choose_backend
 from ambilearn.backend.host.neighbors import pair_distances
-from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, nearest_first, nearest_places
 from ambilearn.solvers import Solution
 
 
@@ -43,6 +43,7 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
     _Transformer(["fit_transform", "transform"]),
 ]
 
+_MAX_PAIRS = 2**28  # rows compared at most to settle ties that a transformer leaves open
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
@@ -62,9 +63,9 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
 class NeighborSearch:
     """Finds the nearest rows, by Euclidean distance.
 
-    A row is never its own neighbour; a duplicate of it may be. Of rows at the same distance the
-    first come first: rounding, inside a search or in features that were computed, decides nothing
-    among a few duplicates.
+    A row is never its own neighbour; a duplicate of it may be. At equal distance the row with the
+    lower number is nearer, and distances that differ only by rounding are equal
+    (:mod:`ambilearn.backend.ties`).
 
     Parameters
     ----------
@@ -80,7 +81,10 @@ class NeighborSearch:
     count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
     (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
     are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
-    are searched exactly; with a metric that is not Euclidean that is an error.
+    are searched exactly; with a metric that is not Euclidean that is an error. Rows whose last
+    neighbor is tied with all further proposals are searched exactly, too, if the metric is
+    Euclidean and that compares at most 2²⁸ pairs of rows; otherwise the transformer decides which
+    of the tied rows it proposes.
     """
 
     def __init__(self, neighbors: Any = "auto") -> None:
@@ -170,21 +174,29 @@ class NeighborSearch:
         if _is_euclidean(self._transformer):
             distances = pair_distances(X, rows, self._X, others)
 
-        order = np.lexsort((distances, rows))  # stable: of equals the first comes first
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, rows, distances)
+        comparable = in_single(distances, largest[rows])
+        order = np.lexsort((comparable, rows))  # stable: ties keep the order of the row numbers
         counts = np.bincount(rows, minlength=X.shape[0])
         place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         near = place < k
         neighbor_indices = np.empty((X.shape[0], k), dtype=np.intp)
         neighbor_indices[rows[near], place[near]] = others[order[near]]
-        short = np.flatnonzero(counts < k)
-        if len(short):
+        if (short := np.flatnonzero(counts < k)).size:
+            self._report_short(X, short, k)
+        kth = np.flatnonzero(place == k - 1)
+        last = np.cumsum(counts)[rows[kth]] - 1
+        tied = comparable[order[kth]] == comparable[order[last]]
+        tied &= counts[rows[kth]] < self._X.shape[0] - (queries is None)
+        if _is_euclidean(self._transformer) and tied.sum() * self._X.shape[0] <= _MAX_PAIRS:
+            short = np.concatenate([short, rows[kth[tied]]])
+        if short.size:
             neighbor_indices[short] = self._complete(X, short, queries is None, k)
         return neighbor_indices
 
-    def _complete(
-        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
-    ) -> NDArray[np.intp]:
-        """Neighbours of the rows for which a transformer found too few: searched exactly."""
+    def _report_short(self, X: Any, short: NDArray[np.intp], k: int) -> None:
+        """Warn of rows for which a transformer found too few; refuse them in another metric."""
         name = type(self._transformer).__name__
         if not _is_euclidean(self._transformer):
             raise ValueError(
@@ -198,6 +210,11 @@ class NeighborSearch:
                 "they are searched exactly, which compares them with all rows. Let it find more "
                 "(n_neighbors, radius)."
             )
+
+    def _complete(
+        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
+    ) -> NDArray[np.intp]:
+        """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
         if not hasattr(self, "_exact"):
             self._exact = self.backend.exact_search(self._X)
         found = self._exact.nearest(X[short], k + others_only)
@@ -305,8 +322,13 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
     search = NearestNeighbors(metric="precomputed").fit(distances)
     wanted = min(k + EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
-    order = nearest_first(np.take_along_axis(distances, found, axis=1))
-    return np.take_along_axis(found, order[:, :k], axis=1)
+    places, tied = nearest_places(np.take_along_axis(distances, found, axis=1), k)
+    nearest = np.take_along_axis(found, places, axis=1)
+    if wanted < len(distances) - 1:
+        for row in np.flatnonzero(tied):
+            others = np.delete(np.arange(len(distances)), row)
+            nearest[row] = others[nearest_first(distances[row, others][None])[0, :k]]
+    return nearest
 
 
 def in_form_of(fitted: Any, X: Any) -> Any:

@@ -2,6 +2,11 @@ r"""Kernels of the kernel methods, and the bandwidth that the papers use.
 
 .. math:: k(x, z) = \exp\big(-\|x - z\|^2 / (2\sigma^2)\big), \qquad
           \sigma = \text{mean pairwise distance of the training rows}
+
+Where rows have weights *v*, each counts as that many copies: with distances :math:`d_{ij}`,
+
+.. math:: \sigma = \frac{\sum_{ij} v_i v_j d_{ij}}
+          {\sum_{i \ne j} v_i v_j + \sum_i v_i \max(v_i - 1, 0)} .
 """
 
 from collections.abc import Callable
@@ -19,7 +24,12 @@ KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
 
 def train_kernel(
-    X: Any, kernel: str | KernelFunction, sigma: str | float = "mean", *, backend: Backend = HOST
+    X: Any,
+    kernel: str | KernelFunction,
+    sigma: str | float = "mean",
+    row_weights: Any | None = None,
+    *,
+    backend: Backend = HOST,
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and the bandwidth that was used.
 
@@ -31,13 +41,16 @@ def train_kernel(
         A callable takes two matrices of rows and returns their kernel matrix.
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
+    row_weights : array of shape (n,), optional
+        How often each row counts in the mean distance.
     backend : Backend, default=HOST
         Where X is.
 
     Returns
     -------
     K : ndarray of shape (n, n)
-        A new array, except that a precomputed kernel is returned as it came.
+        A new array for "rbf" and "linear". A precomputed kernel is X itself, and the result of a
+        callable may belong to the callable: neither may be overwritten.
     sigma : float or None
         Bandwidth; None for other kernels.
     """
@@ -45,7 +58,7 @@ def train_kernel(
         return cross_kernel(X, X, kernel, backend=backend), None
     squared = backend.squared_distances(X)
     if not isinstance(sigma, Real):
-        sigma = backend.mean_distance(squared)
+        sigma = backend.mean_distance(squared, row_weights)
     return backend.gaussian(squared, float(sigma)), float(sigma)
 
 

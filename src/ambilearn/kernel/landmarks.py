@@ -126,10 +126,31 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backe
     return backend.asarray(kmeans_centers(to_numpy(X), m, random, max_iter=20))
 
 
-def sampled_sigma(X: Any, random_state: Any, backend: Backend = HOST) -> float:
-    """Mean pairwise distance of the rows, estimated from 5000 of them where there are more."""
+def sampled_sigma(
+    X: Any, random_state: Any, row_weights: Any | None = None, backend: Backend = HOST
+) -> float:
+    """Mean pairwise distance of the rows, estimated from at most 5000 of them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    random_state : int, RandomState or None
+        Seed of the sample.
+    row_weights : array of shape (n,), optional
+        How often each row counts.
+    backend : Backend, default=HOST
+        Where X is.
+
+    Returns
+    -------
+    sigma : float
+    """
     n = X.shape[0]
     if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)
-        X = backend.take_rows(X, np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False)))
-    return backend.mean_distance(backend.squared_distances(X))
+        picked = np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False))
+        X = backend.take_rows(X, picked)
+        if row_weights is not None:
+            row_weights = backend.take_rows(row_weights, picked)
+    return backend.mean_distance(backend.squared_distances(X), row_weights)

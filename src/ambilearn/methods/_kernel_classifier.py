@@ -95,19 +95,19 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         if self.n_landmarks is not None and self.kernel != "linear":
             key = *key, self.n_landmarks, self.landmarks, seed_key(self.random_state)
             landmarks, features = cache.get_or_compute(
-                "features", key, self._landmark_features, X, self.n_landmarks, backend
+                "features", key, self._landmark_features, X, self.n_landmarks, candidates
             )
             self.sigma_ = landmarks.sigma
             return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
-        K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X, backend)
+        K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X, candidates)
         many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
         regressor = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:
             # The last factor may take the place of a kernel matrix that nobody else needs.
             last = one_factor or ridge == ridges[-1]
-            overwrite = last and not self._pairwise and not cache.keeps_results
+            overwrite = last and self._owns_kernel and not cache.keeps_results
             factored.append(
                 cache.get_or_compute(
                     "factorization",
@@ -133,7 +133,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             """Bytes to be allocated: kernel and factors, without those that are there already."""
             factors = [("factorization", (*key, ridge)) for ridge in ridges]
             held = sum(cache.holds(*each) for each in [("kernel", key), *factors])
-            n_matrices = max(0, len(ridges) + cache.keeps_results - held)
+            kept = cache.keeps_results or not self._owns_kernel
+            n_matrices = max(0, len(ridges) + kept - held)
             return self._bytes_of_fit(X.shape[1], candidates, n_matrices)
 
         if has_room(X, needed(ridges)):
@@ -192,26 +193,40 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         # In the primal a linear model costs d³ instead of n³; both give the same optimum.
         return self.kernel == "linear" and self._rank(*X.shape) is not None
 
-    def _train_kernel(self, X: Any, backend: Backend) -> tuple[NDArray[np.float64], float | None]:
+    def _train_kernel(
+        self, X: Any, candidates: Support
+    ) -> tuple[NDArray[np.float64], float | None]:
         """Kernel matrix of the training rows, and its bandwidth."""
-        K, sigma = train_kernel(X, self.kernel, self.sigma, backend=backend)
+        K, sigma = train_kernel(
+            X, self.kernel, self.sigma, candidates.row_weights, backend=candidates.backend
+        )
         if callable(self.kernel):
             _check_symmetric(K)
         return K, sigma
 
     def _landmark_features(
-        self, X: Any, n_landmarks: int, backend: Backend
+        self, X: Any, n_landmarks: int, candidates: Support
     ) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
         """The map from rows to low-rank features, and the features of the training rows."""
-        low_rank = self._landmark_map(X, n_landmarks, backend)
+        low_rank = self._landmark_map(X, n_landmarks, candidates.row_weights, candidates.backend)
         return low_rank, low_rank.transform(X)
 
-    def _landmark_map(self, X: Any, n_landmarks: int, backend: Backend = HOST) -> LandmarkFeatures:
+    def _landmark_map(
+        self,
+        X: Any,
+        n_landmarks: int,
+        row_weights: Any | None = None,
+        backend: Backend = HOST,
+    ) -> LandmarkFeatures:
         """The map from rows to low-rank features; of X only samples are taken if it is large."""
         sigma = None
         if self.kernel == "rbf":
             given = isinstance(self.sigma, Real)
-            sigma = float(self.sigma) if given else sampled_sigma(X, self.random_state, backend)
+            sigma = (
+                float(self.sigma)
+                if given
+                else sampled_sigma(X, self.random_state, row_weights, backend)
+            )
         landmarks = choose_landmarks(X, n_landmarks, self.landmarks, self.random_state, backend)
         return LandmarkFeatures(landmarks, self.kernel, sigma, backend)
 
@@ -269,6 +284,11 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     @property
     def _pairwise(self) -> bool:
         return self.kernel == "precomputed"
+
+    @property
+    def _owns_kernel(self) -> bool:
+        """Whether the kernel matrix is ours; that of a callable may be stored by the callable."""
+        return self.kernel in ("rbf", "linear")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -142,8 +142,8 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
         base = self._base()
         self.first_estimator_ = fit_base(clone(base), X, candidates.sets)
         outputs = self.first_estimator_._scores(X)
-        self.output_mean_ = array_namespace(outputs).mean(outputs, axis=0)
-        self.output_scale_ = _deviations(outputs)
+        self.output_mean_ = _means(outputs, candidates.row_weights)
+        self.output_scale_ = _deviations(outputs, candidates.row_weights)
 
         self.estimator_ = clone(base)
         if self.graph_on == "outputs" and isinstance(base, KernelPartialLabelClassifier):
@@ -179,10 +179,24 @@ class PRA(WrapperMixin, WeightedRowsClassifier):
         return confidences
 
 
-def _deviations(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(outputs: NDArray[np.float64], row_weights: Any | None) -> NDArray[np.float64]:
+    """Mean of each column, in which rows count as often as their weights say."""
+    xp = array_namespace(outputs)
+    if row_weights is None:
+        plain: NDArray[np.float64] = xp.mean(outputs, axis=0)
+        return plain
+    means: NDArray[np.float64] = (row_weights / xp.sum(row_weights)) @ outputs
+    return means
+
+
+def _deviations(outputs: NDArray[np.float64], row_weights: Any | None) -> NDArray[np.float64]:
     """Standard deviation of each column; one where it is constant but for rounding."""
     xp = array_namespace(outputs)
-    deviations = xp.std(outputs, axis=0)
+    if row_weights is None:
+        deviations = xp.std(outputs, axis=0)
+    else:
+        centered = outputs - _means(outputs, row_weights)
+        deviations = xp.sqrt(_means(centered * centered, row_weights))
     noise = 1e-12 * xp.max(xp.abs(outputs))
     found: NDArray[np.float64] = xp.where(deviations > noise, deviations, 1.0)
     return found

@@ -15,9 +15,9 @@ def on_device(function, X, *args):
     return function(X, *args, backend=choose_backend(X))
 
 
-def mean_distance(X):
+def mean_distance(X, row_weights=None):
     backend = choose_backend(X)
-    return backend.mean_distance(backend.squared_distances(X))
+    return backend.mean_distance(backend.squared_distances(X), row_weights)
 
 
 def rows(n, seed=0):
@@ -56,3 +56,10 @@ def test_a_kernel_function_computes_there(there):
 def test_the_mean_distance(there, block):
     assert mean_distance(there.move(rows(30))) == pytest.approx(mean_distance(rows(30)), rel=1e-13)
     assert mean_distance(there.move(np.ones((4, 2)))) == 1.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_the_mean_distance_of_rows_with_weights(there, scale):
+    X, v = rows(30), scale * np.random.default_rng(0).uniform(0, 3, 30)
+    found = mean_distance(there.move(X), there.move(v))
+    assert found == pytest.approx(mean_distance(X, v), rel=1e-13)

@@ -43,6 +43,20 @@ def test_a_row_among_many_duplicates_is_not_its_own_neighbour(there, groups):
     assert (found != np.arange(60)[:, None]).all()
 
 
+def test_ties_beyond_the_proposed_neighbours_go_to_the_lower_numbers(there, groups):
+    X = rows()
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[40], X[60:90] = 0, X[60]  # equally far from all rows; more duplicates than k + 5
+    found = there.back(nearest_rows(there.move(X), None, 5, 5))
+    assert found[40].tolist() == [0, 1, 2, 3, 4]
+    assert found[[60, 61, 89]].tolist() == [
+        [61, 62, 63, 64, 65], [60, 62, 63, 64, 65], [60, 61, 62, 63, 64]
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
+    new = there.back(nearest_rows(there.move(X), there.move(X[[40, 89]]), 5, 5))
+    assert new.tolist() == [[40, 0, 1, 2, 3], [60, 61, 62, 63, 64]]
+
+
 def test_rows_far_from_the_origin(there, groups):
     X = rows() + 1e6
     found = there.back(nearest_rows(there.move(X), None, 5, 5))

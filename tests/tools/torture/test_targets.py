@@ -4,6 +4,7 @@ import ast
 import sys
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
@@ -14,6 +15,8 @@ from torture.command_lines import check_command_line
 from torture.damage import check_damage
 from torture.estimators import FORMS, check_candidate_sets, check_estimator
 from torture.experiments import check_spec, check_store, to_toml
+from torture.layouts import FORMS as LAYOUTS
+from torture.layouts import check_layout
 from torture.mat_files import check_mat
 from torture.models import check_rewritten
 from torture.oracle import Defect
@@ -65,6 +68,46 @@ def test_plain_sets_are_taken_in_every_form(form, folder):
 
 def test_sets_without_a_candidate_are_refused(folder):
     assert not check_candidate_sets({"form": "sets", "sets": [["a"], []]}, folder)
+
+
+LAYOUT = {
+    "method": "plcl",
+    "n_neighbors": 3,
+    "seed": 0,
+    "n rows": 20,
+    "n features": 3,
+    "copies": [2, 3, 4, 5, 6, 7, 8, 9, 11, 13],
+    "multiples": [10],
+    "zero rows": [12, 14],
+    "form": "frame",
+}
+
+
+@pytest.mark.parametrize("form", LAYOUTS)
+def test_rows_give_the_same_results_in_every_layout(form, folder):
+    assert check_layout(LAYOUT | {"form": form}, folder)
+
+
+def test_a_method_that_takes_no_other_library_is_not_asked(folder):
+    assert check_layout(LAYOUT | {"method": "plda"}, folder)
+    assert not check_layout(LAYOUT | {"method": "plda", "form": "array_api_strict"}, folder)
+
+
+def test_results_that_depend_on_the_layout_are_found(folder, monkeypatch):
+    from ambilearn.methods.plknn import PLKNN
+
+    fit = PLKNN._fit
+    monkeypatch.setattr(
+        PLKNN,
+        "_fit",
+        lambda self, X, *rest: fit(
+            self,
+            X[:, ::-1] if X.flags.c_contiguous else X + np.arange(X.size).reshape(X.shape),
+            *rest,
+        ),
+    )
+    with pytest.raises(Defect, match="confidences differ"):
+        check_layout(LAYOUT | {"method": "plknn", "form": "fortran"}, folder)
 
 
 ESTIMATOR = {

@@ -59,7 +59,7 @@ class DeviceBackend(Backend):
         return max(float(xp.max(X)), -float(xp.min(X)), 0.0)
 
     squared_distances = staticmethod(distances.squared_distances)
-    mean_distance = staticmethod(distances.mean_distance)
+    _mean_distance = staticmethod(distances.mean_distance)
     gaussian = staticmethod(distances.gaussian)
 
     def as_kernel(self, K: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from ambilearn.backend.device.blocks import device_blocks
+from ambilearn.backend.ties import without_rounding
 
 
 def unit_rows(X: Any) -> Any:
@@ -26,9 +27,13 @@ def _members(X: Any, Z: Any, neighbor_indices: Any) -> Iterator[tuple[Any, Any]]
 
 def neighbor_distances(X: Any, Z: Any, neighbor_indices: Any) -> Any:
     """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
-    xp = array_namespace(X)
-    differences = (row - taken for row, taken in _members(X, Z, neighbor_indices))
-    return xp.concat([xp.sqrt(xp.sum(each * each, axis=2)) for each in differences])
+    xp, parts = array_namespace(X), []
+    for row, taken in _members(X, Z, neighbor_indices):
+        difference = row - taken
+        distances = xp.sqrt(xp.sum(difference * difference, axis=2))
+        lengths = xp.sqrt(xp.sum(row * row, axis=2))
+        parts.append(without_rounding(distances, lengths))
+    return xp.concat(parts)
 
 
 def neighbor_products(X: Any, Z: Any, neighbor_indices: Any) -> Any:

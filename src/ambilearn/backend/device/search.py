@@ -15,7 +15,8 @@ from array_api_compat import (
 )
 
 from ambilearn.backend.device.blocks import device_blocks
-from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first
+from ambilearn.backend.device.neighbors import neighbor_distances
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
 
 _GROUP = 32  # columns in a group
 
@@ -49,12 +50,12 @@ def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     k : int
         Number of neighbors, at most as many as there are.
     n_extra : int
-        Neighbors examined beyond those wanted, to settle ties for the last place.
+        Proposed neighbors beyond those wanted, to detect ties for the last place.
 
     Returns
     -------
     neighbor_indices : integer array of shape (m, k)
-        Nearest first; ties keep the row order.
+        Nearest first; at equal distance the row with the lower number is nearer.
     """
     xp, where = array_namespace(X), device(X)
     n = X.shape[0]
@@ -69,14 +70,21 @@ def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     far = xp.full((filling.shape[0],), xp.inf, dtype=X.dtype, device=where)
     norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
     others = xp.matrix_transpose(Z)
-    parts = []
+    parts, ties = [], []
     for rows in device_blocks(asked.shape[0], n_groups * group):
         # Without the row's own square, which does not change the order.
         squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
         squared += norms
         found = _smallest(xp, squared, wanted, n_groups, group)
-        parts.append(_settle(xp, X, asked, rows, found, k, queries is None))
-    return xp.concat(parts)
+        own = _numbers(xp, rows, X) if queries is None else None
+        distances = _distances_to_others(xp, X, asked[rows, :], found, own)
+        places, tied = nearest_places(distances, k)
+        parts.append(xp.take_along_axis(found, places, axis=1))
+        ties.append(tied)
+    nearest, tied = xp.concat(parts), xp.concat(ties)
+    if wanted < n and xp.any(tied):
+        return _compare_all(xp, X, asked, nearest, tied, queries is None)
+    return nearest
 
 
 def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> Any:
@@ -93,21 +101,31 @@ def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> 
     return xp.sort(xp.take_along_axis(columns, smallest_places(xp, values, wanted), axis=1), axis=1)
 
 
-def _settle(xp: Any, X: Any, asked: Any, rows: slice, found: Any, k: int, others: bool) -> Any:
-    """The k nearest among those found, by distances from differences."""
-    wanted = found.shape[1]
-    distances = []
-    asked = asked[rows, :]
-    for part in device_blocks(asked.shape[0], wanted * X.shape[1]):
-        taken = xp.take(X, xp.reshape(found[part, :], (-1,)), axis=0)
-        taken = xp.reshape(taken, (-1, wanted, X.shape[1]))
-        difference = asked[part, None, :] - taken
-        distances.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-    distance = xp.concat(distances)
-    if others:
-        own = xp.arange(rows.start, rows.stop, device=device(X))[:, None]
-        distance = xp.where(found == own, xp.inf, distance)
-    return xp.take_along_axis(found, nearest_first(distance)[:, :k], axis=1)
+def _numbers(xp: Any, rows: slice, X: Any) -> Any:
+    return xp.arange(rows.start, rows.stop, device=device(X))
+
+
+def _distances_to_others(xp: Any, X: Any, asked: Any, found: Any, own: Any | None) -> Any:
+    """Distances to the rows found; infinite to the rows' own numbers, where they have some."""
+    distances = neighbor_distances(asked, X, found)
+    return distances if own is None else xp.where(found == own[:, None], xp.inf, distances)
+
+
+def _compare_all(xp: Any, X: Any, asked: Any, nearest: Any, tied: Any, others_only: bool) -> Any:
+    """The nearest, where ties extend beyond the proposed neighbors by comparison with all rows."""
+    (n, k), everyone = nearest.shape, xp.arange(X.shape[0], device=device(X))
+    (numbers,) = xp.nonzero(tied)
+    parts = [nearest]
+    for block in device_blocks(numbers.shape[0], X.shape[0] * X.shape[1]):
+        own = numbers[block]
+        found = xp.broadcast_to(everyone[None, :], (own.shape[0], X.shape[0]))
+        rows = xp.take(asked, own, axis=0)
+        distances = _distances_to_others(xp, X, rows, found, own if others_only else None)
+        parts.append(nearest_first(distances)[:, :k])
+    # The array API cannot write to some rows: they are appended and taken from there.
+    behind = n - 1 + xp.cumulative_sum(xp.astype(tied, xp.int64))
+    place = xp.where(tied, behind, xp.arange(n, device=device(X)))
+    return xp.take(xp.concat(parts), place, axis=0)
 
 
 def smallest_places(xp: Any, values: Any, k: int) -> Any:

@@ -40,7 +40,7 @@ class HostBackend(Backend):
         return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
     squared_distances = staticmethod(distances.squared_distances)
-    mean_distance = staticmethod(distances.mean_distance)
+    _mean_distance = staticmethod(distances.mean_distance)
     gaussian = staticmethod(distances.gaussian)
 
     def as_kernel(self, K: Any) -> Any:

@@ -5,11 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
-from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first
+from ambilearn.backend.ties import (
+    EXTRA_NEIGHBORS,
+    nearest_first,
+    nearest_places,
+    without_rounding,
+)
 
 
 def unit_rows(X: Any) -> Any:
@@ -40,8 +46,49 @@ class HostSearch:
         available = self._X.shape[0] - (queries is None)
         wanted = min(k + EXTRA_NEIGHBORS, available)
         found = np.sort(self._search.kneighbors(queries, wanted, return_distance=False), axis=1)
-        distances = neighbor_distances(self._X if queries is None else queries, self._X, found)
-        return np.take_along_axis(found, nearest_first(distances)[:, :k], axis=1)
+        rows = self._X if queries is None else queries
+        distances = neighbor_distances(rows, self._X, found)
+        places, tied = nearest_places(distances, k)
+        nearest = np.take_along_axis(found, places, axis=1)
+        if wanted < available and tied.any():
+            reach = np.take_along_axis(distances, places[:, -1:], axis=1)
+            for block in row_blocks(tied.sum(), 4 * self._X.shape[0]):
+                asked = np.flatnonzero(tied)[block]
+                own = asked if queries is None else None
+                nearest[asked] = self._compare_all(rows[asked], reach[asked], own, k)
+        return nearest
+
+    def _compare_all(
+        self, rows: Any, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
+    ) -> NDArray[np.intp]:
+        """The k nearest of all rows, where ties extend beyond the proposed neighbors.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (m, d)
+            Rows.
+        reach : ndarray of shape (m, 1)
+            Distance of their k-th neighbors.
+        own : ndarray of shape (m,) or None
+            Numbers of the rows, which are not their own neighbors.
+        k : int
+            Number of neighbors.
+
+        Returns
+        -------
+        neighbor_indices : ndarray of shape (m, k)
+        """
+        # The matrix product is fast but inexact: only rows clearly beyond reach are left out.
+        squared = euclidean_distances(rows, self._X, squared=True)
+        longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
+        near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
+        if own is not None:
+            near[np.arange(len(own)), own] = False
+        distances = np.full(near.shape, np.inf)
+        which, others = np.nonzero(near)
+        distances[near] = pair_distances(rows, which, self._X, others)
+        nearest: NDArray[np.intp] = nearest_first(distances)[:, :k]
+        return nearest
 
 
 def pair_distances(
@@ -50,12 +97,14 @@ def pair_distances(
     """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
 
     From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbor search leaves rounding errors of 1e-7 there.
+    neighbor search leaves rounding errors of 1e-7 there. Rows that coincide up to rounding are at
+    distance zero, too.
     """
     distances = np.empty(len(rows))
     for block in row_blocks(len(rows), X.shape[1], limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    return distances
+    settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
+    return settled
 
 
 def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -91,7 +140,7 @@ def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.f
 
 
 # More than rounding can change in sums of inner products of vectors of unit length.
-_ROUNDING = 1e-14
+ROUNDING = 1e-14
 
 
 def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
@@ -101,7 +150,7 @@ def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
     # For equal rows only rounding is left, which may be negative: not a Gram matrix any more.
     diagonal = np.arange(gram.shape[1])
-    gram[:, diagonal, diagonal] += _ROUNDING
+    gram[:, diagonal, diagonal] += ROUNDING
     return gram
 
 
