@@ -74,8 +74,8 @@ def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
         if move is to_numpy:
             return value
         raise ValueError(
-            "A model of more than 1000 labels from a sparse mask has no way to compute on a "
-            "device: leave out --device."
+            "A model of more than 1000 labels from a sparse mask does not support devices: leave "
+            "out --device."
         )
     if isinstance(value, DeviceGraph):
         return value.to_csr()
