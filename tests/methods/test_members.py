@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 """Members of votes and stacks: who learns from what, and what they share."""
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
