@@ -101,7 +101,8 @@ def pair_distances(
     distance zero, too.
     """
     distances = np.empty(len(rows))
-    for block in row_blocks(len(rows), X.shape[1], limit=IN_CACHE):
+    held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
+    for block in row_blocks(len(rows), held, limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
     settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
     return settled
