@@ -20,7 +20,7 @@ import sklearn
 import torch
 from common import make_ambiguous, print_result, real_split
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, PRA, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.candidates import CandidateSets
 from ambilearn.backend.memory import bytes_beside_kernel
 
@@ -296,7 +296,7 @@ def methods(options):
     X, sets = make(3_000, 32, 20)
     for model in (
         PLCL(n_landmarks=200, random_state=0), PLCL(kernel="linear"),
-        PLAGGD(), LALO(), SURE(), IPAL(), PLKNN(), PLCP(), PRA(), PLVoting(), PLStacking(),
+        PLAGGD(), LALO(), SURE(), IPAL(), PLKNN(), PLCP(), PLVoting(), PLStacking(),
     ):  # fmt: skip
         host = sklearn.clone(model)
         began = perf_counter()

@@ -25,7 +25,6 @@ METHODS = {
     "PLDA": "PLDA",
     "PLVoting": "PLVoting",
     "PLCP": "PLCP",
-    "PRA": "PRA",
 }
 DRAWN = list(METHODS)[:8]  # curves of the others would lie on these
 ROWS = {"accuracy": "new rows, right", "transductive": "cleaned labels, right"}

@@ -23,7 +23,7 @@ METHODS = {
     "PLAGGD": "PL-AGGD",
     "PLCL": "PL-CL",
 }
-WRAPPERS = {"PLCP": "PLCP", "PRA": "PRA"}
+WRAPPERS = {"PLCP": "PLCP"}
 ENSEMBLES = {
     "PLVoting": "`PLVoting()`",
     "PLStacking": "**`PLStacking()`**",

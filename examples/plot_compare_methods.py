@@ -1,8 +1,9 @@
 """
-All seven methods on digits
-===========================
+Seven methods on digits
+=======================
 
-Every method has the same interface, so a comparison is a loop. The candidate sets grow from two to
+PL-CL and the six methods that its paper compares it with. All methods have the same interface, so a
+comparison is a loop. The candidate sets grow from two to
 eight of ten labels: the fewer labels a set rules out, the more it matters how a method reads it.
 """
 

@@ -89,10 +89,13 @@ class Place:
 
     def __init__(self, name):
         self.name = name
-        if name == "array_api_strict":
+        if name.startswith("array_api_strict"):
             import array_api_strict
 
-            self.xp, self.device = array_api_strict, None
+            # The second device refuses to be converted by numpy.asarray, as a GPU does.
+            device = name.partition("-")[2]
+            self.xp = array_api_strict
+            self.device = array_api_strict.Device(device) if device else None
         else:
             self.xp = pytest.importorskip("torch", reason="needs the extra torch")
             self.device = name.partition("-")[2]
@@ -113,7 +116,7 @@ class Place:
         return type(array).__module__.partition(".")[0] == self.xp.__name__
 
 
-@pytest.fixture(params=["array_api_strict", "torch-cpu", "torch-cuda"])
+@pytest.fixture(params=["array_api_strict-device1", "torch-cpu", "torch-cuda"])
 def there(request):
     """Another array library than NumPy: the standard's own; PyTorch, also on a GPU if any."""
     return Place(request.param)

@@ -8,7 +8,7 @@ import sys
 EXTRAS_BRING = (
     *("pandas", "pooch", "requests"),
     *("click", "rich", "jinja2", "PIL", "skops"),
-    *("matplotlib", "faiss", "dask", "distributed", "pyarrow", "crowdkit"),
+    *("matplotlib", "faiss", "dask", "distributed", "pyarrow", "openpyxl", "crowdkit"),
 )
 
 _NOT_INSTALLED = """

@@ -276,27 +276,3 @@ def plcp(X, Y, X_new, k=10, reg=0.05, kappa=1 / np.e, stages=5, rounds=10, steps
         base_scores=scale * K_new @ A + b,
         scores=1 - (scale * K_new @ A_hat + b_hat),
     )
-
-
-# --- PRA ----------------------------------------------------------------------------------------
-
-
-class GraphOnLastColumns(LiteralAGGD):
-    """PL-AGGD whose classifier sees all columns, and whose graph the last ones."""
-
-    def fit(self, X, Y, n_columns):
-        self.n_columns = n_columns
-        return super().fit(X, Y)
-
-    def start(self, X, Y):
-        return super().start(X[:, -self.n_columns :], Y)
-
-
-def pra(X, Y, X_new, k=10, iterations=10):
-    """PL-AGGD on the features, then on features and standardised outputs."""
-    first = LiteralAGGD(k=k, iterations=iterations).fit(X, Y)
-    mean, deviation = first.H.mean(axis=0), first.H.std(axis=0)
-    Z, Z_new = ((outputs - mean) / deviation for outputs in (first.H, first.scores(X_new)))
-    second = GraphOnLastColumns(k=k, iterations=iterations).fit(np.hstack([X, Z]), Y, Y.shape[1])
-    scores = second.scores(np.hstack([X_new, Z_new]))
-    return SimpleNamespace(Z=Z, P=second.P, G=second.G, scores=scores)

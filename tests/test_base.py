@@ -1,11 +1,17 @@
+import warnings
+from dataclasses import replace
+
+import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from ambilearn import PLKNN, as_candidates
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
 
 
 class CandidateCounts(PartialLabelClassifier):
@@ -171,3 +177,139 @@ def test_the_cache_reaches_the_method_and_is_routed_nowhere():
     assert Curious().fit(X, y, cache=cache).cache_ is cache
     assert Curious().fit(X, y).cache_ is NO_CACHE
     assert not hasattr(Curious(), "set_fit_request")
+
+
+# --- weights of rows ----------------------------------------------------------------------------
+
+
+class CountsWeights(WeightedRowsClassifier, CandidateCounts):
+    """Keeps the weights of the rows."""
+
+    def _fit(self, X, candidates, cache):
+        super()._fit(X, candidates, cache)
+        self.row_weights_ = candidates.row_weights
+
+
+def test_weights_that_candidate_sets_have_are_used_and_multiplied():
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    sets = replace(as_candidates(SETS), row_weights=weights)
+    model = CountsWeights()
+    assert model.fit(X, sets).row_weights_.tolist() == weights.tolist()
+    assert model.fit(X, sets, sample_weight=[2, 2, 1, 1]).row_weights_.tolist() == [2, 4, 3, 4]
+    assert model.fit(X, sets, sample_weight=1 / weights).row_weights_ is None
+    assert model.fit(X[1:], sets[1:]).row_weights_.tolist() == weights[1:].tolist()
+    assert model.fit(X, SETS).row_weights_ is None
+
+
+def test_weights_that_a_method_cannot_use_are_refused():
+    sets = replace(as_candidates(SETS), row_weights=np.array([1.0, 2.0, 3.0, 4.0]))
+    with pytest.raises(ValueError, match="CandidateCounts cannot weight rows: leave sample_weight"):
+        CandidateCounts().fit(X, sets)
+    CandidateCounts().fit(X, replace(sets, row_weights=np.ones(4)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [([1.0, 2.0], "expected"), ([1.0, -1.0, 1, 1], "[Nn]egative"), ([1, 2, np.nan, 1], "NaN")],
+)
+def test_wrong_weights_of_candidate_sets_are_refused(weights, message):
+    sets = replace(as_candidates(SETS), row_weights=np.array(weights))
+    with pytest.raises(ValueError, match=message):
+        CountsWeights().fit(X, sets)
+
+
+# --- a fit that fails ---------------------------------------------------------------------------
+
+
+class Fails(CandidateCounts):
+    """Fails in the middle of a fit."""
+
+    def _fit(self, X, candidates, cache):
+        self.half_ = 1
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("rows", "sets", "message"),
+    [
+        (X * 1e80, SETS, "largest entry of X"),
+        (X, [{"a"}] * 3, "equal length"),
+        (X, None, "y is None"),
+        (X[:, 0], SETS, "Expected 2D array"),
+    ],
+)
+def test_refused_data_leave_an_earlier_fit_as_it_was(rows, sets, message):
+    frame = pd.DataFrame(X, columns=["one", "two"])
+    model, new = CandidateCounts().fit(frame, SETS), CandidateCounts()
+    before = vars(model).copy()
+    wider = np.column_stack([rows, rows]) if np.ndim(rows) == 2 else rows
+    for each in (model, new):
+        with pytest.raises(ValueError, match=message):
+            each.fit(wider, sets)
+    assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        check_is_fitted(new)
+
+
+def test_a_fit_that_ends_half_way_leaves_the_model_unfitted(fitted):
+    fitted.__class__ = Fails
+    for model in (Fails(), fitted):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, SETS)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+
+
+# --- what is scored -----------------------------------------------------------------------------
+
+
+def test_a_column_of_labels_is_scored_as_labels(fitted):
+    labels = ["b", "a", "new", "c"]
+    column = np.array(labels, dtype=object)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        assert fitted.score(X, column) == fitted.score(X, labels) == 0.25
+        assert fitted.score(X, np.array(labels)[:, None]) == 0.25
+        assert fitted.score(X, pd.DataFrame({"truth": labels})) == 0.25
+
+
+def test_candidate_sets_with_labels_of_their_own_are_scored(fitted):
+    sets = as_candidates([{"b"}, {"new"}, {"b", "new"}, {"a"}])
+    assert fitted.score(X, sets) == fitted.score(X, sets.to_sets()) == 0.5
+
+
+# --- what a cache is bound to -------------------------------------------------------------------
+
+
+def test_a_cache_is_bound_to_the_width_of_sparse_rows():
+    rows = sparse.csr_array(np.eye(4))
+    wider = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(4, 9))
+    cache = FitCache()
+    CandidateCounts().fit(rows, SETS, cache=cache)
+    with pytest.raises(ValueError, match="other rows"):
+        CandidateCounts().fit(wider, SETS, cache=cache)
+
+
+def test_a_cache_is_bound_to_a_library_and_a_device(dispatch):
+    places = [
+        X,
+        strict.asarray(X),
+        strict.asarray(X, device=strict.Device("device1")),
+    ]
+    for first in places:
+        for second in places:
+            cache = FitCache()
+            PLKNN(n_neighbors=2).fit(first, SETS, cache=cache)
+            if second is first:
+                PLKNN(n_neighbors=2).fit(second, SETS, cache=cache)
+                continue
+            with pytest.raises(ValueError, match="the same rows on another device"):
+                PLKNN(n_neighbors=2).fit(second, SETS, cache=cache)
+
+
+def test_a_cache_tells_weights_of_candidates_from_weights_of_rows():
+    sets, weights = as_candidates(["a", "b", "b", "c"]), np.array([1.0, 2.0, 3.0, 4.0])
+    cache = FitCache()
+    CountsWeights().fit(X, replace(sets, weights=weights), cache=cache)
+    with pytest.raises(ValueError, match="other rows"):
+        CountsWeights().fit(X, replace(sets, row_weights=weights), cache=cache)

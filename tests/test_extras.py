@@ -135,6 +135,11 @@ SAYS = {
         "read_frame(io.StringIO('{}'), format='jsonl')",
         "Reading tables needs pandas: pip install 'ambilearn[data]'",
     ),
+    "Excel": (
+        "import io; from ambilearn.datasets.frames import read_frame\n"
+        "read_frame(io.BytesIO(b''), format='xlsx')",
+        "Reading Excel files needs openpyxl: pip install 'ambilearn[excel]'",
+    ),
     "soft labels": (
         "from ambilearn.bridges import soft_labels; soft_labels([[0.5, 0.5]])",
         "A table of soft labels needs pandas: pip install 'ambilearn[data]'",
@@ -152,8 +157,8 @@ SAYS = {
         "The review page needs jinja2: pip install 'ambilearn[cli]'",
     ),
     "images": (
-        "from pathlib import Path; from ambilearn.review.images import Images\n"
-        "Images(Path(), Path(), embed=True).address('people.png')",
+        "from pathlib import Path; from ambilearn.review.embedding import embed_image\n"
+        "embed_image(Path('people.png'))",
         "A review page with images needs PIL: pip install 'ambilearn[cli]'",
     ),
     "figures": (

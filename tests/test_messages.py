@@ -199,8 +199,8 @@ DATA = {
         "Leave the cell empty",
     ),
     "other ending": (
-        lambda: read_candidate_table("x.xlsx", candidates="c"),
-        "x.xlsx",
+        lambda: read_candidate_table("x.xls", candidates="c"),
+        "x.xls",
         "give format=",
     ),
     "flip without q": (lambda: make_candidates(CLASSES, kind="flip"), "needs q", "for instance"),

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from ambilearn import PLCL
+from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.metrics import (
     accuracy,
@@ -282,3 +282,11 @@ def test_scorers_match_labels_by_name_and_not_by_column():
     assert covering_rate_scorer(Stubborn(), X, SETS) == 0.5
     # {a, b}: 0.8; {c}: 0; {b, c}: b has all the weight that there is; {a}: 0.
     assert approximated_accuracy_scorer(Stubborn(), X, SETS) == pytest.approx((0.8 + 1.0) / 4)
+
+
+def test_candidate_sets_have_the_columns_that_are_named():
+    rows = [{"a", "b"}, {"b", "c"}]
+    P = [[0, 0.4, 0.6], [0.7, 0.3, 0]]
+    for y in (rows, as_candidates(rows)):
+        found = transductive_accuracy(["a", "c"], y, P, P, classes=["c", "b", "a"])
+        assert found == (1.0, 1.0, 1.0)

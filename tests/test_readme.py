@@ -11,6 +11,8 @@ import pytest
 from examples_folder import load
 from markdown_pages import ROOT, blocks, commands
 
+from ambilearn.registry import METHODS
+
 README = ROOT / "README.md"
 # What a clone would not have, or not need for the README.
 LEFT_OUT = shutil.ignore_patterns(
@@ -43,6 +45,18 @@ def test_make_targets_exist():
     assert {"install", "demo", "test", "docs"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_the_table_has_every_method():
+    rows = re.findall(r"^\| `(\w+)` \|", README.read_text(encoding="utf-8"), re.M)
+    assert sorted(rows) == sorted(method.name for method in METHODS.values())
+
+
+def test_the_first_page_of_the_documentation_counts_the_methods():
+    published = [name for name in METHODS if name not in ("plstacking", "plvoting")]
+    numbers = {7: "Seven", 8: "Eight", 9: "Nine", 10: "Ten"}
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"{numbers[len(published)]} published methods" in page
 
 
 @pytest.mark.slow

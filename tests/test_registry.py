@@ -1,12 +1,14 @@
 """One list of methods, and a made-up method that joins it by one file and one line."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from problems import ambiguous
 
 import ambilearn
 from ambilearn import methods
@@ -62,6 +64,17 @@ def test_a_method_has_one_name_in_many_spellings(name):
 def test_what_is_no_method_is_refused_with_the_list(name):
     with pytest.raises(ValueError, match=f"no method '{name}'. Known are: IPAL, .*, PLCL, "):
         find_method(name)
+
+
+@pytest.mark.parametrize("name", ["pra", "PRA"])
+def test_a_removed_method_is_refused_with_its_replacement(name):
+    with pytest.raises(ValueError, match=r"PRA was removed.*PLStacking\(estimators=") as refused:
+        find_method(name)
+    names = {name: getattr(ambilearn, name) for name in ("PLStacking", "PLAGGD")}
+    (recipe,) = re.findall(r"Fit (.*) in Python", str(refused.value))
+    stack = eval(recipe, names)
+    X, Y, y = ambiguous(n=40)
+    assert stack.fit(X, Y).score(X, y) > 0.8
 
 
 def test_reading_the_registry_imports_no_method_and_no_scikit_learn():

@@ -1,13 +1,19 @@
+from dataclasses import replace
+
+import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from ambilearn import PLCL, PLKNN, SURE
+from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
@@ -329,3 +335,78 @@ def test_a_kernel_matrix_is_cut_on_both_sides(wine):
     assert found.best_params_ == expected.best_params_
     assert found.best_score_ == pytest.approx(expected.best_score_)
     assert found.__sklearn_tags__().input_tags.pairwise
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "value"),
+    [
+        (PLStacking(), "plcl__alpha", PLCL().alpha),
+        (PLStacking(), "final_estimator__ipal__alpha", IPAL().alpha),
+        (PLVoting(), "ipal__alpha", IPAL().alpha),
+        (PLVoting(), "restore_mass", 0.5),
+        (PLVoting(), "estimators", None),
+        (PLVoting(estimators=[("plcl", PLCL(alpha=3.0))]), "plcl__alpha", 3.0),
+        (make_pipeline(StandardScaler(), PLStacking()), "plstacking__sure__reg", SURE().reg),
+    ],
+)
+def test_the_current_point_has_parameters_of_members_by_default(estimator, name, value):
+    (found, *_) = include_current(estimator, [{name: 0.125}])
+    assert found == {name: value}
+    clone(estimator).set_params(**found)
+
+
+def test_the_current_point_of_a_default_stack_is_searched(wine):
+    X, sets = wine
+    stack = PLStacking(final_estimator=PLKNN())
+    grid = {"plcl__alpha": [0.1], "plcl__tol": [0.1]}
+    search = CandidateSearchCV(stack, grid, include_current=True, cv=2, random_state=0, refit=False)
+    search.fit(X[:40], sets[:40])
+    current = {"plcl__alpha": PLCL().alpha, "plcl__tol": PLCL().tol}
+    assert search.cv_results_["params"] == [current, {"plcl__alpha": 0.1, "plcl__tol": 0.1}]
+    with pytest.raises(ValueError, match="PLCL has no parameter 'beat'"):
+        include_current(stack, [{"plcl__beat": 1}])
+
+
+def test_weights_of_rows_go_to_every_fit(wine):
+    X, sets = wine
+    weights = np.linspace(0.1, 3.0, len(X))
+    options = {"cv": KFold(2), "random_state": 0}
+    search = CandidateSearchCV(SURE(), {"reg": [0.1, 1.0]}, **options)
+    found = clone(search).fit(X, sets, sample_weight=weights)
+    reg = found.best_params_["reg"]
+    expected = SURE(reg=reg).fit(X, sets, weights)
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    by_hand = []
+    for train, test in KFold(2).split(X):
+        model = SURE(reg=reg).fit(X[train], sets[train], weights[train])
+        by_hand.append(approximated_accuracy_scorer(model, X[test], sets[test]))
+    assert found.best_score_ == pytest.approx(np.mean(by_hand))
+    in_the_sets = clone(search).fit(X, replace(sets, row_weights=weights))
+    assert in_the_sets.best_score_ == found.best_score_
+    with pytest.raises(ValueError, match="IPAL cannot weight rows"):
+        CandidateSearchCV(IPAL(), {"alpha": [0.5]}, cv=2).fit(X, sets, sample_weight=weights)
+
+
+def test_a_search_that_fails_is_not_fitted(wine):
+    X, sets = wine
+    search = CandidateSearchCV(PLKNN(), {"n_neighbors": [3]}, cv=2).fit(X, sets)
+    with pytest.raises(ValueError, match="n_neighbors"):
+        search.set_params(param_grid={"n_neighbors": [-1]}).fit(X, sets)
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+
+
+@pytest.mark.usefixtures("dispatch")
+def test_a_search_on_a_device_that_refuses_implicit_conversion(wine):
+    X, sets = wine
+    device = strict.Device("device1")
+    rows, mask = strict.asarray(X, device=device), strict.asarray(sets.to_mask(), device=device)
+    search = CandidateSearchCV(PLKNN(), {"n_neighbors": [3, 9]}, cv=3, random_state=0)
+    found, expected = clone(search).fit(rows, mask), clone(search).fit(X, sets.to_mask())
+    assert found.best_score_ == pytest.approx(expected.best_score_)
+    assert found.best_params_ == expected.best_params_
+    assert found.predict(rows).device == device
+    covering = clone(search).set_params(scoring=covering_rate_scorer)
+    assert clone(covering).fit(rows, mask).best_score_ == pytest.approx(
+        clone(covering).fit(X, sets.to_mask()).best_score_
+    )

@@ -22,7 +22,6 @@ from .methods.plda import PLDATransformer as PLDATransformer
 from .methods.plknn import PLKNN as PLKNN
 from .methods.plstacking import PLStacking as PLStacking
 from .methods.plvoting import PLVoting as PLVoting
-from .methods.pra import PRA as PRA
 from .methods.sure import SURE as SURE
 
 __version__: str

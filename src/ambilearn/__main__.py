@@ -2,11 +2,18 @@
 
 import sys
 
-from ambilearn._utils.optional import requires_extra
-
 
 def main() -> None:
     """Run the command line; without its extra, say so in one line and exit with status 1."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # before click is there to say it, or after
+        sys.exit("Aborted!")
+
+
+def _run() -> None:
+    from ambilearn._utils.optional import requires_extra
+
     try:
         with requires_extra("cli", purpose="The command line"):
             from ambilearn.cli.main import main as run

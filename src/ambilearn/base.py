@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
@@ -85,18 +86,19 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
-    """Refuse a cache that holds results for other rows than these."""
+    """Refuse a cache that holds results for other rows than these, or for another device."""
     if not cache.keeps_results:
         return
     held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
-    cache.bind(*held, *candidates.arrays)
+    cache.bind(describe_device(X), X.shape, *held, *candidates.arrays)
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
     A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
-    ``_scores(X)``, one score per row and label. Everything a user meets is here.
+    ``_scores(X)``, one score per row and label. Everything a user meets is here. Data that
+    are refused leave an earlier fit as it was; a fit that fails leaves the estimator unfitted.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -134,29 +136,47 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
     ) -> Self:
-        self._validate_params()
         cache = NO_CACHE if cache is None else cache
-        # y first: a refused y must not have changed n_features_in_ of an earlier fit.
+        with unchanged_on_error(self):
+            X, sets = self._check_fit_input(X, y, sample_weight)
+            bind_cache(cache, X, sets)
+        with unfitted_on_error(self):
+            # An earlier fit may have had attributes that this one does not have.
+            forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
+            candidates = choose_backend(X).support(sets)
+            self.classes_ = candidates.backend.asarray(sets.classes)
+            self._fit(X, candidates, cache)
+            self.transduction_ = candidates.best(self.label_distributions_)
+        return self
+
+    def _check_fit_input(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Any, CandidateSets]:
+        """Checked rows, and their candidate sets with the weights of the rows."""
+        self._validate_params()
         y, sample_weight = (
             check_same_device(name, X, each)
             for name, each in (("y", y), ("sample_weight", sample_weight))
         )
         sets = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
-        sets = replace(sets, row_weights=check_row_weights(sample_weight, X))
-        bind_cache(cache, X, sets)
-        self._forget()
-        candidates = choose_backend(X).support(sets)
-        self.classes_ = candidates.backend.asarray(sets.classes)
-        self._fit(X, candidates, cache)
-        self.transduction_ = candidates.best(self.label_distributions_)
-        return self
+        sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
+        self._check_row_weights(sets)
+        return X, sets
 
-    def _forget(self) -> None:
-        """Drop the results of an earlier fit, which may have had attributes this one has not."""
-        of_the_input = ("n_features_in_", "feature_names_in_")
-        for name in [a for a in vars(self) if a.endswith("_") and a not in of_the_input]:
-            delattr(self, name)
+    @property
+    def _takes_row_weights(self) -> bool:
+        """Whether rows can have weights."""
+        return False
+
+    def _check_row_weights(self, sets: CandidateSets) -> None:
+        """Refuse weights of rows that the method cannot use."""
+        if sets.row_weights is not None and not self._takes_row_weights:
+            raise ValueError(
+                f"{type(self).__name__} cannot weight rows: leave sample_weight out, and pass "
+                "candidate sets without row_weights; or use a method whose fit takes "
+                "sample_weight, such as PLCL."
+            )
 
     @abstractmethod
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
@@ -312,8 +332,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         )
         predicted = to_numpy(self.predict(X))
         known = to_numpy(self.classes_)
-        unnamed_mask = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2
-        truth = as_candidates(y, classes=known if unnamed_mask else None)
+        truth = as_candidates(y, classes=known if _is_unnamed_mask(y) else None)
         check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
@@ -329,6 +348,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
 class WeightedRowsClassifier(PartialLabelClassifier):
     """Base of the methods in which a row can count more or less than others."""
+
+    @property
+    def _takes_row_weights(self) -> bool:
+        return True
 
     def fit(
         self,
@@ -353,6 +376,7 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             disambiguated, and remains the others' neighbour. The bandwidth ``sigma="mean"`` of a
             kernel is the mean distance of the rows, each counted as often as its weight says.
             Neighbors and landmarks are chosen without the weights.
+            If y is a :class:`~ambilearn.CandidateSets` with ``row_weights``, both are multiplied.
         cache : FitCache, optional
             Work that fits on the same rows share, such as the points of a grid; see
             :class:`~ambilearn.selection.FitCache`. By default nothing is kept.
@@ -365,7 +389,9 @@ class WeightedRowsClassifier(PartialLabelClassifier):
         return self._fit_rows(X, y, sample_weight, cache)
 
 
-def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64] | None:
+def check_row_weights(
+    sample_weight: ArrayLike | None, X: Any, row_weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64] | None:
     """Weights of the rows, all positive; None if they all count once.
 
     Parameters
@@ -374,15 +400,18 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.flo
         Weights as a user gives them: finite and not negative.
     X : array or sparse matrix of shape (n, d)
         The rows.
+    row_weights : ndarray of shape (n,), optional
+        Weights that the candidate sets have; both are multiplied.
 
     Returns
     -------
     row_weights : ndarray of shape (n,) or None
         Zeros are a trillionth of the mean weight, with which every formula holds.
     """
-    if sample_weight is None:
+    given = [each for each in (sample_weight, row_weights) if each is not None]
+    if not given:
         return None
-    weights = _checked_weights(sample_weight, X)
+    weights: NDArray[np.float64] = np.prod([_checked_weights(each, X) for each in given], axis=0)
     if np.all(weights == 1):
         return None
     if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
@@ -398,7 +427,7 @@ def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights of the rows as numbers, finite, not negative and not all zero."""
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):
-        sample_weight = as_numbers(sample_weight, "sample_weight")
+        sample_weight = as_numbers(to_numpy(sample_weight), "sample_weight")
     X = np.empty((X.shape[0], 0))  # only its length matters, on any device
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
@@ -406,6 +435,14 @@ def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     if not weights.any():  # older releases of scikit-learn do not look
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def _is_unnamed_mask(y: Any) -> bool:
+    """Whether the columns of y are labels that have no names of their own."""
+    if isinstance(y, CandidateSets) or hasattr(y, "columns"):
+        return False
+    shape: Any = getattr(y, "shape", ())
+    return len(shape) == 2 and bool(issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
 def check_same_device(name: str, X: Any, values: Any) -> Any:

@@ -7,7 +7,7 @@ in the set. Outputs that are *held out*, of a classifier that has not seen the r
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ from sklearn.utils import get_tags, indexable
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.rounds import TimeLeft
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
-from ambilearn.backend import HOST, HostSupport, choose_backend
-from ambilearn.backend.arrays import on_device, to_numpy
+from ambilearn._utils.text import pluralize
+from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier
@@ -30,13 +33,16 @@ from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._members import set_learner
 from ambilearn.methods.plknn import PLKNN
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _FOLDS = 5  # of a method that has no closed form
 _ROUNDS = 4  # of held-out outputs, each from the confidences that the last one gives
 _ROUNDING = 1e-9  # of outputs, which are about as large as targets, at most one
 _SURE = -1.0  # the score where every label is a candidate: the truth cannot be another
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Doubt:
     """How likely the truth of each row is none of its candidates.
 
@@ -64,6 +70,23 @@ class Doubt:
         """Rows by doubt, the most doubtful first."""
         return np.argsort(-self.score, kind="stable")
 
+    def to_frame(self) -> "pd.DataFrame":
+        """Table of scores and suggestions, one row for each row of X in the same order.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns ``score`` and ``suggestion``, and the row numbers as index ``row``.
+        """
+        with requires_extra("data", purpose="A table of doubt"):
+            import pandas as pd
+        rows = pd.RangeIndex(len(self.score), name="row")
+        return pd.DataFrame({"score": self.score, "suggestion": self.suggestion}, index=rows)
+
+    def __repr__(self) -> str:
+        n_doubtful = np.count_nonzero(self.score > 0)
+        return f"<Doubt: {pluralize(len(self.score), 'row')}, {n_doubtful} with a score above 0>"
+
 
 def find_doubtful(
     estimator: Any,
@@ -81,13 +104,13 @@ def find_doubtful(
 
     .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij}
 
-    with *held-out* outputs *h*, which know all rows but row *i*. For PL-CL, PL-AGGD, LALO and SURE
-    they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in closed
-    form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first the
-    candidates' shares, then, three times, these outputs brought back onto the candidates, so that
-    no row's confidences come from its own fit. A stack or a vote is judged by the first of its
+    with *held-out* outputs *h*, which know all rows but row *i*. For PL-CL, PL-AGGD, LALO, SURE and
+    PLCP they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in
+    closed form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first
+    the candidates' shares, then, three times, these outputs brought back onto the candidates, so
+    that no row's confidences come from its own fit. A stack or a vote is judged by the first of its
     members, in the order of their names, that has this closed form: by default by PL-CL. Other
-    methods are fitted five times, PL-KNN once, for its votes are held out anyway.
+    methods (IPAL and PLDA) are fitted five times, PL-KNN once, for its votes are held out anyway.
 
     Parameters
     ----------
@@ -135,6 +158,10 @@ def find_doubtful(
     >>> doubt = find_doubtful(PLCL(), X, y)
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
+    >>> doubt.to_frame().loc[[3]].round(2)
+         score suggestion
+    row
+    3     0.42        cat
     """
     if set_learner(estimator) is None:
         raise TypeError(
@@ -297,18 +324,24 @@ def _folds(
         )
     folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
     labels = np.arange(candidates.n_labels)
+    pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
+    total, time_left = folds.get_n_splits(), TimeLeft()
     for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
-        progress(f"looking for sets without their truth: {i} of {folds.get_n_splits()} fits")
+        left = time_left.describe(i - 1, total - i + 1)
+        progress(f"looking for sets without their truth: {i} of {total} fits{left}")
+        columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same
-            model = clone(estimator).fit(_take(X, rest), candidates.sets[rest])
+            model = clone(estimator).fit(_take(X, rest, columns), candidates.sets[rest])
         for part in row_blocks(len(rows), 4 * len(labels)):
-            outputs = _outputs(model, _take(X, rows[part]))
+            outputs = _outputs(model, _take(X, rows[part], columns))
             yield OutputBlock(rows[part], labels, outputs)
 
 
-def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return choose_backend(X).take_rows(X, rows) if on_device(X) else _safe_indexing(X, rows)
+def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
+        return index_rows(X, rows)
+    return np.asarray(X)[np.ix_(rows, columns)]
 
 
 def _outputs(model: Any, X: Any) -> NDArray[np.float64]:

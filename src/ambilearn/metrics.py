@@ -21,6 +21,7 @@ from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 
 __all__ = [
@@ -167,7 +168,7 @@ def transductive_accuracy(
             "third reading needs: pass model.decision_function(X)."
         )
     check_structure(outputs, "outputs")
-    H = as_numbers(outputs, "outputs")
+    H = as_numbers(to_numpy(outputs), "outputs")
     if H.ndim == 1 and sets.n_labels == 2:
         H = np.multiply.outer(H, [-1.0, 1.0])
     H = _scores(H, sets.n_rows, sets.n_labels, "outputs")
@@ -356,6 +357,7 @@ def _codes(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
 
 
 def _vector(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
+    labels = to_numpy(labels)
     check_structure(labels, "The labels")
     labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     several = labels.dtype == object and any(isinstance(each, (list, set)) for each in labels.flat)
@@ -387,7 +389,7 @@ def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
         matrix = sparse.csr_array(matrix, dtype=np.float64)
         values = matrix.data
     else:
-        matrix = values = as_numbers(matrix, name)
+        matrix = values = as_numbers(to_numpy(matrix), name)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "

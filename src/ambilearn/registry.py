@@ -64,6 +64,12 @@ def _all_methods() -> dict[str, Method]:
 
 METHODS = _all_methods()  # by their names on the command line
 
+# Methods that were removed, by the same names, and what to use instead.
+REMOVED = {
+    "pra": "PRA was removed. Fit PLStacking(estimators=[('plaggd', PLAGGD())], "
+    "final_estimator=PLAGGD()) in Python instead: PL-AGGD again, on its own outputs."
+}
+
 
 def find_method(name: str) -> Method:
     """A method by its name in Python, on the command line or in tables.
@@ -80,7 +86,7 @@ def find_method(name: str) -> Method:
     Raises
     ------
     ValueError
-        If there is no such method.
+        If there is no such method, or it was removed.
 
     Examples
     --------
@@ -88,7 +94,10 @@ def find_method(name: str) -> Method:
     >>> find_method("PL-CL")
     Method(name='PLCL')
     """
-    found = METHODS.get(name.replace("-", "").lower())
+    command_name = name.replace("-", "").lower()
+    if command_name in REMOVED:
+        raise ValueError(REMOVED[command_name])
+    found = METHODS.get(command_name)
     if found is None:
         known = ", ".join(method.name for method in METHODS.values())
         raise ValueError(f"There is no method {name!r}. Known are: {known}.")

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
@@ -15,8 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.fit_state import unfitted_on_error
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_split
 from ambilearn._utils.structure import check_structure
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
 
@@ -72,16 +76,23 @@ def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[s
     -------
     list of dict
     """
-    params = estimator.get_params()
     names = list(dict.fromkeys(name for point in points for name in point))
-    for name in names:
-        if name not in params:
-            raise ValueError(
-                f"{type(estimator).__name__} has no parameter {name!r}, which the grid names. It "
-                f"has: {', '.join(sorted(params))}."
-            )
-    current = {name: params[name] for name in names}
+    current = {name: _current_value(estimator, name) for name in names}
     return [current, *(point for point in points if point != current)]
+
+
+def _current_value(estimator: Any, name: str) -> Any:
+    """Value of a parameter, also of a member that an ensemble has by default."""
+    params = getattr(estimator, "_settable_params", estimator.get_params)()
+    if name in params:
+        return params[name]
+    part, _, rest = name.partition("__")
+    if rest and hasattr(params.get(part), "get_params"):
+        return _current_value(params[part], rest)
+    raise ValueError(
+        f"{type(estimator).__name__} has no parameter {name!r}, which the grid names. It has: "
+        f"{', '.join(sorted(params))}."
+    )
 
 
 def fit_points(
@@ -220,7 +231,14 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.refit = refit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        held_out: Any = None,
+    ) -> Self:
         """Try the points, and fit the best one to all rows.
 
         Parameters
@@ -229,6 +247,8 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             Rows; the square kernel matrix for ``kernel="precomputed"``.
         y : candidate sets of n rows, in any accepted form
             What is known of the labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in all fits, if the estimator takes them; scores do not use them.
         held_out : candidate sets of n rows, optional
             What to score on, where that is something else than to learn from: scores of searches
             that learn from different sets of the same rows can be compared if they are held
@@ -242,13 +262,27 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         check_structure(X, "X")
         (X,) = indexable(X)
-        sets = as_candidates(y, n_rows=_num_samples(X))
+        n_rows = _num_samples(X)
+        sets = as_candidates(to_numpy(y), n_rows=n_rows)
+        row_weights = check_row_weights(to_numpy(sample_weight), X, sets.row_weights)
+        sets = replace(sets, row_weights=row_weights)
         points = draw_points(self.param_grid, self.n_points, self.random_state)
         if not points:
             raise ValueError("There are no points to choose from: param_grid is empty.")
         if self.include_current:
             points = include_current(self.estimator, points)[: self.n_points]
-        scored = sets if held_out is None else as_candidates(held_out, n_rows=_num_samples(X))
+        scored = sets if held_out is None else as_candidates(to_numpy(held_out), n_rows=n_rows)
+        with unfitted_on_error(self):
+            self._search(points, X, sets, scored)
+        return self
+
+    def _search(
+        self,
+        points: list[dict[str, Any]],
+        X: Any,
+        sets: CandidateSets,
+        scored: CandidateSets,
+    ) -> None:
         scores = self._score_folds(points, X, sets, scored)
         self.cv_results_ = _results(points, scores)
         self.n_splits_ = scores.shape[1]
@@ -258,8 +292,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if self.refit:
             self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
-            self.best_estimator_.fit(X, y)
-        return self
+            self.best_estimator_.fit(X, sets)
 
     def _score_folds(
         self,

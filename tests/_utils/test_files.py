@@ -8,9 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from protected import open_folder, read_only
 
 import ambilearn
-from ambilearn._utils.files import atomic_write
+from ambilearn._utils.files import atomic_write, check_writable
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="needs the modes of POSIX")
@@ -272,3 +273,25 @@ def test_a_disk_that_is_full_is_named_by_the_file(tmp_path):
     with pytest.raises(OSError, match=r"^a message of its own$"), atomic_write(target):
         raise OSError("a message of its own")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_can_be_written_is_checked_without_a_trace(tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    for name in ("new.txt", "old.txt"):
+        check_writable(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.txt"]
+    assert (tmp_path / "old.txt").read_text() == "old"
+    with pytest.raises(FileNotFoundError):
+        check_writable(tmp_path / "no folder" / "new.txt")
+    check_writable(Path(os.devnull))  # whoever may write to its folder
+
+
+def test_what_cannot_be_written_is_found_as_by_writing():
+    with open_folder() as folder:
+        (folder / "old.txt").write_text("old")
+        with read_only(folder):
+            for name in ("new.txt", "old.txt"):
+                with pytest.raises(PermissionError):
+                    check_writable(folder / name)
+                with pytest.raises(PermissionError), atomic_write(folder / name):
+                    pass

@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.bridges import soft_labels, to_sample_weights
 from ambilearn.datasets import load_dataset, make_candidates
 
@@ -218,3 +220,21 @@ def test_rows_that_do_not_belong_are_refused():
         to_sample_weights(P, X[:2])
     with pytest.raises(ValueError, match="2 names but there are confidences for 3 rows"):
         soft_labels(P, rows=["a", "b"])
+
+
+@pytest.mark.usefixtures("dispatch")
+def test_models_of_a_device_that_refuses_implicit_conversion():
+    X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    mask = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 1, 1], [0, 1, 0], [1, 1, 0]])
+    rows = strict.asarray(X, device=strict.Device("device1"))
+    there, here = (PLKNN(n_neighbors=2).fit(each, mask) for each in (rows, X))
+    repeated, *others = to_sample_weights(there, rows)
+    expected, *rest = to_sample_weights(here, X)
+    assert repeated.device == rows.device
+    np.testing.assert_array_equal(to_numpy(repeated), expected)
+    for one, other in zip(others, rest, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for wide in (False, True):
+        pd.testing.assert_frame_equal(soft_labels(there, wide=wide), soft_labels(here, wide=wide))
+    given = soft_labels(there.label_distributions_, classes=there.classes_)
+    pd.testing.assert_frame_equal(given, soft_labels(here))

@@ -1,4 +1,5 @@
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -233,3 +234,33 @@ def test_take_keeps_classes(rows):
     assert isinstance(taken, CandidateSets)
     np.testing.assert_array_equal(taken.to_mask(), MASK[rows].astype(bool))
     assert taken.classes.tolist() == NAMES
+
+
+@pytest.mark.parametrize("form", ["list of sets", "list of dictionaries"])
+def test_candidate_sets_are_put_into_the_order_of_the_classes_as_lists_are(form):
+    rows = SETS if form == "list of sets" else [{"bob": 1, "anna": 3}, {"bob": 2}, {"cleo": 0.5}]
+    classes = ["dora", "cleo", "bob", "anna"]
+    found = as_candidates(as_candidates(rows), classes=classes)
+    expected = as_candidates(rows, classes=classes)
+    for one, other in zip(found.arrays, expected.arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert found.classes.tolist() == classes
+
+
+def test_candidate_sets_keep_their_row_weights_and_form_in_another_order():
+    sets = replace(as_candidates(sparse.csr_array(MASK)), row_weights=np.array([1.0, 2.0, 3.0]))
+    found = as_candidates(sets, classes=[2, 1, 0, 7])
+    assert found.sparse_mask
+    assert found.row_weights.tolist() == [1, 2, 3]
+    assert as_candidates(sets) is sets
+
+
+def test_a_label_outside_the_classes_is_refused_in_candidate_sets_as_in_lists():
+    messages = []
+    for y in (SETS, as_candidates(SETS)):
+        with pytest.raises(ValueError, match=r"^Row 2 has the candidate label 'cleo'") as caught:
+            as_candidates(y, classes=["anna", "bob"])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    with pytest.raises(ValueError, match="'bob' is listed more than once"):
+        as_candidates(as_candidates(SETS), classes=["anna", "bob", "bob", "cleo"])

@@ -1,6 +1,9 @@
 """Candidate sets as a first-class citizen: rows like an array's, weights, and scikit-learn's y."""
 
+import re
 import warnings
+from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -223,3 +226,18 @@ def test_a_label_outside_the_classes_is_refused_in_every_kind_of_row():
     for row in ({"z": 0.5, "a": 0.5}, AllBut("z")):
         with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
             as_candidates(["a", row], classes=["a", "b"])
+
+
+def test_the_parameters_are_documented_in_their_order():
+    parameters = CandidateSets.__doc__.partition("See Also")[0]
+    described = re.findall(r"^    (\w+) : ", parameters, re.MULTILINE)
+    assert described == list(signature(CandidateSets).parameters)
+
+
+def test_weights_of_rows_are_taken_with_the_rows(sets):
+    weights = np.arange(1.0, len(sets) + 1)
+    weighted = replace(sets, row_weights=weights)
+    assert weighted[1:].row_weights.tolist() == weights[1:].tolist()
+    assert weighted[[1, 0, 1]].row_weights.tolist() == [2, 1, 2]
+    _, held_out = train_test_split(weighted, test_size=1, shuffle=False)
+    assert held_out.row_weights.tolist() == weights[-1:].tolist()

@@ -114,6 +114,14 @@ def test_a_terminal_that_cannot_draw_gets_lines(screen, monkeypatch):
     assert screen.getvalue() == "fitting PLCL …\ndone\n"
 
 
+def test_a_terminal_that_has_no_columns_gets_whole_lines(screen, monkeypatch):
+    """All messages were lost."""
+    monkeypatch.setenv("COLUMNS", "0")
+    console = Console(rich=RichConsole(file=screen, force_terminal=True, color_system=None))
+    console.say("done")
+    assert screen.getvalue() == "done\n"
+
+
 # ---- in a log file
 
 
@@ -123,6 +131,13 @@ def test_a_log_file_gets_a_line_for_each_stage(log):
         log.stage(f"choosing: {i} of 3")
     log.stage("fitting")
     assert written(log) == "choosing …\nfitting …\n"
+
+
+def test_a_log_file_gets_a_line_on_progress_now_and_then():
+    log = Console(rich=RichConsole(file=io.StringIO(), force_terminal=False), every=0)
+    for text in ("choosing", "choosing: 1 of 2", "choosing: 2 of 2", "fitting"):
+        log.stage(text)
+    assert written(log) == "choosing …\nchoosing: 1 of 2 …\nchoosing: 2 of 2 …\nfitting …\n"
 
 
 def test_tables_are_not_cut_in_a_log_file(log):
@@ -175,7 +190,7 @@ def test_warnings_become_lines_each_once(capsys):
         console.say("done")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "done\nWarning: be careful\n"
+    assert captured.err == "Warning: be careful\ndone\n"
 
 
 @pytest.mark.parametrize("error", [ValueError, ImportError])

@@ -110,3 +110,16 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
     with Store("out/results.sqlite") as store:
         assert len(store.results()) == 30
         assert store.results(kept) == kept
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep to this limit")
+@pytest.mark.parametrize("command", ["clean t.csv --candidates c", "reproduce demo --quick"])
+def test_a_limit_of_memory_that_is_too_low_is_one_message(command):
+    line = f"ulimit -v 500000 && exec {sys.executable} -m ambilearn {command}"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "Error: The memory of a process is limited to 488 MB here, and 1024 MB are needed: raise "
+        "the limit (`ulimit -v`).\n"
+    )

@@ -5,7 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from made_up import fill
+from protected import open_folder, read_only
 
+from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
 
 STORE = Path("out/results.sqlite")  # the default, as this system writes it
@@ -72,6 +75,34 @@ def test_a_foreign_database_is_no_store(run, spec, command, tmp_path):
     assert err.startswith("Error: shop.sqlite is a database of something else")
     assert err.count("\n") == 1
     assert (tmp_path / "shop.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["tables", "verify"])
+def test_a_store_that_cannot_be_written_is_shown(run, spec, command, monkeypatch):
+    with open_folder() as folder, monkeypatch.context() as here:
+        here.chdir(folder)
+        (folder / "mine.toml").write_text(spec)
+        with Store("r.sqlite") as store:
+            fill(store, load_spec("mine.toml"), lambda label, task: 0.5, data=["iris"])
+        expected = run(command, "mine.toml", "--store", "r.sqlite")
+        assert expected[0] == 0
+        with read_only(folder):
+            assert run(command, "mine.toml", "--store", "r.sqlite") == expected
+
+
+@pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
+def test_a_store_with_a_trigger_is_refused(run, measured, command):
+    """`reproduce` said "1 done, 0 failed", and all results were gone."""
+    with closing(sqlite3.connect(STORE)) as connection, connection:
+        connection.execute(
+            "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END"
+        )
+        connection.execute("DELETE FROM results WHERE key = (SELECT max(key) FROM results)")
+    status, _, err = run(command, "mine.toml")
+    assert status == 1
+    assert err.startswith(f"Error: {STORE} has the trigger 't', which no result store has")
+    with closing(sqlite3.connect(STORE)) as connection:
+        assert connection.execute("SELECT count(*) FROM results").fetchone() == (3,)
 
 
 def test_selection_shows_up_as_a_line_of_its_own(run, measured):

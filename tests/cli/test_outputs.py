@@ -7,6 +7,7 @@ from threading import Thread
 import click
 import pytest
 from made_up import fill
+from protected import open_folder, read_only
 
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.experiments.spec import load_spec
@@ -85,6 +86,29 @@ def test_a_folder_that_is_not_there(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "no" / "t.csv")
     with pytest.raises(click.ClickException, match="does not exist"):
         check_outputs([tmp_path / "link.csv"])
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch):
+    with open_folder() as folder:
+        (folder / "old.csv").write_text("old")
+        with read_only(folder):
+            for name in ("new.csv", "old.csv"):
+                message = rf"{name} cannot be written \(Permission denied\): choose another"
+                with pytest.raises(click.ClickException, match=message):
+                    check_outputs([folder / name])
+        check_outputs([folder / "new.csv", folder / "old.csv"])
+        assert [path.name for path in folder.iterdir()] == ["old.csv"]
+        assert (folder / "old.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("clean", "o.csv"), ("fit", "o.model"), ("review", "o.html")]
+)
+def test_it_is_found_before_the_table_is_read(run, command, name):
+    with open_folder() as folder, read_only(folder):
+        status, _, err = run(command, "nowhere.csv", *CLEAN, "--out", folder / name)
+    assert status == 1
+    assert f"{name} cannot be written" in err
 
 
 @pytest.mark.parametrize("exists", [False, True])

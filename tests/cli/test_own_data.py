@@ -142,13 +142,20 @@ def test_a_parameter_of_plcl_means_plcl(run, people_csv):
     [
         (["--set", "reg=0.1", "--set", "reg=0.2"], "'reg' is given twice"),
         (["--set", "n_landmarks=50", "--n-landmarks", "60"], "'n_landmarks' is given twice"),
-        (["--method", "pra", "--set", "estimator__reg=0.1"], "PRA(estimator=PLAGGD())"),
+        (["--method", "plcp", "--set", "estimator__reg=0.1"], "PLCP(estimator=PLAGGD())"),
     ],
 )
 def test_settings_that_contradict_or_have_no_place_are_refused(run, people_csv, options, message):
     code, _, err = run("clean", people_csv, *CLEAN, *options)
     assert code == 1
     assert message in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["pra", "PRA"])
+def test_a_removed_method_is_refused_with_its_replacement(run, people_csv, name):
+    code, _, err = run("clean", people_csv, *CLEAN, "--method", name)
+    assert code == 2
+    assert "PLStacking(estimators=[('plaggd', PLAGGD())]" in " ".join(err.split())
 
 
 def test_a_large_table_is_for_plcl(run, people_csv, monkeypatch):
@@ -418,7 +425,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         ("x,names\n1,a\n", ["--candidates", "names"], "no column is left as a feature"),
         ("x,names\ninf,a\n2,b\n3,a\n", ["--candidates", "names"], "not a finite number"),
         ("x,names\nJürgen,a\n".encode("cp1252"), ["--candidates", "names"], "not UTF-8"),
-        (TABLE.encode("utf-16"), ["--candidates", "names"], "not UTF-8"),
+        (TABLE.encode("utf-16")[:-1], ["--candidates", "names"], "not UTF-16"),
         ("x,names\n1,2,3\n", ["--candidates", "names"], "not a proper CSV"),
         (b"\x80\x04\x95", ["--candidates", "names"], "not UTF-8"),
     ],
@@ -596,7 +603,7 @@ def test_what_clean_wrote_is_no_feature(run, people_csv, candidates):
     assert status == 0
     used = {column.name for column in load_model("model").columns}
     assert not used & {"label", "confidence", "margin", "review_rank", "names", "truth"}
-    assert "'margin' was written by ambilearn clean" in err
+    assert "each was written by ambilearn clean" in err
     if candidates == "label":
         assert "'names' holds candidate labels" in err
 
@@ -642,7 +649,78 @@ def test_decimal_commas_are_noticed(run, people):
     assert status == 0
     example = people["height"][0]
     assert f"Warning: t.csv, column 'height': numbers with commas, such as '{example}'" in err
+    assert "(--decimal ',')" in err
     assert "Warning" not in run("clean", "t.csv", *CLEAN, "--exclude", "height")[2]
+
+
+def test_what_is_odd_about_the_table_is_said_before_the_fit(run, people):
+    people["height"] = people["height"].str.replace(".", ",")
+    people["photo_id"] = [str(7 * i % 61) for i in range(len(people))]
+    people.loc[:40, "names"] = "anna|robert"
+    people.loc[41, "names"] = "anna;robert"
+    people.loc[42, "names"] = "Robert"
+    people.to_csv("t.csv", index=False)
+    for command in ("clean", "fit", "review"):
+        out = {"clean": "out.csv", "fit": "out.model", "review": "out.html"}[command]
+        status, _, err = run(command, "t.csv", *CLEAN, "--method", "plknn", "--out", out)
+        assert status == 0
+        before, fitting, after = err.partition("fitting PLKNN")
+        assert fitting
+        assert "numbers with commas" in before
+        assert "'anna;robert' (row 41)" in before
+        assert "'Robert' for 'robert' (row 42)" in before
+        assert "left out: 'id', 'height': each is text" in before
+        assert "'photo_id' looks like an id" in before
+        assert "Warning" not in after
+
+
+def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
+    numbers = people.copy()
+    numbers[["height", "weight"]] = numbers[["height", "weight"]].replace(r"\.", ",", regex=True)
+    numbers.to_csv("t.csv", index=False, sep=";")
+    reading = ["--delimiter", ";", "--decimal", ","]
+    fit = ["--method", "plknn", "--out"]
+    assert run("fit", people_csv, *CLEAN, *fit, "a.model")[0] == 0
+    status, _, err = run("fit", "t.csv", *CLEAN, *reading, *fit, "b.model")
+    assert status == 0
+    assert "Warning" not in err
+    assert "5 features: number: height, weight" in err
+    status, plain, _ = run("predict", "a.model", people_csv)
+    assert status == 0
+    status, out, _ = run("predict", "b.model", "t.csv", *reading)
+    assert status == 0
+    labels = pd.read_csv(io.StringIO(plain))["label"]
+    written = pd.read_csv(io.StringIO(out), sep=";", dtype=str, keep_default_na=False)
+    assert written["label"].to_list() == labels.to_list()
+    assert written["height"].to_list() == numbers["height"].to_list()  # cells stay as they are
+    status, _, err = run("predict", "b.model", "t.csv", "--delimiter", ";")
+    assert status == 1
+    assert "is not a number. For a decimal comma use decimal=',' (--decimal ',')" in err
+
+
+def test_an_excel_file(run, people, people_csv):
+    people.to_excel("people.xlsx", index=False)
+    status, expected, _ = run("clean", people_csv, *CLEAN, "--method", "plknn")
+    assert status == 0
+    status, out, err = run("clean", "people.xlsx", *CLEAN, "--method", "plknn")
+    assert (status, out) == (0, expected)
+    assert err.startswith("people.xlsx: 60 rows, 3 labels")
+    content = Path("people.xlsx").read_bytes()
+    piped = run("clean", "-", "--format", "xlsx", *CLEAN, "--method", "plknn", input=content)
+    assert piped[:2] == (0, expected)
+    status, _, err = run("clean", "people.xlsx", *CLEAN, "--out", "cleaned.xlsx")
+    assert status == 1
+    assert "cleaned.xlsx: tables are written to .csv, .tsv, .parquet, .pq, .jsonl" in err
+    run("fit", "people.xlsx", *CLEAN, "--method", "plknn", "--out", "m.model")
+    status, out, _ = run("predict", "m.model", "people.xlsx", "--out", "labelled.parquet")
+    assert status == 0
+    assert pd.read_parquet("labelled.parquet")["height"].dtype.kind == "f"
+
+
+def test_text_in_utf_16(run, people, people_csv):
+    people.to_csv("t.csv", index=False, encoding="utf-16")
+    expected = run("clean", people_csv, *CLEAN, "--method", "plknn")[1]
+    assert run("clean", "t.csv", *CLEAN, "--method", "plknn")[:2] == (0, expected)
 
 
 def test_a_huge_number_is_named_with_its_column(run, people, people_csv):
@@ -734,3 +812,17 @@ def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkey
     message = "Error: A device needs torch: pip install 'ambilearn[torch]'\n"
     for command in device_commands():
         assert run(*command) == (1, "", message)
+
+
+@pytest.mark.parametrize(
+    ("command", "out"), [("fit", "people.model"), ("review", "review.html"), ("clean", "out.csv")]
+)
+def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, command, out):
+    """The table was said to be damaged, or it was an error of a codec."""
+    try:
+        odd = Path(people_csv).rename(os.fsdecode(b"caf\xff.csv"))
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    options = ["--candidates", "names", "--exclude", "truth", "--method", "plknn", "--out", out]
+    status, _, err = run(command, odd, *options)
+    assert (status, err[:10]) == (0, "caf\N{REPLACEMENT CHARACTER}.csv: ")

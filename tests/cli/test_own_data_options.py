@@ -1,6 +1,12 @@
-import pytest
+import re
 
-from ambilearn.cli.own_data_options import method_parameters, source_and_format
+import click
+import pytest
+from problems import ambiguous
+
+from ambilearn import find_doubtful
+from ambilearn.cli.own_data_options import doubt_option, method_parameters, source_and_format
+from ambilearn.registry import METHODS
 
 
 @pytest.mark.parametrize(
@@ -30,3 +36,16 @@ def test_landmarks_are_given_once():
     with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
         method_parameters(("reg=1", "n_landmarks=5"), 7)
     assert method_parameters((), None) == {}
+
+
+def test_the_help_of_no_doubt_names_the_methods_that_are_fitted_five_times():
+    X, Y, _ = ambiguous(n=30)
+
+    def is_fitted_again(method):
+        said = []
+        find_doubtful(method.load()(), X, Y, progress=said.append)
+        return any("5 of 5 fits" in text for text in said)
+
+    (option,) = doubt_option(click.Command("c", callback=lambda: None)).params
+    (named,) = re.findall(r"five fits of (\w+) and (\w+),", option.help)
+    assert {name for name, each in METHODS.items() if is_fitted_again(each)} == set(named)

@@ -1,5 +1,4 @@
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from ambilearn.cli.own_data_summary import (
     describe_accuracy,
     describe_cleaned,
     describe_model,
-    describe_table,
 )
 from ambilearn.own_data import clean_table, fit_table, judge_table, read_candidate_table
 
@@ -35,47 +33,6 @@ def csv(text, **options):
     )
 
 
-def test_the_table(said, table):
-    lines = said(describe_table, table).splitlines()
-    assert lines[0].endswith(
-        f"60 rows, 3 labels, {table.candidates.sizes.mean():.2f} candidates a row"
-    )
-    assert lines[1] == (
-        "5 features: number: height, weight; category: town; truth value: member; date: born"
-    )
-    assert lines[2] == "left out: 'id' is text with 60 different values in 60 rows"
-
-
-def test_a_truth_among_the_features_is_noticed(said, people):
-    table = read_candidate_table(people, candidates="names")
-    text = said(describe_table, table)
-    assert text.count("holds labels, and is a feature like any other") == 1
-    assert "'truth' holds labels" in text
-    assert "--label" in text
-
-
-def test_one_of_each(said):
-    text = said(describe_table, csv("x,names\n1,a\n2,a\n"))
-    assert "2 rows, 1 label, 1.00 candidates a row" in text
-    assert "1 feature: number: x" in text
-
-
-def test_many_columns_are_counted(said):
-    names = [f"x{i}" for i in range(12)]
-    header, rows = ",".join(names), [",".join([str(i)] * 12) for i in range(3)]
-    table = csv("\n".join([f"{header},names", *(f"{row},a" for row in rows)]))
-    assert "12 features: number: x0, x1, x2, x3, x4, x5, x6, x7 and 4 more" in said(
-        describe_table, table
-    )
-
-
-def test_corrections(said):
-    corrections = io.StringIO("row,candidates,label\n0,a|b,zoe\n1,b,b\n")
-    text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", corrections=corrections))
-    assert "2 rows corrected by a person" in text
-    assert "a candidate nowhere in the table: zoe" in text
-
-
 def test_accuracy_counts_rows_of_known_label_only(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
@@ -86,13 +43,6 @@ def test_accuracy_counts_rows_of_known_label_only(said):
     assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
     unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
     assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
-
-
-def test_a_truth_that_is_never_a_candidate_is_perhaps_no_truth(said):
-    table = csv("x,names,t\n1,a|b,A\n2,b,B\n3,a,A\n", label="t")
-    text = said(describe_accuracy, table, np.array(["a", "b", "a"]))
-    assert text.startswith("0.0% of the 3 rows of known label right\n100.0% of them have")
-    assert "Column 't' has not one of the candidates of its row" in text
 
 
 def test_the_truth_is_a_candidate_everywhere_and_nothing_is_said(said):
@@ -217,13 +167,6 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     assert "1 row for which a label that nobody gave is ahead of all answers" in text
     assert " label  labels and their confidences\n" in text
     assert "candidate" not in text
-
-
-def test_a_truth_that_is_never_an_answer_is_perhaps_no_truth(said):
-    table = replace(judged_votes(), truth=["A"] * 20)
-    text = said(describe_accuracy, table, np.array(["a"] * 20))
-    assert "100.0% of them have a known label that nobody gave (20 rows)\n" in text
-    assert "Column 'truth' has not one of the answers of its row" in " ".join(text.split())
 
 
 def test_a_row_without_answers_that_a_person_settled_has_its_label(said):

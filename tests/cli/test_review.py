@@ -66,7 +66,7 @@ def test_page_has_the_confidences_of_clean(table, tmp_path):
 def test_images_are_found_and_missing_ones_counted(table, tmp_path):
     output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
     assert "images: column 'photo'" in output
-    assert "5 images cannot be shown, the first is 'pics/3.png'" in output
+    assert "5 images cannot be shown (not found), the first is 'pics/3.png'" in output
     assert data_in(tmp_path / "review.html")["rows"][1][4] == "pics/1.png"
 
 
@@ -76,6 +76,34 @@ def test_images_can_be_named_embedded_or_left_out(table, tmp_path):
     assert data_in(out)["rows"][0][4].startswith("data:image/png;base64,")
     assert "images:" not in run(table, "--candidates", "names", "--no-images", "--out", out)
     assert {row[4] for row in data_in(out)["rows"]} == {None}
+
+
+def test_damaged_and_forbidden_images_are_named_and_the_page_is_written(table, tmp_path):
+    Image.new("RGB", (700, 4)).save(tmp_path / "pics" / "1.png")
+    png = bytearray((tmp_path / "pics" / "1.png").read_bytes())
+    at = png.index(b"IDAT")
+    png[at - 4 : at] = (3).to_bytes(4, "big")  # its length: Pillow raises a SyntaxError
+    (tmp_path / "pics" / "1.png").write_bytes(png)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "secret.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "pics").rename(inner / "pics")
+    table = table.rename(inner / "people.csv")
+    table.write_text(table.read_text().replace("pics/2.png", "../other/secret.svg"))
+    out = tmp_path / "review.html"
+    arguments = [table, "--candidates", "names", "--embed-images", "--out", out]
+    output = " ".join(run(*arguments).split())
+    assert "5 images cannot be shown (cannot be read), the first is 'pics/1.png'." in output
+    assert "(outside the allowed folders), the first is '../other/secret.svg'. Allow" in output
+    rows = data_in(out)["rows"]
+    assert rows[0][4].startswith("data:image/png;base64,")
+    problems = ["cannot be read", "outside the allowed folders", "not found"]
+    assert [(row[4], row[7]) for row in rows[1:4]] == [(None, problem) for problem in problems]
+    output = run(*arguments, "--image-folder", other)
+    assert "outside" not in output
+    assert data_in(out)["rows"][2][4].startswith("data:image/svg+xml;base64,")
 
 
 def test_corrections_come_with_the_page(table, tmp_path):
@@ -117,6 +145,7 @@ def test_same_command_same_page(table, tmp_path):
             "has no column 'foto'. Did you mean 'photo'?",
         ),
         (["--candidates", "names", "--image", "photo", "--no-images"], "exclude each other"),
+        (["--candidates", "names", "--image-folder", "no"], "Directory 'no' does not exist"),
         (["--candidates", "names", "--out", "people.csv"], "let its name end in .html"),
         (["--candidates", "names", "--out", "no/r.html"], "the folder no does not exist"),
         (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
@@ -184,7 +213,7 @@ def test_one_image_is_singular(table, tmp_path):
     lines[1] = lines[1].replace("pics/0.png", "pics/2.png")
     table.write_text("\n".join(lines) + "\n")
     output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
-    assert "1 image cannot be shown, the first is 'pics/2.png'" in output
+    assert "1 image cannot be shown (not found), the first is 'pics/2.png'" in output
 
 
 def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):

@@ -5,7 +5,7 @@ from annotators import LABELS, item_names, make_crowd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -273,3 +273,62 @@ def test_the_music_set(real_data_dir):
     truth = np.searchsorted(votes.classes, train["truth"].to_numpy())
     unheard = votes.counts().toarray()[np.arange(len(train)), truth] == 0
     assert roc_auc_score(unheard, model.unvoted_) > 0.8  # of a label that nobody gave
+
+
+@pytest.fixture(scope="module")
+def losing():
+    """Votes with a label that is given once, and loses."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=60)
+    X = truth[:, None] * 4.0 + rng.normal(size=(60, 2))
+    table = np.tile(np.array(["a", "c"])[truth][:, None], (1, 4)).astype(object)
+    table[7, 0] = "b"
+    return X, table
+
+
+def test_every_label_has_a_column_in_the_order_of_the_classes(losing):
+    X, table = losing
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(X, table)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.estimator_.classes_.tolist() == ["a", "c"]
+    confidences = model.predict_proba(X)
+    assert confidences.shape == (60, 3)
+    assert not confidences[:, 1].any()
+    np.testing.assert_array_equal(model.classes_[confidences.argmax(axis=1)], model.predict(X))
+    np.testing.assert_array_equal(confidences[:, [0, 2]], model.estimator_.predict_proba(X))
+
+
+class FailsInTheEnd(LogisticRegression):
+    """Fits to the rows of a fold, and not to all."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(np.unique(X, axis=0)) == 60:
+            raise RuntimeError("too many rows")
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_fit_that_fails_leaves_the_model_unfitted(losing):
+    X, table = losing
+    model = CrowdClassifier(LogisticRegression(), random_state=0).fit(X, table)
+    model.set_params(estimator=FailsInTheEnd())
+    with pytest.raises(RuntimeError, match="too many rows"):
+        model.fit(X, table)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of defaults of LogisticRegressionCV
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegressionCV(Cs=[1.0], cv=2),
+        make_pipeline(StandardScaler(), LogisticRegressionCV(Cs=[1.0], cv=2)),
+        GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2),
+    ],
+    ids=["alone", "pipeline", "pipeline in a search"],
+)
+def test_classifiers_that_choose_parameters_by_themselves_take_part(losing, estimator):
+    X, table = losing
+    model = CrowdClassifier(estimator, random_state=0).fit(X, table)
+    assert (model.predict(X) == table[:, 1]).mean() > 0.9

@@ -50,6 +50,38 @@ def test_byte_order_mark_and_unicode(write):
     assert read_frame(path).to_dict("list") == {"näme": ["Ørsted"], "b": ["1"]}
 
 
+WIDE = ["utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
+
+
+def with_mark(text, encoding):
+    """Text with a byte-order mark, which Python writes for utf-16 alone."""
+    return text.encode(encoding) if encoding == "utf-16" else f"\ufeff{text}".encode(encoding)
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+def test_wide_encodings_are_known_by_their_mark(write, encoding):
+    text = "näme;b\r\nØrsted;1\r\n𝄞;2\r\n"
+    frame = read_frame(write("t.csv", with_mark(text, encoding)), delimiter=";")
+    assert frame.to_dict("list") == {"näme": ["Ørsted", "𝄞"], "b": ["1", "2"]}
+    text = '{"a": "Ø\\n𝄞"}\n\n{"a": 2}\n'
+    assert read_frame(write("t.jsonl", with_mark(text, encoding)))["a"].to_list() == ["Ø\n𝄞", 2]
+
+
+def test_a_wide_pipe_can_be_read():
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "wb") as sink:
+        sink.write("a\tb\n1\tØ\n".encode("utf-16"))
+    with os.fdopen(read_end, "rb") as source:
+        assert read_frame(source, format="tsv")["b"].to_list() == ["Ø"]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_damaged_wide_text(write, format):
+    content = with_mark("a,b\n1,2\n", "utf-16-le") + b"\x00\xdc"  # half a character
+    with pytest.raises(InvalidFileError, match=r"is not UTF-16 text .*: save it as UTF-8"):
+        read_frame(write(f"t.{format}", content))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -261,13 +293,13 @@ def test_a_pipe_can_be_read():
             assert list(map(int, read_frame(source, format=format)["a"])) == [1, 2]
 
 
-@pytest.mark.parametrize("name", ["t.pkl", "t.npy", "t.xlsx", "t", "t.csv.gz"])
+@pytest.mark.parametrize("name", ["t.pkl", "t.npy", "t.xls", "t", "t.csv.gz"])
 def test_other_formats_are_refused(write, name):
     with pytest.raises(InvalidFileError, match=r"tables are read from .csv.*never read"):
         read_frame(write(name, "a,b\n1,2\n"))
 
 
-@pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
 def test_pickles_are_never_executed(tmp_path, format):
     class Payload:
         def __reduce__(self):

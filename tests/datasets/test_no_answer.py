@@ -31,7 +31,7 @@ def test_a_cell_with_nothing_but_the_code(cell):
     ("cell", "left"),
     [
         ("cat|-1|owl", "cat|owl"),
-        ("cat | -1.0", "cat "),
+        ("cat | -1.0", "cat"),
         ("-1|-1", None),
         (["cat", -1], ["cat"]),
         (("-1", "owl"), ["owl"]),

@@ -45,7 +45,7 @@ def cluster_client(tmp_path_factory):
         "n_workers": 2,
         "threads_per_worker": 1,
         "memory_limit": 0,  # the tests are small, whatever the machine has
-        "dashboard_address": ":0",  # any port that is free
+        "dashboard_address": "127.0.0.1:0",  # any port that is free
         "local_directory": str(tmp_path_factory.mktemp("dask")),
     }
     with (

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import dask
 import dask.array as da
 import dask.bag as db
@@ -8,6 +10,7 @@ import pytest
 from dask import delayed
 from scipy import sparse
 
+from ambilearn.candidates import as_candidates
 from ambilearn.distributed.blocks import (
     RowBlocks,
     delayed_blocks,
@@ -208,3 +211,20 @@ def test_persist_in_turn_without_a_cluster_is_persist_now():
     kept = persist_in_turn([delayed(int)(i) for i in range(5)])
     assert dask.compute(*kept) == (0, 1, 2, 3, 4)
     assert persist_in_turn([]) == ()
+
+
+def test_candidate_sets_keep_all_classes_and_the_weights_of_rows():
+    weights = np.arange(1.0, 7.0)
+    sets = replace(as_candidates(NAMES, classes=["dog", "cow", "bee", "ant"]), row_weights=weights)
+    data = RowBlocks(in_blocks(X, 4, 2), sets, sample_weight=np.full(6, 2.0))
+    assert data.classes.tolist() == ["dog", "cow", "bee", "ant"]
+    np.testing.assert_array_equal(masks(data), sets.to_mask())
+    np.testing.assert_array_equal(np.concatenate(dask.compute(*data.weights)), 2 * weights)
+    assert not data.sparse_mask
+    assert RowBlocks(in_blocks(X, 4, 2), as_candidates(sparse.csr_array(MASK))).sparse_mask
+
+
+def test_delayed_blocks_of_candidate_sets_with_weights_of_rows_are_refused():
+    sets = replace(as_candidates(MASK), row_weights=np.arange(1.0, 7.0))
+    with pytest.raises(ValueError, match="have row_weights: pass them as sample_weight"):
+        RowBlocks([delayed(X)], [delayed(sets)])

@@ -90,7 +90,12 @@ def test_rows_that_are_on_the_cluster_already(client, groups, blocks, expected):
 def test_the_current_client_is_used(groups, blocks, expected):
     """Not the one made last, which is current unless another is chosen."""
     X, Y, _ = groups()
-    options = {"n_workers": 1, "processes": False, "dashboard_address": ":0", "memory_limit": 0}
+    options = {
+        "n_workers": 1,
+        "processes": False,
+        "dashboard_address": "127.0.0.1:0",
+        "memory_limit": 0,
+    }
     with distributed.Client(**options) as chosen, distributed.Client(**options) as last:
         with chosen.as_current():
             model = DistributedPLCL(**PARAMS).fit(blocks(X, 60), blocks(Y, 60))

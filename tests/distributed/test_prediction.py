@@ -84,3 +84,14 @@ def test_score_needs_equal_blocks(model, groups, blocks):
     X, _, y = groups(50, seed=1)
     with pytest.raises(ValueError, match="same blocks to be scored; they have 4, 3"):
         score_blocks(model, blocks(X, 15), blocks(y, 20))
+
+
+def test_blocks_whose_weights_are_all_zero_do_not_count(model, groups, blocks):
+    X, _, y = groups(50, seed=1)
+    weights = np.where(np.arange(50) < 15, 0.0, 1.5)
+    found = score_blocks(model, blocks(X, 15), blocks(y, 15), blocks(weights, 15))
+    assert found == pytest.approx(model.score(X, y, weights))
+    with pytest.raises(ValueError, match="All entries of sample_weight are zero"):
+        score_blocks(model, blocks(X, 15), blocks(y, 15), blocks(weights * 0, 15))
+    with pytest.raises(ValueError, match="X has no rows"):
+        score_blocks(model, blocks(X[:0], 15), blocks(y[:0], 15))

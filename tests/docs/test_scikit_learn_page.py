@@ -434,7 +434,23 @@ def stacking():
     assert stack.score(X, Y) > 0.9
 
 
+def lists_of_lists():
+    lists = [sorted(row) for row in SETS.to_sets()]
+    expected = cross_val_score(PLKNN(), X, SETS)
+    grid = {"n_neighbors": [3, 5]}
+    for y in (lists, [tuple(row) for row in lists], pd.Series(lists)):
+        with pytest.raises(ValueError, match="using a legacy multi-label data representation"):
+            cross_val_score(PLKNN(), X, y)
+        with pytest.raises(ValueError, match="using a legacy multi-label data representation"):
+            GridSearchCV(PLKNN(), grid).fit(X, y)
+        np.testing.assert_array_equal(cross_val_score(PLKNN(), X, as_candidates(y)), expected)
+        assert GridSearchCV(PLKNN(), grid).fit(X, as_candidates(y)).best_score_ > 0.9
+        assert cross_val_score(PLKNN(), X, y, cv=FOLDS).mean() > 0.9
+        assert GridSearchCV(PLKNN(), grid, cv=FOLDS).fit(X, y).best_score_ > 0.9
+
+
 WAYS_ROUND = {
+    "Lists of lists": lists_of_lists,
     '`scoring="accuracy"`': plain_scoring,
     "Stratified folds": stratified_folds,
     "Calibration": calibration,

@@ -40,7 +40,7 @@ def contents(store):
 def cluster():
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -121,7 +121,7 @@ def test_a_dying_worker_is_a_failed_task_and_the_rest_goes_on():
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
     ):
         results = list(on_cluster(die_on_three, TASKS[2:5], cluster.scheduler_address, jobs=1))
@@ -137,9 +137,107 @@ def test_without_dask_the_way_to_get_it_is_named(monkeypatch):
         list(on_cluster(number, TASKS, "local", jobs=1))
 
 
+SCHEDULER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, **options) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler with one worker in processes of their own: the process, and its address."""
+    pytest.importorskip("distributed")
+    (tmp_path / "scheduler.py").write_text(SCHEDULER)
+    child = subprocess.Popen(
+        [sys.executable, str(tmp_path / "scheduler.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with child:
+        yield child, child.stdout.readline().strip()
+        child.kill()
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_named(scheduler, caplog):
+    """distributed's own error was shown as a mistake of ambilearn."""
+    import dask
+
+    process, address = scheduler
+    results = []
+
+    def kill_after_the_second():
+        for task in TASKS:
+            yield task
+            if len(results) == 2:
+                process.kill()
+                process.wait()
+
+    def run():
+        for result in on_cluster(number, kill_after_the_second(), address, jobs=1):
+            results.append(result)
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),  # to give up soon
+        pytest.raises(ConnectionError, match=f"the Dask scheduler at '{address}' was lost"),
+    ):
+        run()
+    assert len(results) >= 2
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.slow
+def test_an_error_of_our_own_is_not_taken_for_a_lost_scheduler(cluster):
+    def fail():
+        yield TASKS[0]
+        raise OSError("the store is full")
+
+    with pytest.raises(OSError, match="the store is full"):
+        list(on_cluster(number, fail(), cluster, jobs=1))
+
+
+@pytest.mark.slow
+def test_a_local_cluster_is_not_open_to_the_network():
+    pytest.importorskip("distributed")
+    psutil = pytest.importorskip("psutil")  # which distributed needs
+    listening = []
+
+    def look_around():
+        here = psutil.Process()
+        for process in [here, *here.children(recursive=True)]:
+            for each in process.net_connections(kind="inet"):
+                if each.status == psutil.CONN_LISTEN:
+                    listening.append(each.laddr)
+        yield TASKS[0]
+
+    assert len(list(on_cluster(number, look_around(), "local", jobs=1))) == 1
+    assert len(listening) >= 2  # the scheduler and its dashboard, at least
+    assert {address.ip for address in listening} <= {"127.0.0.1", "::1"}
+
+
+# A parent of two workers that is killed at a moment of its own life: when it has started so many
+# processes, of which none can be at work yet, or when it is told to.
 PARENT = """
-import sys, threading
+import os, signal, sys, threading
+from multiprocessing.process import BaseProcess
 from ambilearn.experiments.backends import on_processes
+
+start, started = BaseProcess.start, []
+
+def start_and_die(process):
+    start(process)
+    started.append(process)
+    if len(started) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+BaseProcess.start = start_and_die
 
 def tell_and_wait(task):
     print("at work", flush=True)
@@ -151,14 +249,20 @@ list(on_processes(tell_and_wait, range(2), 2))
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="processes keep a parent's number on Windows")
-def test_workers_end_with_a_parent_that_is_killed():
+@pytest.mark.parametrize("moment", [1, 2, "at work"])
+def test_workers_end_with_a_parent_that_is_killed(moment):
+    """Those of a parent that was killed before they could ask for its number stayed for minutes."""
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", PARENT, str(moment).replace("at work", "0")],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
-        assert [parent.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
-        parent.kill()
-        parent.wait()
+        if moment == "at work":
+            assert [parent.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
+            parent.kill()
+        assert parent.wait() == -signal.SIGKILL
         # The output ends when the last process that could write to it has ended.
         reader = threading.Thread(target=parent.stdout.read, daemon=True)
         reader.start()

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import pytest
 
@@ -149,6 +150,44 @@ def test_a_damaged_claim_is_none(store, ours, runner, expires):
         pytest.skip("processes are not asked there")
     write_claim(store, runner, expires)
     assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_a_claim_dated_in_the_future_is_void_if_it_is_not_renewed(store, ours, monkeypatch):
+    """A run waited for it in silence, for years."""
+    write_claim(store, "elsewhere 17 x", expires=time.time() + 1e9)
+    assert ours.take(TASK.key) is Claim.OTHERS
+    monkeypatch.setattr(claims_module, "LEASE", 0.05)
+    monkeypatch.setattr(claims_module, "POLL", 0.01)
+    said = []
+    waiting = Thread(target=ours.wait_for_others, args=([TASK.key], said.append), daemon=True)
+    waiting.start()
+    waiting.join(timeout=60)
+    assert not waiting.is_alive()
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_a_claim_of_a_clock_that_is_ahead_is_good_while_it_is_renewed(store, ours, monkeypatch):
+    for now in (0.0, 0.9 * LEASE, 1.8 * LEASE):
+        write_claim(store, "elsewhere 17 x", expires=time.time() + 3600 + now)
+        monkeypatch.setattr(time, "monotonic", lambda now=now: now)
+        assert ours.take(TASK.key) is Claim.OTHERS
+    monkeypatch.setattr(time, "monotonic", lambda: 2.9 * LEASE)
+    assert ours.take(TASK.key) is Claim.OURS
+
+
+def test_what_is_waited_for_is_said_once_for_each_runner(store, ours, monkeypatch):
+    said = []
+    monkeypatch.setattr(claims_module, "POLL", 0.0)
+    monkeypatch.setattr(ours, "is_taken", lambda key: False)  # the wait is over at once
+    for runner in ("here", "here", "there"):
+        write_claim(store, f"{runner}-not-{HOST} 17 x")
+        ours.wait_for_others([TASK.key], said.append)
+    assert said == [
+        f"waiting for process 17 on {runner}-not-{HOST}, at work on 1 task"
+        for runner in ("here", "there")
+    ]
+    ours.wait_for_others([TASK.key, "free"], said.append)
+    assert len(said) == 2
 
 
 def test_claims_are_kept_alive(store, monkeypatch):

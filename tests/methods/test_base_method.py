@@ -1,55 +1,79 @@
-"""The method that PLCP, PRA and PLDA wrap."""
+"""The method that PLCP and PLDA wrap."""
+
+from dataclasses import replace
 
 import array_api_strict as strict
 import numpy as np
 import pytest
 from problems import ambiguous
+from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from ambilearn import IPAL, PLAGGD, PLCP, PLDA, PLKNN, PRA, SURE, as_candidates
-from ambilearn.methods._base_method import fit_base
+from ambilearn import (
+    IPAL,
+    PLAGGD,
+    PLCL,
+    PLCP,
+    PLDA,
+    PLKNN,
+    SURE,
+    PLVoting,
+    as_candidates,
+)
 from ambilearn.selection import CandidateSearchCV
 
 X, MASK, _ = ambiguous(n=40, seed=0)
 SETS = as_candidates(MASK)
 
 
-def weighted(sets):
-    from dataclasses import replace
-
-    return replace(sets, row_weights=np.linspace(1.0, 2.0, len(X)))
-
-
-def test_is_fitted_in_place():
-    base = SURE()
-    assert fit_base(base, X, SETS) is base
-    expected = SURE().fit(X, MASK).label_distributions_
-    np.testing.assert_array_equal(base.label_distributions_, expected)
+WEIGHTS = np.linspace(1.0, 2.0, len(X))
+FEW = {"max_iter": 2, "tol": 0}
+WEIGHTED_BASES = [
+    SURE(**FEW),
+    PLVoting(estimators=[("plcl", PLCL(**FEW)), ("knn", PLKNN())]),  # takes **fit_params
+    PLDA(estimator=SURE(**FEW)),
+]
 
 
-def test_weights_of_rows_are_passed_on():
-    found = fit_base(SURE(), X, weighted(SETS)).label_distributions_
-    expected = SURE().fit(X, MASK, weighted(SETS).row_weights).label_distributions_
-    np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("base", WEIGHTED_BASES, ids=lambda base: type(base).__name__)
+@pytest.mark.parametrize("wrapper", [PLCP, PLDA])
+def test_weights_of_rows_go_to_the_base(wrapper, base):
+    model = wrapper(estimator=base)
+    found = clone(model).fit(X, MASK, sample_weight=WEIGHTS)
+    expected = clone(model).fit(X, replace(SETS, row_weights=WEIGHTS))
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    assert not np.array_equal(found.predict_proba(X), clone(model).fit(X, MASK).predict_proba(X))
 
 
-def test_weights_of_rows_without_a_use_are_refused():
-    with pytest.raises(ValueError, match="IPAL, the estimator to be wrapped, has no weights"):
-        fit_base(IPAL(), X, weighted(SETS))
+@pytest.mark.parametrize("base", [IPAL(), PLCP(estimator=IPAL()), PLVoting()], ids=str)
+@pytest.mark.parametrize("wrapper", [PLCP, PLDA])
+def test_weights_of_rows_are_refused_if_the_base_cannot_use_them(wrapper, base):
+    name = type(base).__name__
+    with pytest.raises(ValueError, match=f"{name}, the estimator to be wrapped, cannot weight"):
+        wrapper(estimator=base).fit(X, MASK, sample_weight=WEIGHTS)
 
 
-@pytest.mark.parametrize("wrapper", [PLCP, PRA])
-def test_a_wrapper_computes_where_its_base_can(wrapper, dispatch):
+@pytest.mark.parametrize("wrapper", [PLCP])
+def test_weights_of_rows_reach_a_base_on_a_device(wrapper, dispatch):
+    model = wrapper(estimator=SURE(**FEW))
+    found = clone(model).fit(strict.asarray(X), MASK, sample_weight=WEIGHTS)
+    expected = clone(model).fit(X, MASK, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(
+        np.asarray(found.label_distributions_), expected.label_distributions_, atol=1e-9
+    )
+
+
+def test_a_wrapper_computes_where_its_base_can(dispatch):
     for able in (None, SURE(), IPAL()):
-        assert get_tags(wrapper(estimator=able)).array_api_support
-    unable = wrapper(estimator=PLDA())
+        assert get_tags(PLCP(estimator=able)).array_api_support
+    unable = PLCP(estimator=PLDA())
     assert not get_tags(unable).array_api_support
     with pytest.raises(ValueError, match=r"'estimator', a PLDA, does not support device arrays"):
         unable.fit(strict.asarray(X), MASK)
     unable.fit(X, MASK)
 
 
-@pytest.mark.parametrize("wrapper", [PLCP, PLDA, PRA])
+@pytest.mark.parametrize("wrapper", [PLCP, PLDA])
 def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapper):
     advice = rf"'estimator__reg' cannot be set: estimator is None.*{wrapper.__name__}\(estimator="
     with pytest.raises(ValueError, match=advice):
@@ -63,7 +87,7 @@ def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapp
     assert wrapper().set_params(estimator=SURE(), estimator__reg=0.5).estimator.reg == 0.5
 
 
-@pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN), (PRA, PLAGGD)])
+@pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN)])
 def test_the_default_that_the_refusal_names_is_the_default(wrapper, default):
     with pytest.raises(ValueError, match=rf"\(estimator={default.__name__}\(\)\)\.$"):
         wrapper().set_params(estimator__n_neighbors=5)

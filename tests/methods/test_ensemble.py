@@ -9,13 +9,13 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, PRA, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -173,7 +173,6 @@ def test_a_failing_member_on_top_is_named_by_its_place(data):
         PLVoting(estimators=[("x", PLKNN()), ("y", SURE())]),
         PLStacking(final_estimator=SURE()),
         PLCP(),
-        PRA(),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -422,3 +421,45 @@ def test_one_method_among_the_members_is_enough(ensemble, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ensemble([("a", GaussianNB()), ("b", SURE())]).fit(X, mask)
+
+
+@every_ensemble
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of defaults of LogisticRegressionCV
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_foreign_member_may_have_a_parameter_refit(ensemble, refit, data):
+    X, mask, y = data
+    foreign = LogisticRegressionCV(Cs=[1.0], cv=2, refit=refit)
+    model = ensemble(estimators=[("lr", foreign), ("sure", SURE())]).fit(X, mask)
+    assert isinstance(model.named_estimators_.lr, LogisticRegressionCV)
+    assert model.score(X, y) > 0.8
+    if ensemble is PLStacking:
+        last = PLStacking(estimators=[("sure", SURE())], final_estimator=foreign).fit(X, mask)
+        assert last.score(X, y) > 0.8
+
+
+PIPELINES = [
+    ("foreign", make_pipeline(StandardScaler(), GaussianNB())),
+    ("search", CandidateSearchCV(make_pipeline(SURE()), {"sure__reg": [0.1]}, cv=2)),
+    ("sure", make_pipeline(StandardScaler(), SURE())),
+    ("wrapper", PLCP(estimator=PLVoting(estimators=[("knn", PLKNN())]), max_iter=1)),
+]
+
+
+@every_ensemble
+def test_weights_of_rows_go_into_pipelines_searches_and_wrappers(ensemble, data):
+    X, mask, _ = data
+    options = {} if ensemble is PLVoting else {"final_estimator": PLKNN()}
+    model, weights = ensemble(estimators=PIPELINES, **options), np.linspace(0.1, 3, len(X))
+    weighted = clone(model).fit(X, mask, sample_weight=weights).named_estimators_
+    plain = clone(model).fit(X, mask).named_estimators_
+    for name, _ in PIPELINES:
+        assert np.abs(weighted[name].predict_proba(X) - plain[name].predict_proba(X)).max() > 1e-6
+    alone = SURE().fit(StandardScaler().fit_transform(X), mask, weights)
+    np.testing.assert_array_equal(weighted.sure[-1].dual_coef_, alone.dual_coef_)
+
+
+def test_weights_of_rows_are_refused_by_name_inside_of_pipelines(data):
+    X, mask, _ = data
+    members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
+    with pytest.raises(ValueError, match="because 'other', a Pipeline, takes no sample_weight"):
+        PLVoting(estimators=members).fit(X, mask, sample_weight=np.linspace(1, 2, len(X)))

@@ -7,7 +7,6 @@ from sklearn.kernel_ridge import KernelRidge
 
 from ambilearn import LALO, PLAGGD, PLCL, SURE
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.selection import FitCache
 from ambilearn.solvers import KernelRidge as KernelRidgeSolver
 
 
@@ -138,25 +137,6 @@ def test_every_kernel_method_checks_a_precomputed_kernel_before_anything_else(da
 def test_features_far_from_the_origin(data, method):
     X, y, _ = data
     assert np.isfinite(method().fit(X + 1e8, y).decision_function(X + 1e8)).all()
-
-
-@pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO])
-def test_a_graph_of_the_last_columns_is_that_of_these_columns_alone(method):
-    """For PRA; the classifier sees all columns, and a cache knows which graph it is."""
-    X, Y, _ = ambiguous(n=50, d=7)
-    cache = FitCache()
-    whole, part = method().fit(X, Y, cache=cache), method()
-    part._graph_from = 4
-    part.fit(X, Y, cache=cache)
-    if method is LALO:  # whose graph depends on nothing else
-        assert abs(part.graph_ - method().fit(X[:, 4:], Y).graph_).max() < 1e-12
-    assert (part.graph_ != whole.graph_).nnz > 0
-    assert part.X_fit_.shape == (50, 7)
-    assert part.sigma_ == whole.sigma_
-    changed = method()
-    changed._graph_from = 4
-    changed.fit(X[:, [3, 2, 1, 0, 4, 5, 6]], Y)  # the same distances between rows
-    np.testing.assert_allclose(changed.label_distributions_, part.label_distributions_, atol=1e-6)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -180,3 +180,14 @@ def test_labels_that_contain_the_separator_are_named(recwarn):
     recwarn.clear()
     assert small(labels, sep=";").texts[0] == "gâteau|crème;tarte"
     assert not recwarn
+
+
+def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
+    answers, items = tmp_path / "answers.csv", tmp_path / "items.csv"
+    rows = [f"p{i},{who},{'robert' if i else 'robrt'}" for i in range(12) for who in ("A", "B")]
+    answers.write_text("\n".join(["item,annotator,label", *rows]))
+    items.write_text("\n".join(["item,x", *(f"p{i},{i / 7}" for i in range(12))]))
+    message = r"items.csv, candidates in 'answers': .*'robrt' for 'robert' \(row 0\)"
+    with pytest.warns(UserWarning, match=message) as caught:
+        read_answer_table(answers, features_from=items)
+    assert len(caught) == 1

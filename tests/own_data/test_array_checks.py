@@ -1,6 +1,8 @@
 """Arrays that are not what they say: found before memory is taken for them."""
 
 import io
+import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -8,7 +10,12 @@ import pytest
 from scipy import sparse
 
 from ambilearn.own_data import InvalidModelError
-from ambilearn.own_data.array_checks import check_array, check_unpacked_size
+from ambilearn.own_data.array_checks import (
+    check_array,
+    check_json_size,
+    check_unpacked_size,
+    estimate_json_size,
+)
 
 
 def npy(array, **options):
@@ -102,3 +109,25 @@ def test_sizes_are_added():
     check_unpacked_size(files, 1200)
     with pytest.raises(InvalidModelError, match="announces 1200 bytes, more than max_bytes=1199"):
         check_unpacked_size(files, 1199)
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["{}", "[]", "[0]", "[[[[[[0]]]]]]", '{"":0}', '{"":{"":{"":0}}}', '{"a":0,"b":0,"c":0}', "1.5",
+     "9999", '"ab"', "[0,0,0,0,0]", '"\\u1234"', '"\U0001f600a"', "null"],
+)  # fmt: skip
+def test_json_takes_no_more_memory_than_estimated(item):
+    content = f"[{','.join([item] * 1000)}]".encode()
+    tracemalloc.start()
+    parsed = json.loads(content)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(parsed) == 1000
+    assert peak < estimate_json_size(content) < 120 * len(content)
+
+
+def test_json_that_would_fill_the_memory_is_refused():
+    content = b"[" + b"{}," * 1000 + b"{}]"
+    check_json_size(content, 10**6)
+    with pytest.raises(InvalidModelError, match=r"describes objects of up to \d+ bytes, more than"):
+        check_json_size(content, 10**5)

@@ -164,7 +164,7 @@ def test_min_votes_on_one_column_is_refused_not_ignored(fallback):
 
 
 def test_a_warning_where_another_sign_separates_labels():
-    with pytest.warns(UserWarning, match=r"'a;b' is taken as one label.* \(--sep ';'\)"):
+    with pytest.warns(UserWarning, match=r"'a;b' \(row 0\) is taken as one label.* \(--sep ';'\)"):
         csv("x,c\n1,a;b\n2,b\n3,a\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

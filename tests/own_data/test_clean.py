@@ -217,7 +217,7 @@ def test_two_rows_leave_nothing_to_hold_out():
 def test_folds_are_announced(table):
     told = []
     clean_table(table, "ipal", progress=told.append)
-    assert told[-1] == "looking for sets without their truth: 5 of 5 fits"
+    assert told[-1].startswith("looking for sets without their truth: 5 of 5 fits")
 
 
 def test_columns_of_an_earlier_cleaning_are_no_features(people):

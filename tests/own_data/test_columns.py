@@ -243,10 +243,13 @@ def test_numbers_that_are_codes():
 
 def test_no_feature_at_all():
     frame = pd.DataFrame({"a": ["", ""], "b": ["1", "1"]})
-    with pytest.raises(InvalidFileError, match=r"t.csv: no column is left.*'a' is empty; 'b' has"):
+    with pytest.raises(InvalidFileError, match=r"t.csv: no column is left.*'a' is empty, 'b' has"):
         find_features("t.csv", frame, ["a", "b"])
     with pytest.raises(InvalidFileError, match=r"no column is left as a feature\."):
         find_features("t.csv", frame, [])
+    frame = pd.DataFrame({f"x{i}": ["", ""] for i in range(512)})
+    with pytest.raises(InvalidFileError, match=r"'x4' is empty and 507 more$"):
+        find_features("t.csv", frame, list(frame))
 
 
 @pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, b"bytes", datetime.timedelta(1)])
@@ -306,7 +309,7 @@ def test_numbers_with_commas_are_text_with_a_warning(cells):
     with pytest.warns(UserWarning, match="^" + re.escape(what)) as caught:
         assert kind_of(*cells) == "category"
     assert len(caught) == 1
-    assert re.search(r"are read as text.*decimal point.*--categorical", str(caught[0].message))
+    assert re.search(r"as text.*--decimal ','.*thousands.*--categorical", str(caught[0].message))
 
 
 @pytest.mark.parametrize("cells", [["3,14", "red"], ["a,b"], ["1,", "2,"], ["1, 2"], ["1,23,4"]])
@@ -315,6 +318,43 @@ def test_other_text_with_commas_is_just_text(cells):
         warnings.simplefilter("error")
         assert kind_of(*cells, "other") == "category"
         assert kind_of(*cells, *cells, "") == "category"
+
+
+def test_many_columns_of_numbers_with_commas_are_one_warning():
+    frame = pd.DataFrame({f"x{i}": ["red", "blue"] if i == 1 else ["1,5", "2"] for i in range(9)})
+    with pytest.warns(UserWarning, match="columns 'x0', 'x2', 'x3' and 5 more: numbers") as caught:
+        find_features("t.csv", frame, list(frame))
+    assert len(caught) == 1
+
+
+def comma_values(*cells):
+    frame = pd.DataFrame({"x": pd.Series(list(cells), dtype=object)})
+    (column,) = find_features("t.csv", frame, ["x"], keep_all=True, decimal=",").columns
+    return column.kind, parse_features("t.csv", frame, [column], ",")["x"].to_list()
+
+
+def test_numbers_with_a_decimal_comma():
+    cells = ["3,14", "-0,5", "2", " 7,25 ", "1e3", "1,5e3", 2.5, "0.125", ",5"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind, values = comma_values(*cells, "", "NA", None)
+    assert kind == "number"
+    assert values[:9] == [3.14, -0.5, 2, 7.25, 1000, 1500, 2.5, 0.125, 0.5]
+    assert np.isnan(values[9:]).all()
+
+
+@pytest.mark.parametrize("odd", ["1.234", "-12.345.678", "1.234,5", "1,234.5", "1,234,567"])
+def test_with_a_decimal_comma_nothing_else_is_guessed(odd):
+    with pytest.warns(UserWarning, match=rf"numbers with points, such as '{odd}' in row 1.*leave"):
+        assert comma_values("3,14", odd)[0] == "category"
+    frame = pd.DataFrame({"x": ["1,5", odd]})
+    with pytest.raises(InvalidFileError, match=r"row 1: .* is not a number\. Write nothing"):
+        parse_features("t.csv", frame, [Column("x", "number")], ",")
+
+
+def test_a_number_with_a_comma_for_a_model_of_numbers():
+    with pytest.raises(InvalidFileError, match=r"'1,5' is not a number\. For a decimal comma"):
+        values_of("number", "1", "1,5")
 
 
 def test_codes_with_commas_are_no_numbers():

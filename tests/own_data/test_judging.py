@@ -1,3 +1,5 @@
+import io
+
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
@@ -61,3 +63,13 @@ def test_without_votes_there_is_nothing_to_judge():
     assert table.votes is None
     with pytest.raises(ValueError, match="table has no votes to judge"):
         judge_table(table)
+
+
+def test_rounds_are_reported():
+    rows = [f"{i % 2 * 5 + i / 20},{'ab'[i % 2]},{'ab'[i % 3 == 0]}" for i in range(20)]
+    text = "\n".join(["x,A,B", *rows])
+    table = read_candidate_table(io.StringIO(text), candidates=["A", "B"], format="csv")
+    said = []
+    judge_table(table, "plknn", {"n_neighbors": 3}, progress=said.append)
+    assert said[0] == "judging 2 annotators by 40 answers and 1 feature"
+    assert said[1].startswith(f"{said[0]}: round 2 of at most 20")

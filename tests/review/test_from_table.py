@@ -97,7 +97,8 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
     images = Images(tmp_path, tmp_path / "out")
     review = review_from_table(table, confidences(table), image="photo", images=images)
     assert [row.image for row in review.rows] == ["../a.png", "../b.png", "../a.png"]
-    assert images.missing == ["a.png", "b.png", "a.png"]
+    assert [cell for cell, _ in images.problems] == ["a.png", "b.png", "a.png"]
+    assert {row.image_problem for row in review.rows} == {"not found"}
     assert review.columns[-1] == "photo"  # one can search for it
     kept = drop_feature(people(features=["height", "photo"]), "photo")
     assert [column.name for column in kept.features.columns] == ["height"]

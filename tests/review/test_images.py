@@ -1,7 +1,5 @@
-"""Images of a table: recognised, found from the page, embedded, or refused."""
+"""Images of a table: recognized, found from the page, embedded, or refused."""
 
-import base64
-import io
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 from urllib.request import url2pathname
@@ -9,7 +7,8 @@ from urllib.request import url2pathname
 import pytest
 from PIL import Image
 
-from ambilearn.review.images import MAX_EMBEDDED_SIDE, Images, find_image_column, looks_like_image
+from ambilearn.review.embedding import Problem
+from ambilearn.review.images import Images, find_image_column, looks_like_image
 
 
 @pytest.fixture
@@ -20,8 +19,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def images(folder, embed=False):
-    return Images(folder / "table", folder / "page", embed=embed)
+def images(folder, embed=False, other_folders=()):
+    return Images(folder / "table", folder / "page", embed, other_folders)
 
 
 def found_from(page_folder, address):
@@ -71,16 +70,17 @@ def test_image_column_is_the_first_with_mostly_images():
 @pytest.mark.parametrize("name", ["pics/a.png", "pics/../pics/a.png", " pics/a.png "])
 def test_paths_begin_at_the_table_and_are_found_from_the_page(folder, name):
     made = images(folder)
-    address = made.address(name)
+    address, problem = made.find(name)
     assert address == "../table/pics/a.png"
     assert found_from(folder / "page", address).is_file()
-    assert made.missing == []
+    assert problem is None
+    assert made.problems == []
 
 
 def test_absolute_paths_and_file_addresses(folder):
     path = folder / "table" / "pics" / "a.png"
     for cell in (str(path), path.as_uri()):
-        assert found_from(folder / "page", images(folder).address(cell)) == path
+        assert found_from(folder / "page", images(folder).find(cell).address) == path
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_any_file_name_is_quoted(folder, name):
     except OSError:
         pytest.skip("no file can have this name here")
     made = images(folder)
-    address = made.address(name)
+    address = made.find(name).address
     assert found_from(folder / "page", address) == folder / "table" / name
     assert not set(address) & set("#?:<>\"'")
-    assert made.missing == []
+    assert made.problems == []
 
 
 def test_addresses_on_the_network_stay(folder):
@@ -105,8 +105,8 @@ def test_addresses_on_the_network_stay(folder):
         "http://example.org/b",
         "data:image/gif;base64,AA",
     ):
-        assert made.address(address) == address
-    assert made.missing == []
+        assert made.find(address) == (address, None)
+    assert made.problems == []
 
 
 @pytest.mark.parametrize(
@@ -117,70 +117,101 @@ def test_addresses_on_the_network_stay(folder):
 )  # fmt: skip
 def test_other_addresses_are_refused(folder, cell):
     made = images(folder)
-    address = made.address(cell)
+    address, problem = made.find(cell)
     assert address is None or urlsplit(address).scheme == ""
-    assert made.missing == [cell.strip()]
+    assert problem is Problem.NOT_FOUND
+    assert made.problems == [(cell.strip(), problem)]
 
 
 @pytest.mark.parametrize("embed", [False, True])
-@pytest.mark.parametrize(
-    "cell", ["a long comment " * 400, "null\0byte.png", "file:///" + "x" * 5000]
-)
+@pytest.mark.parametrize("cell", ["a long comment " * 400, "null\0byte.png", "x" * 5000 + ".png"])
 def test_names_that_the_system_does_not_accept_are_missing(folder, cell, embed):
     made = images(folder, embed)
-    made.address(cell)
-    assert made.missing == [cell.strip()]
+    assert made.find(cell).problem is Problem.NOT_FOUND
+    assert made.problems == [(cell.strip(), Problem.NOT_FOUND)]
 
 
 def test_missing_files_are_counted_and_empty_cells_are_not(folder):
     made = images(folder)
-    assert made.address("gone.png") == "../table/gone.png"  # it may come later
-    assert made.address("") is None
-    assert made.address("  ") is None
-    assert made.missing == ["gone.png"]
+    assert made.find("gone.png") == ("../table/gone.png", Problem.NOT_FOUND)  # it may come later
+    assert made.find("") == made.find("  ") == (None, None)
+    assert made.problems == [("gone.png", Problem.NOT_FOUND)]
 
 
-def embedded(address):
-    media_type, content = address.removeprefix("data:").split(";base64,")
-    return media_type, base64.b64decode(content)
-
-
-def test_embedded_small_image_is_the_file_itself(folder):
-    media_type, content = embedded(images(folder, embed=True).address("pics/a.png"))
-    assert media_type == "image/png"
-    assert content == (folder / "table" / "pics" / "a.png").read_bytes()
-
-
-def test_embedded_large_image_is_made_smaller_and_upright(folder):
-    large = Image.new("RGB", (2000, 1000), "teal")
-    exif = large.getexif()
-    exif[0x0112] = 6  # turned by 90 degrees
-    large.save(folder / "table" / "large.jpg", exif=exif)
-    media_type, content = embedded(images(folder, embed=True).address("large.jpg"))
-    assert media_type == "image/webp"
-    with Image.open(io.BytesIO(content)) as image:
-        assert image.size == (MAX_EMBEDDED_SIDE // 2, MAX_EMBEDDED_SIDE)
-        assert not image.getexif()
-
-
-def test_embedding_keeps_transparency_and_reads_what_browsers_do_not(folder):
-    Image.new("RGBA", (1000, 10), (0, 0, 0, 0)).save(folder / "table" / "clear.png")
-    Image.new("L", (8, 8), 200).save(folder / "table" / "scan.tif")
-    made = images(folder, embed=True)
-    with Image.open(io.BytesIO(embedded(made.address("clear.png"))[1])) as image:
-        assert image.convert("RGBA").getextrema()[3] == (0, 0)
-    assert embedded(made.address("scan.tif"))[0] == "image/webp"
-
-
-def test_embedding_takes_nothing_but_images(folder):
-    (folder / "table" / "secret").write_text("password")
+def test_a_file_that_cannot_be_embedded_has_no_address(folder):
     (folder / "table" / "fake.png").write_text("password")
     made = images(folder, embed=True)
-    for name in ("secret", "fake.png", "gone.png", "pics"):
-        assert made.address(name) is None
-    assert made.missing == ["secret", "fake.png", "gone.png", "pics"]
+    assert made.find("pics/a.png").address.startswith("data:image/png;base64,")
+    assert made.find("fake.png") == (None, Problem.UNREADABLE)
+    assert made.find("gone.png") == made.find("pics") == (None, Problem.NOT_FOUND)
+    assert [cell for cell, _ in made.problems] == ["fake.png", "gone.png", "pics"]
 
 
-def test_embedded_svg_is_an_image_not_a_document(folder):
-    (folder / "table" / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    assert images(folder, embed=True).address("a.svg").startswith("data:image/svg+xml;base64,")
+@pytest.fixture
+def outside(folder):
+    """Pictures beside the folder of the table, and links to them in it."""
+    (folder / "other").mkdir()
+    Image.new("RGB", (4, 4)).save(folder / "other" / "b.png")
+    (folder / "other" / "c.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    return folder / "other"
+
+
+def forbidden(folder, outside):
+    """Cells that name the pictures outside the folder of the table."""
+    return ["../other/b.png", "pics/../../other/b.png", "../other/c.svg", str(outside / "b.png"),
+            (outside / "b.png").as_uri(), (outside / "c.svg").as_uri(), "../table2/x.png",
+            f"{(folder / 'table').as_uri()}/../other/b.png", "../other/gone.png"]  # fmt: skip
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_images_outside_the_folder_of_the_table_are_refused(folder, outside, embed):
+    made = images(folder, embed)
+    cells = forbidden(folder, outside)
+    assert {made.find(cell) for cell in cells} == {(None, Problem.OUTSIDE)}
+    assert made.problems == [(cell, Problem.OUTSIDE) for cell in cells]
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_links_out_of_the_folder_are_followed_and_refused(folder, outside, embed):
+    try:
+        (folder / "table" / "link.png").symlink_to(outside / "b.png")
+        (folder / "table" / "links").symlink_to(outside)
+        (folder / "table" / "loop.png").symlink_to(folder / "table" / "loop.png")
+        (folder / "table" / "inner.png").symlink_to(folder / "table" / "pics" / "a.png")
+    except OSError:
+        pytest.skip("no symbolic links here")
+    made = images(folder, embed)
+    for cell in ("link.png", "links/b.png"):
+        assert made.find(cell) == (None, Problem.OUTSIDE)
+    assert made.find("loop.png").problem is Problem.NOT_FOUND
+    assert made.find("inner.png").problem is None
+    allowed = images(folder, embed, [outside])
+    for cell in ("link.png", "links/b.png"):
+        assert allowed.find(cell).problem is None
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_another_folder_can_be_allowed(folder, outside, embed):
+    made = images(folder, embed, [outside])
+    for cell in [*forbidden(folder, outside)[:6], "b.png"]:
+        address, problem = made.find(cell)
+        assert problem is None, cell
+        if not embed:
+            assert found_from(folder / "page", address).parent == outside
+    assert made.find("pics/a.png").problem is None
+    assert made.find("../page/x.png") == (None, Problem.OUTSIDE)
+
+
+def test_the_folder_of_the_table_is_searched_first(folder, outside):
+    Image.new("RGB", (4, 4)).save(folder / "table" / "b.png")
+    assert images(folder, other_folders=[outside]).find("b.png").address == "../table/b.png"
+
+
+def test_a_table_in_a_linked_folder_has_its_images(folder):
+    try:
+        (folder / "linked").symlink_to(folder / "table")
+    except OSError:
+        pytest.skip("no symbolic links here")
+    made = Images(folder / "linked", folder / "page")
+    assert made.find("pics/a.png") == ("../linked/pics/a.png", None)
+    assert made.find(str(folder / "table" / "pics" / "a.png")).problem is None

@@ -58,12 +58,13 @@ def test_data_is_what_was_given(people):
         None,
         None,
         None,
+        None,
         0,
     ]
-    assert data["rows"][0][2:] == [[0, 1], [0.9, 0.1], None, None, None, 0]
+    assert data["rows"][0][2:] == [[0, 1], [0.9, 0.1], None, None, None, None, 0]
     hinted = replace(people.rows[0], suggestion="cleo", rank=4)
     data = data_of(render_review(replace(people, rows=[hinted, *people.rows[1:]])))
-    assert data["rows"][0][6:] == [2, 4]
+    assert data["rows"][0][6:] == [2, None, 4]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=2, max_size=2))

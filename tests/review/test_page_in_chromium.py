@@ -282,6 +282,23 @@ def test_a_label_that_the_table_does_not_know(window, people_page):
     expect(card(page, 4).locator(".chip")).to_have_text("corrected")
 
 
+@pytest.mark.parametrize("form", ["Zoe\u0308", "Zo\u200b\u00eb\u00a0", "\u2060Zo\u00eb\ufeff"])
+def test_forms_of_one_label_are_one_label(window, tmp_path, form):
+    rows = [ReviewRow([], ["Zo\u00eb", "bob"], [0.6, 0.4], f"{form}|bob") for _ in range(2)]
+    page = window.open(write_review(Review("t.csv", [], rows), tmp_path / "r.html"))
+    press(page, "o")
+    page.get_by_role("combobox", name="Label", exact=True).fill(form)
+    expect(options(page)).to_have_text(["Zo\u00eb"])  # none of them is new
+    press(page, "Enter")
+    file = tmp_path / "c.csv"
+    file.write_text(f"row,candidates,label\n1,bob|Zo\u00eb,{form}\n", encoding="utf-8")
+    page.locator("#file").set_input_files(file)
+    expect(page.locator("#decided")).to_have_text("2 of 2 decided")
+    for row in range(2):
+        expect(chosen(page, row)).to_have_text("Zo\u00eb")
+        expect(card(page, row).locator(".chip")).to_have_text("accepted")
+
+
 def test_deciding_with_the_mouse(window, people_page):
     page = window.open(people_page)
     card(page, 0).get_by_role("button", name="bob").click()
@@ -792,6 +809,7 @@ def pictured(people, tmp_path):
     pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw=="
     images = ["pics/a%20b%231.png", "gone.png", None, "javascript:alert(1)", pixel, None]
     rows = [replace(row, image=image) for row, image in zip(people.rows, images, strict=True)]
+    rows[5] = replace(rows[5], image_problem="outside the allowed folders")
     return write_review(replace(people, rows=rows), tmp_path / "page.html")
 
 
@@ -803,8 +821,13 @@ def test_images_are_shown_and_broken_ones_are_not(make_window, pictured):
         image = card(page, row).locator("img")
         expect(image).to_be_visible()
         expect(image).to_have_js_property("naturalWidth", width)
-    for row in (1, 3):
-        expect(card(page, row)).to_contain_text("no image")
+    problems = {
+        1: "cannot be loaded",
+        3: "not allowed",
+        5: "outside the allowed folders",
+    }
+    for row, problem in problems.items():
+        expect(card(page, row).locator(".picture")).to_have_text(f"image {problem}")
         expect(card(page, row).locator("img")).to_have_count(0)
     expect(card(page, 2).locator(".picture")).to_have_count(0)
     assert not any("dialog" in text for text in window.trouble)

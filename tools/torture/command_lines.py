@@ -22,7 +22,7 @@ OPTIONS = (
     "--features", "--categorical", "--format", "--delimiter", "--method", "--set", "--n-landmarks",
     "--seed", "--prefix", "--out", "--store", "--output", "--item", "--annotator", "--answer",
     "--features-from", "--annotators-out", "--no-answer", "--image", "--runs", "--scaling",
-    "--data-home",
+    "--data-home", "--image-folder",
 )  # fmt: skip
 FLAGS = (
     "--select",
@@ -30,6 +30,7 @@ FLAGS = (
     "--na-is-label",
     "--skills",
     "--no-images",
+    "--embed-images",
     "--quick",
     "--nonsense",
 )

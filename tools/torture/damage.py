@@ -19,6 +19,7 @@ CASES = {
     "table.csv": (1000, 1),
     "table.jsonl": (2000, 2),
     "table.parquet": (5000, 5),
+    "table.xlsx": (5000, 5),
     "people.model": (5000, 3),
     "store.sqlite": (5000, 11),
 }
@@ -53,7 +54,7 @@ def check_damage(case: dict[str, Any], folder: Path) -> bool:
         return _check_store(path, show=case["position"] % 4 == 0)
     if name == "people.model":
         return _check_model(path)
-    out = path.with_name(f"out{path.suffix}")
+    out = path.with_name(f"out{'.csv' if path.suffix == '.xlsx' else path.suffix}")
     ended = run_command("clean", path, "--candidates", "names", "--out", out, "--method", "plknn",
                         "--no-doubt", "--set", "n_neighbors=2")  # fmt: skip
     check_canary()

@@ -26,9 +26,14 @@ def _cluster() -> tuple[ExitStack, Any]:
     running = ExitStack()
     running.enter_context(dask.config.set({"distributed.comm.timeouts.connect": 60}))
     cluster = running.enter_context(
-        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0",
-                     local_directory=str(Path("dask").absolute()))
-    )  # fmt: skip
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(Path("dask").absolute()),
+        )
+    )
     atexit.register(running.close)
     return running, running.enter_context(Client(cluster))
 

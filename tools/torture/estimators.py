@@ -1,6 +1,7 @@
 """Candidate sets in every form, and every method fitted to few and strange rows."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,15 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from ambilearn import PLCP, PLDA, PRA, PLStacking, PLVoting
 from ambilearn.candidates import ANYTHING, AllBut, as_candidates
+from ambilearn.own_data.model_file import load_model, save_model
 from ambilearn.registry import METHODS
+from ambilearn.selection import CandidateSearchCV
 from torture.hostile import numbers, tame_numbers, texts, words
 from torture.oracle import REFUSED, Defect, attempt, check_canary, check_confidences
 from torture.target import Target
@@ -79,7 +86,16 @@ def check_candidate_sets(case: dict[str, Any], folder: Path) -> bool:
     again = attempt(as_candidates, list(sets), classes=sets.classes)
     if again is REFUSED or again.to_sets() != sets.to_sets() or (sets.sizes < 1).any():
         raise Defect("wrong", f"read again, {sets.to_sets()} are other sets", "read again")
+    for classes in (sets.classes[::-1], sets.classes[:-1]):
+        found, plain = (attempt(_reordered, y, classes) for y in (sets, list(sets)))
+        if found != plain:
+            raise Defect("wrong", f"{sets.to_sets()} have other columns as a list", "columns")
     return True
+
+
+def _reordered(y: Any, classes: Any) -> str:
+    sets = as_candidates(y, classes=classes)
+    return repr([None if each is None else each.tolist() for each in sets.arrays])
 
 
 def _as_candidates(case: dict[str, Any]) -> Any:
@@ -95,6 +111,26 @@ def _as_candidates(case: dict[str, Any]) -> Any:
 candidate_set_cases = st.fixed_dictionaries(
     {"form": st.sampled_from(FORMS), "sets": _sets(labels, st.integers(0, 5))}
 )
+
+
+row_weights = st.sampled_from([0, 0.5, 1, 1, 2, 7, 1e-300, 1e80, -1, "nan"])
+WRAPPERS = ("pipeline", "vote", "stack", "PLDA", "PLCP", "PRA", "search")
+
+
+def wrap(method: Any, kind: str) -> Any:
+    """A method inside of another estimator, which must treat it as it is treated alone."""
+    foreign = LogisticRegressionCV(Cs=[1.0], cv=2)
+    if kind == "pipeline":
+        return make_pipeline(StandardScaler(with_mean=False), method)
+    if kind == "vote":
+        return PLVoting(estimators=[("one", method), ("two", foreign)])
+    if kind == "stack":
+        return PLStacking(estimators=[("one", method)], final_estimator=foreign)
+    if kind in ("PLDA", "PLCP", "PRA"):
+        return {"PLDA": PLDA, "PLCP": PLCP, "PRA": PRA}[kind](estimator=method)
+    if kind == "search":
+        return CandidateSearchCV(make_pipeline(method), {}, cv=2, random_state=0)
+    return method
 
 
 @st.composite
@@ -119,6 +155,9 @@ def estimator_cases(draw: Any) -> dict[str, Any]:
         "new": draw(st.lists(row, min_size=1, max_size=3)),
         "fitted to": draw(st.sampled_from(["dense", "dense", "sparse", "frame", "float32"])),
         "asked on": draw(st.sampled_from(["dense", "dense", "sparse", "list"])),
+        "inside": draw(st.sampled_from(["nothing", "nothing", *WRAPPERS])),
+        "row weights": draw(st.none() | st.lists(row_weights, min_size=n, max_size=n)),
+        "saved": draw(st.sampled_from([False, False, True])),
     }
 
 
@@ -134,14 +173,17 @@ def check_estimator(case: dict[str, Any], folder: Path) -> bool:
         known = {key: value for key, value in case["params"].items() if value != "nan"}
         model = METHODS[case["method"]].load()()
         known = {key: value for key, value in known.items() if key in model.get_params()}
-        if attempt(model.set_params(**known).fit, X, y) is REFUSED:
+        model = wrap(model.set_params(**known), case.get("inside", "nothing"))
+        y = _with_row_weights(y, case.get("row weights"))
+        if y is REFUSED or attempt(model.fit, X, y) is REFUSED:
             return False
         n_labels = len(model.classes_)
-        check_confidences(model.label_distributions_, (len(case["rows"]), n_labels))
-        if case["form"] not in ("generator", "memoryview"):
-            sets = as_candidates(y)
-            if not sets.covers(model.transduction_).all():
-                raise Defect("wrong", "a training row has a label outside its candidates")
+        if case.get("inside", "nothing") in ("nothing", "vote", "stack"):
+            check_confidences(model.label_distributions_, (len(case["rows"]), n_labels))
+            if case["form"] not in ("generator", "memoryview"):
+                sets = as_candidates(y)
+                if not sets.covers(model.transduction_).all():
+                    raise Defect("wrong", "a training row has a label outside its candidates")
         new = _as_rows(case["new"], case["asked on"])
         confidences = attempt(model.predict_proba, new)
         if confidences is REFUSED:
@@ -149,7 +191,50 @@ def check_estimator(case: dict[str, Any], folder: Path) -> bool:
         check_confidences(confidences, (len(case["new"]), n_labels))
         if not np.isin(model.predict(new), model.classes_).all():
             raise Defect("wrong", "a predicted label that is none")
+        _check_column_of_labels(model, new)
+        if case.get("saved"):
+            _check_saved(model, new, folder / "my.model")
+        _check_refused_fit(model, X, new)
     return True
+
+
+def _with_row_weights(y: Any, weights: list[Any] | None) -> Any:
+    """Candidate sets that bring weights of their rows along."""
+    if weights is None:
+        return y
+    sets = attempt(as_candidates, y)
+    if sets is REFUSED:
+        return REFUSED
+    return replace(sets, row_weights=np.array([float(weight) for weight in weights]))
+
+
+def _check_column_of_labels(model: Any, X: Any) -> None:
+    """Labels in a column are scored as labels in a vector."""
+    labels = model.predict(X)
+    scores = [attempt(model.score, X, y) for y in (labels, labels[:, None])]
+    if scores[0] is not REFUSED and scores != [1.0, 1.0]:
+        raise Defect("wrong", f"the predicted labels have the scores {scores}", "scores")
+
+
+def _check_saved(model: Any, X: Any, path: Path) -> None:
+    """A model that is saved predicts the same when it is loaded."""
+    if attempt(save_model, model, path) is REFUSED:
+        return
+    back = attempt(load_model, path)
+    if back is REFUSED or not np.array_equal(back.predict_proba(X), model.predict_proba(X)):
+        raise Defect("wrong", "a saved model is another when it is loaded", "saved")
+
+
+def _check_refused_fit(model: Any, X: Any, new: Any) -> None:
+    """Data that are refused leave an earlier fit as it was."""
+    if isinstance(model, Pipeline):  # scikit-learn's, whose first steps are fitted by then
+        return
+    before = model.predict_proba(new)
+    wider = sparse.hstack([X, X]) if sparse.issparse(X) else np.hstack([X, X])
+    if attempt(model.fit, wider, []) is not REFUSED:
+        raise Defect("wrong", "a fit without candidate sets")
+    if not np.array_equal(attempt(model.predict_proba, new), before):
+        raise Defect("wrong", "another model after a fit that was refused", "refused fit")
 
 
 def _as_rows(rows: list[list[Any]], form: str) -> Any:

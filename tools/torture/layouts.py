@@ -10,12 +10,12 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from ambilearn._utils.devices import to_numpy
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
 from sklearn.utils import get_tags
 
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.registry import METHODS
 from torture.oracle import Defect
 from torture.target import Target

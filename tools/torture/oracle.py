@@ -16,7 +16,9 @@ OURS = Path(ambilearn.__file__).parent
 # What checks arguments for us: its messages are written for users, too.
 CHECKERS = ("/sklearn/utils/", "/sklearn/base.py")
 
-KINDS = ("lost", "doubled", "destroyed", "traceback", "executed", "crash", "hang", "wrong")
+KINDS = (
+    "lost", "doubled", "destroyed", "traceback", "executed", "exposed", "crash", "hang", "wrong",
+)  # fmt: skip
 
 CANARY = Path(os.environ.get("TORTURE_CANARY", "canary")).absolute()
 """The file that every hostile input would make, if anything of it were executed."""

@@ -2,17 +2,22 @@
 
 import csv
 import io
+import re
 import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+import openpyxl
 import pandas as pd
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from ambilearn.own_data import fit_table, read_candidate_table
 from ambilearn.own_data.model_file import save_model
 from torture.commands import run_command
 
+_TIME = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z")
 HEADING = ["x", "town", "names"]
 ROWS = [
     [f"{(i % 3) * 2 + i / 10:.1f}", ("Rome", "Oslo", "")[i % 3], names]
@@ -48,11 +53,31 @@ def csv_bytes(heading: list[str], rows: list[list[str]], delimiter: str = ",") -
     return text.getvalue().encode("utf-8", "surrogatepass")
 
 
+def excel_bytes(heading: list[str], rows: list[list[str]]) -> bytes:
+    """A table as an Excel file of texts; the same bytes whenever it is made."""
+    book = openpyxl.Workbook()
+    for i, row in enumerate([heading, *rows], start=1):
+        for j, text in enumerate(row, start=1):
+            cell = book.active.cell(i, j, ILLEGAL_CHARACTERS_RE.sub("", text))
+            cell.data_type = "s"  # also what looks like a formula
+    saved, fixed = io.BytesIO(), io.BytesIO()
+    book.save(saved)
+    with ZipFile(saved) as archive, ZipFile(fixed, "w", ZIP_DEFLATED) as same:
+        for name in archive.namelist():
+            content = _TIME.sub(b"2026-01-01T00:00:00Z", archive.read(name))
+            same.writestr(ZipInfo(name), content, ZIP_DEFLATED)
+    return fixed.getvalue()
+
+
 @cache
 def table_bytes(format: str = "csv") -> bytes:
-    """The sample table."""
+    """The sample table; ``csv16`` is CSV in UTF-16 with a byte-order mark."""
     if format == "csv":
         return csv_bytes(HEADING, ROWS)
+    if format == "csv16":
+        return csv_bytes(HEADING, ROWS).decode().encode("utf-16")
+    if format == "xlsx":
+        return excel_bytes(HEADING, ROWS)
     frame = pd.DataFrame(ROWS, columns=HEADING)
     if format == "jsonl":
         return frame.to_json(orient="records", lines=True).encode()

@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pandas as pd
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from ambilearn.own_data import read_candidate_table
 from torture.commands import run_command
 from torture.hostile import byte_edits, edit_bytes, encodable_texts, json_values, words
 from torture.oracle import REFUSED, Defect, attempt, check_canary
-from torture.samples import HEADING, ROWS, csv_bytes, model_bytes, table_bytes
+from torture.samples import HEADING, ROWS, csv_bytes, excel_bytes, model_bytes, table_bytes
 from torture.target import Target
 
 NEW = {
@@ -33,7 +35,7 @@ candidates = st.lists(words | encodable_texts, min_size=1, max_size=3).map("|".j
 def table_cases(draw: Any) -> dict[str, Any]:
     """A table with candidates in ``names``, mostly tame features and some hostile columns."""
     n = draw(st.integers(1, 6))
-    format = draw(st.sampled_from(["csv", "csv", "tsv", "jsonl", "parquet"]))
+    format = draw(st.sampled_from(["csv", "csv", "csv16", "tsv", "jsonl", "parquet", "xlsx"]))
     anything = json_values if format == "jsonl" else encodable_texts
 
     def column(tame: Any, hostile: Any) -> list[Any]:
@@ -49,7 +51,7 @@ def table_cases(draw: Any) -> dict[str, Any]:
     return {
         "command": draw(st.sampled_from(["clean", "clean", "predict"])),
         "format": format,
-        "out": draw(st.sampled_from([format, format, "csv", "jsonl", "parquet"])),
+        "out": draw(st.sampled_from([_written(format), "csv", "jsonl", "parquet"])),
         "heading": list(columns),
         "rows": [list(row) for row in zip(*columns.values(), strict=True)],
         "options": draw(
@@ -62,8 +64,17 @@ def table_cases(draw: Any) -> dict[str, Any]:
     }
 
 
+def _written(format: str) -> str:
+    """The ending of a result for a table of a format: Excel and UTF-16 are read, not written."""
+    return "csv" if format in ("csv16", "xlsx") else format
+
+
 def make_table(format: str, heading: list[str], rows: list[list[Any]]) -> bytes:
     """A table in one of the formats."""
+    if format == "csv16":
+        return csv_bytes(heading, rows).decode().encode("utf-16")
+    if format == "xlsx":
+        return excel_bytes(heading, rows)
     if format in ("csv", "tsv"):
         return csv_bytes(heading, rows, "," if format == "csv" else "\t")
     if format == "jsonl":
@@ -74,7 +85,7 @@ def make_table(format: str, heading: list[str], rows: list[list[Any]]) -> bytes:
 
 def check_table(case: dict[str, Any], folder: Path) -> bool:
     """A command labels the rows and keeps every cell, in a file that is read back; or refuses."""
-    table = folder / f"table.{case['format']}"
+    table = folder / f"table.{case['format'].removesuffix('16')}"
     table.write_bytes(make_table(case["format"], case["heading"], case["rows"]))
     return _check_command(case, table, folder / f"out.{case['out']}")
 
@@ -105,7 +116,7 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
     kept = [name for name in after.columns if name not in new or name in before.columns]
     if kept != list(before.columns) or len(after) != len(before):
         raise Defect("wrong", f"columns {list(before.columns)} became {kept}", "other columns")
-    if table.suffix == out.suffix:
+    if table.suffix == out.suffix or {table.suffix, out.suffix} == {".csv", ".xlsx"}:
         for name in before.columns:
             cells = [_cells(frame[name].to_list()) for frame in (before, after)]
             if cells[0] != cells[1]:
@@ -115,7 +126,7 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
             rows = list(csv.reader(file))
         if rows[1:] != after.to_numpy().tolist() and len(after.columns) > 1:
             raise Defect("wrong", f"the csv module reads {rows[1:]}", "csv module")
-    if command == "clean" and table.suffix == ".csv":
+    if command == "clean" and table.suffix in (".csv", ".xlsx"):
         sets = read_candidate_table(table, candidates="names", na_is_label=True).candidates
         for row, label in zip(sets, after[f"{prefix}label"].to_list(), strict=True):
             if str(label) not in set(map(str, row)):
@@ -133,7 +144,7 @@ def _cells(cells: list[Any]) -> list[Any]:
 # The bytes of a proper table with some edits.
 byte_cases = st.fixed_dictionaries(
     {
-        "format": st.sampled_from(["csv", "csv", "jsonl", "parquet"]),
+        "format": st.sampled_from(["csv", "csv", "csv16", "jsonl", "parquet", "xlsx"]),
         "edits": byte_edits,
         "command": st.sampled_from(["clean", "predict"]),
         "options": st.just(["--no-doubt"]),
@@ -143,9 +154,86 @@ byte_cases = st.fixed_dictionaries(
 
 def check_table_bytes(case: dict[str, Any], folder: Path) -> bool:
     """A damaged file is refused, or is another table."""
-    table = folder / f"table.{case['format']}"
+    table = folder / f"table.{case['format'].removesuffix('16')}"
     table.write_bytes(edit_bytes(table_bytes(case["format"]), case["edits"]))
-    return _check_command(case, table, folder / f"out.{case['format']}")
+    return _check_command(case, table, folder / f"out.{_written(case['format'])}")
+
+
+# One of the parts of an Excel file with some edits, with checksums made right again.
+excel_cases = st.fixed_dictionaries(
+    {
+        "part": st.sampled_from(
+            [
+                "xl/worksheets/sheet1.xml",
+                "xl/worksheets/sheet1.xml",
+                "xl/sharedStrings.xml",
+                "xl/styles.xml",
+                "xl/workbook.xml",
+                "xl/_rels/workbook.xml.rels",
+                "[Content_Types].xml",
+            ]
+        ),
+        "edits": byte_edits,
+        "command": st.sampled_from(["clean", "predict"]),
+        "options": st.just(["--no-doubt"]),
+    }
+)
+
+
+def check_excel_part(case: dict[str, Any], folder: Path) -> bool:
+    """An Excel file that was changed inside is refused, or is another table."""
+    table = folder / "table.xlsx"
+    with ZipFile(io.BytesIO(table_bytes("xlsx"))) as old, ZipFile(table, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(
+                name, edit_bytes(content, case["edits"]) if name == case["part"] else content
+            )
+    return _check_command(case, table, folder / "out.csv")
+
+
+# Labels in several Unicode forms; a form is what is done to the plain one.
+LABELS = ("Zo\u00eb", "\u00c5sa B", "bob", "\u0928\u0940\u200d\u0932", "\ud55c\uae00")
+FORMS = ("NFC", "NFD", "\u200b", "\u2060", "\ufeff", "\u00a0")
+
+
+def write_form(label: str, form: str, place: int) -> str:
+    """A label as somebody else may have written it: the same to the eye."""
+    if form in ("NFC", "NFD"):
+        return unicodedata.normalize(form, label)
+    if form == "\u00a0":
+        return f"{form}{label.replace(' ', form)}{form}"
+    place %= len(label) + 1
+    return label[:place] + form + label[place:]
+
+
+written_labels = st.tuples(st.sampled_from(LABELS), st.sampled_from(FORMS), st.integers(0, 9))
+form_cases = st.fixed_dictionaries(
+    {
+        "rows": st.lists(st.lists(written_labels, min_size=1, max_size=3), min_size=3, max_size=6),
+        "no answer": st.lists(written_labels, max_size=1),
+        "correction": written_labels,
+    }
+)
+
+
+def check_label_forms(case: dict[str, Any], folder: Path) -> bool:
+    """Labels that look the same are the same, wherever they are read."""
+    sets = []
+    for write in (lambda label, form, place: label, write_form):
+        cells = ["|".join(write(*label) for label in row) for row in case["rows"]]
+        correction = [["0", cells[0], write(*case["correction"])]]
+        table = attempt(
+            read_candidate_table,
+            pd.DataFrame({"x": [i / 7 for i in range(len(cells))], "names": cells}),
+            candidates="names",
+            no_answer=[write(*label) for label in case["no answer"]],
+            corrections=io.BytesIO(csv_bytes(["row", "candidates", "label"], correction)),
+        )
+        sets.append(None if table is REFUSED else table.candidates.to_sets())
+    if sets[0] != sets[1]:
+        raise Defect("wrong", f"{sets[0]} became {sets[1]}", "label forms")
+    return sets[0] is not None
 
 
 correction_cases = st.fixed_dictionaries(
@@ -228,6 +316,8 @@ page_cases = table_cases().filter(lambda case: case["format"] == "csv")
 TARGETS = [
     Target("tables", "inputs", table_cases(), check_table, share=11),
     Target("table-bytes", "inputs", byte_cases, check_table_bytes, share=10),
+    Target("excel-parts", "inputs", excel_cases, check_excel_part, share=5),
+    Target("label-forms", "inputs", form_cases, check_label_forms, share=2),
     Target("corrections", "inputs", correction_cases, check_corrections, share=6),
     Target("pages", "inputs", page_cases, check_page, share=4),
 ]

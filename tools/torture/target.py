@@ -17,7 +17,7 @@ class Target:
     ----------
     name : str
         Name in counts, and of the files in which failing cases are kept.
-    counted_as : {"inputs", "kills", "full disks", "closed streams", "damaged bytes"}
+    counted_as : {"inputs", "kills", "commands", "full disks", "closed streams", "damaged bytes"}
         What one case is.
     cases : SearchStrategy or callable
         Draws cases; or function (random generator, number of the case) → case, where no case is

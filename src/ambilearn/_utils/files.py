@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import BinaryIO, cast
 from uuid import uuid4
 
@@ -65,10 +65,21 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
             shutil.copyfileobj(complete, sink)
 
 
+def check_writable(target: Path) -> None:
+    """Raise the OSError with which :func:`atomic_write` would end before its block."""
+    final = Path(os.path.realpath(target))
+    try:
+        present = os.stat(target)
+    except FileNotFoundError:
+        present = None
+    if present is None or _is_replaceable(present, final):
+        _refuse_protected(final, present)
+        TemporaryFile(dir=final.parent).close()
+
+
 @contextmanager
 def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
-    if present is not None:
-        os.close(os.open(str(final), os.O_WRONLY))  # refused where the file is write-protected
+    _refuse_protected(final, present)
     _remove_abandoned_parts(final)
     part = final.with_name(f".{_short(final)}.{uuid4().hex}.part")
     try:
@@ -86,6 +97,11 @@ def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(part)):
             error.filename, error.filename2 = str(final), None
         raise
+
+
+def _refuse_protected(final: Path, present: os.stat_result | None) -> None:
+    if present is not None:
+        os.close(os.open(str(final), os.O_WRONLY))
 
 
 def _is_replaceable(present: os.stat_result, final: Path) -> bool:

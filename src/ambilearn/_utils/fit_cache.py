@@ -56,17 +56,19 @@ class FitCache:
 
         Parameters
         ----------
-        *rows : arrays
-            Checked features and candidate sets. They are compared by what they hold, so that rows
-            that were changed in place are other rows, and an equal copy is not.
+        *rows : arrays, shapes and texts
+            Checked features, with their shape and device, and candidate sets. They are compared by
+            what they hold, so that rows that were changed in place are other rows, and an equal
+            copy is not.
         """
         fingerprint = joblib.hash(rows)
         if self._fingerprint is None:
             self._fingerprint = fingerprint
         if self._fingerprint != fingerprint:
             raise ValueError(
-                "This cache holds results for other rows: pass the same X and y to all fits that "
-                "share a cache, and a new FitCache() for other rows."
+                "This cache holds results for other rows, or for the same rows on another device: "
+                "pass the same X and y to all fits that share a cache, and a new FitCache() for "
+                "others."
             )
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 # Text that is nothing but one of these is a missing cell of a table.
-MISSING_WORDS = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"})
+MISSING_WORDS = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
+)
 
 
 def is_missing(value: Any) -> bool:

@@ -1,7 +1,9 @@
 """Numbers and lists as people write them, for messages and summaries."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -44,6 +46,18 @@ def shorten_repr(value: Any, limit: int = 60) -> str:
     except Exception:  # of an integer of thousands of digits, or an object that cannot say it
         text = object.__repr__(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def readable_file_name(path: str) -> str:
+    r"""The last part of a path as text that can be written; a byte that is no text is replaced.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.text import readable_file_name
+    >>> readable_file_name("tables/caf\udcff.csv")
+    'caf�.csv'
+    """
+    return os.fsencode(Path(path).name).decode("utf-8", "replace")
 
 
 @contextmanager

@@ -7,13 +7,17 @@ The library and device of the input choose the backend once, at the start of a f
 
 from typing import Any
 
-from ambilearn.backend.arrays import is_host_array
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.sklearn_compat import _safe_indexing
+from ambilearn.backend.arrays import is_device_array, is_host_array
 from ambilearn.backend.device import DeviceBackend
 from ambilearn.backend.host import HOST
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import Backend, Support
 
-__all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend"]
+__all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index_rows"]
 
 
 def choose_backend(X: Any) -> Backend:
@@ -29,3 +33,20 @@ def choose_backend(X: Any) -> Backend:
     backend : Backend
     """
     return HOST if is_host_array(X) else DeviceBackend(X)
+
+
+def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of an array of any library, data frame, list or sparse matrix by index.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+        Rows as a user gives them.
+    rows : ndarray of shape (m,)
+        Indices.
+
+    Returns
+    -------
+    X : same type as X
+    """
+    return choose_backend(X).take_rows(X, rows) if is_device_array(X) else _safe_indexing(X, rows)

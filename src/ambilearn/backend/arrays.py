@@ -40,7 +40,7 @@ def on_device(X: Any) -> bool:
     ValueError
         If the array is on a device and dispatch is off, or its library is not supported.
     """
-    if is_numpy_array(X) or not is_array_api_obj(X):
+    if not is_device_array(X):
         return False
     if not sklearn.get_config()["array_api_dispatch"]:
         if (is_torch_array(X) or is_cupy_array(X)) and str(device(X)) != "cpu":
@@ -134,9 +134,14 @@ def on_same_device(array: Any, like: Any) -> bool:
 
 def describe_device(array: Any) -> str:
     """Library and device of an array, for error messages."""
-    if is_host_array(array) or not is_array_api_obj(array):
+    if not is_device_array(array):
         return "NumPy"
     return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether X is an array of another library than NumPy."""
+    return is_array_api_obj(X) and not is_numpy_array(X)
 
 
 def is_host_array(X: Any) -> bool:

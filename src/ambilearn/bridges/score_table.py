@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 
 
@@ -33,6 +34,7 @@ def score_table(
     classes : list of length n_labels
         By default the columns of a data frame, or ``0 … n_labels - 1``.
     """
+    scores = to_numpy(scores)
     check_structure(scores, name)
     if sparse.issparse(scores):
         scores = scores.toarray()
@@ -63,7 +65,7 @@ def _labels_of_columns(
     unnamed = list(range(n_columns))
     if classes is None:
         return unnamed if columns is None else columns
-    labels: list[Any] = listed_labels(classes, "classes").tolist()
+    labels: list[Any] = listed_labels(to_numpy(classes), "classes").tolist()
     if len(labels) != n_columns:
         raise ValueError(
             f"{name} has {n_columns} columns but there are {len(labels)} classes: pass one class "

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn.backend import index_rows
 from ambilearn.bridges.score_table import score_table
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def to_sample_weights(
             f"X has {_num_samples(X)} rows but there are confidences for {weights.shape[0]}: pass "
             "the rows that the confidences belong to."
         )
-    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows), y, weights.data
+    return index_rows(X.tocsr() if sparse.issparse(X) else X, rows), y, weights.data
 
 
 def soft_labels(

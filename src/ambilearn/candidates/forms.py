@@ -79,9 +79,11 @@ def as_candidates(
         - A table of weights of the same forms: other numbers than 0 and 1, none negative, such as
           counts of votes or probabilities. A weight of zero is no candidate.
         - 1-D labels: every row has exactly one candidate.
+        - A :class:`CandidateSets`, which is returned as it is unless ``classes`` are given.
     classes : array-like of shape (n_labels,), optional
         All labels, in the wanted column order. By default the sorted labels that occur, the
-        column names of a data frame, or ``0 … n_labels - 1`` for any other mask.
+        column names of a data frame, the classes of a :class:`CandidateSets`, or
+        ``0 … n_labels - 1`` for any other mask.
     n_rows : int, optional
         Number of rows that ``y`` must have (the rows of X).
 
@@ -95,6 +97,14 @@ def as_candidates(
         For an empty set, a missing label, a label outside ``classes``, a weight that is negative
         or not finite, or a wrong number of rows. The message names the first offending row,
         counted from 0.
+
+    Notes
+    -----
+    Labels are compared by ``==`` and keep their value: text is not stripped, and its Unicode form
+    does not change. Labels that are read from a table or given as votes
+    (:func:`ambilearn.own_data.read_candidate_table`, :class:`ambilearn.crowd.Votes`,
+    :func:`ambilearn.datasets.votes_to_candidates`) are normalized: form NFC, no blanks around them,
+    no zero-width space, word joiner or byte-order mark, and a space for a no-break space.
 
     Examples
     --------
@@ -110,7 +120,7 @@ def as_candidates(
     check_structure(y, "y")
     classes = None if classes is None else listed_labels(classes, "classes")
     if isinstance(y, CandidateSets):
-        sets = y
+        sets = y if classes is None else _with_classes(y, classes)
     elif y is None:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None. "
@@ -249,11 +259,7 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
         try:
             pairs = {position[label]: weight for label, weight in labels.items()}
         except KeyError as error:
-            raise ValueError(
-                f"Row {i} has the candidate label {shorten_repr(error.args[0])}, which is not "
-                f"among the {len(classes)} given classes: add it to the classes, or correct the "
-                "row."
-            ) from error
+            raise _not_a_class(i, error.args[0], classes) from error
         if isinstance(row, AllBut):
             pairs = dict.fromkeys(set(position.values()) - set(pairs), 1.0)
         kept = sorted(j for j, weight in pairs.items() if weight > 0)
@@ -268,6 +274,28 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
         ends.append(len(columns))
     sets = CandidateSets(classes, np.array(ends, np.intp), np.array(columns, np.intp))
     return _with_weights(sets, np.array(weights))
+
+
+def _not_a_class(i: int, label: Any, classes: NDArray[Any]) -> ValueError:
+    return ValueError(
+        f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
+        f"{len(classes)} given classes: add it to the classes, or correct the row."
+    )
+
+
+def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
+    """The same sets with other columns: the given classes, in their order."""
+    position = {label: j for j, label in enumerate(classes.tolist())}
+    _check_classes_distinct(classes, position)
+    columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
+    labels = columns[sets.labels]
+    outside = np.flatnonzero(labels < 0)
+    if len(outside):
+        label = sets.classes.tolist()[sets.labels[outside[0]]]
+        raise _not_a_class(int(sets.rows[outside[0]]), label, classes)
+    order = np.lexsort((labels, sets.rows))
+    weights = None if sets.weights is None else sets.weights[order]
+    return replace(sets, classes=classes, labels=labels[order], weights=weights)
 
 
 def _warn_of_excluded_strangers(rows: list[Any], known: list[dict[Any, float]]) -> None:

@@ -28,14 +28,16 @@ class CandidateSets:
         Row *i* owns the pairs ``indptr[i]:indptr[i + 1]``.
     labels : ndarray of shape (n_pairs,)
         Column of each pair, ascending within a row.
+    sparse_mask : bool, default=False
+        Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
+        sparse too: who has many labels gives and gets no dense matrix of that shape.
     weights : ndarray of shape (n_pairs,), optional
         How much speaks for each candidate, such as its votes: positive, in any unit, compared
         within a row only. None where the candidates of every row are all alike.
     row_weights : ndarray of shape (n_rows,), optional
-        How much each row counts in a fit, positive; None where all count alike.
-    sparse_mask : bool, default=False
-        Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
-        sparse too: who has many labels gives and gets no dense matrix of that shape.
+        How much each row counts in a fit: not negative; None if all rows count the same. ``fit``
+        multiplies them by its ``sample_weight``, and a method that cannot weight rows refuses
+        them. Scores do not use them.
 
     See Also
     --------
@@ -132,10 +134,9 @@ class CandidateSets:
         return np.repeat(np.arange(self.n_rows), self.sizes)
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All that the sets are made of, for a comparison by content."""
-        optional = (w for w in (self.weights, self.row_weights) if w is not None)
-        return self.classes, self.indptr, self.labels, *optional
+    def arrays(self) -> tuple[NDArray[Any] | None, ...]:
+        """Everything the sets consist of, for a comparison by content."""
+        return self.classes, self.indptr, self.labels, self.weights, self.row_weights
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""

@@ -4,9 +4,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from time import monotonic
 from typing import Any
 
 import click
+
+from ambilearn.cli.errors import check_memory_limit
 
 LOG_WIDTH = 200  # columns of a log file, in which no table is cut
 
@@ -23,13 +26,15 @@ class Console:
         Whether to write to standard error, for commands whose standard output is a table.
     rich : rich.console.Console, optional
         Where to write instead.
+    every : float, default=30
+        Seconds between two lines on the progress of a stage in a log file.
     """
 
-    def __init__(self, *, stderr: bool = False, rich: Any = None) -> None:
+    def __init__(self, *, stderr: bool = False, rich: Any = None, every: float = 30.0) -> None:
         from rich.console import Console as RichConsole
 
         self.rich = rich or RichConsole(stderr=stderr, highlight=False)
-        if not self.rich.is_terminal:
+        if not self.rich.is_terminal or self.rich.width < 1:  # as COLUMNS=0 says
             self.rich.width = LOG_WIDTH
         # A sign that the stream cannot encode is a question mark, not the end of the command.
         stream = self.rich.file
@@ -37,7 +42,7 @@ class Console:
             stream.reconfigure(errors="replace")
         self._live: Any = None
         self._spinner: Any = None
-        self._stage = ""
+        self._stage, self._said, self._every = "", 0.0, every
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print text as it is: no markup, no wrapping."""
@@ -75,12 +80,19 @@ class Console:
     def stage(self, text: str) -> None:
         """Show what is being done and may take long; in a log file say it, once for each stage.
 
-        What follows a colon, as in ``choosing: 3 of 16``, is progress within a stage.
+        What follows a colon, as in ``choosing: 3 of 16``, is progress within a stage. A log file
+        gets a line on it now and then.
         """
         self.show(text)
-        if not self.rich.is_interactive and (stage := text.partition(":")[0]) != self._stage:
-            self._stage = stage
+        if self.rich.is_interactive:
+            return
+        stage = text.partition(":")[0]
+        if stage != self._stage:
+            self._stage, self._said = stage, monotonic()
             self.say(f"{stage} …")
+        elif text != stage and monotonic() - self._said >= self._every:
+            self._said = monotonic()
+            self.say(f"{text} …")
 
     def close(self) -> None:
         """End the spinner."""
@@ -91,11 +103,24 @@ class Console:
 
 @contextmanager
 def user_console() -> Iterator[Console]:
-    """A console on standard error, on which warnings and errors of the library are one line."""
+    """A console on standard error, on which warnings and errors of the library are one line.
+
+    A warning is printed when it is raised: what is odd about the input, before the fit.
+    """
+    check_memory_limit()
     console = Console(stderr=True)
-    with warnings.catch_warnings(record=True) as caught:
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            said.add(text)
+            console.say(f"Warning: {text}", style="yellow")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
         try:
             yield console
         except (ValueError, ImportError) as error:
@@ -107,8 +132,6 @@ def user_console() -> Iterator[Console]:
             ) from error
         finally:
             console.close()
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                console.say(f"Warning: {' '.join(message.split())}", style="yellow")
 
 
 def printable(text: str) -> str:

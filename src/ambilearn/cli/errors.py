@@ -1,6 +1,9 @@
 """What a command says of an error: what happened, and what to do."""
 
 import errno
+import sys
+
+import click
 
 from ambilearn import __version__
 from ambilearn.datasets.errors import DatasetError
@@ -11,6 +14,25 @@ DEBUG = "AMBILEARN_DEBUG"  # variable that, if set, shows where an unexpected er
 EXPECTED = (DatasetError, OSError, ImportError, MemoryError)
 
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+MIN_ADDRESS_SPACE = (
+    2**30
+)  # bytes; with less, the libraries of a fit crash, hang or flood the screen
+
+
+def check_memory_limit() -> None:
+    """Refuse to start the work under a limit of memory that is too low for any of it."""
+    if sys.platform == "win32":  # which has no such limit
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+        raise click.ClickException(
+            f"The memory of a process is limited to {limit / 2**20:.0f} MB here, and "
+            f"{MIN_ADDRESS_SPACE / 2**20:.0f} MB are needed: raise the limit (`ulimit -v`)."
+        )
 
 
 def describe_error(error: Exception) -> str:

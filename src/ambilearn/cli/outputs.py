@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ambilearn._utils.files import check_writable
+
 
 def check_outputs(
     outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None] = ()
@@ -41,6 +43,19 @@ def check_outputs(
                 f"{_describe(file)} would be written twice: choose another name for one of both."
             )
         written |= names
+        if str(file) != "-":
+            _refuse_unwritable(Path(file))
+
+
+def _refuse_unwritable(file: Path) -> None:
+    try:
+        check_writable(file)
+    except OSError as error:
+        folder = Path(os.path.realpath(file)).parent
+        raise click.ClickException(
+            f"{file} cannot be written ({error.strerror}): choose another file, or make it and the "
+            f"folder {folder} writable."
+        ) from error
 
 
 def _identify(file: str | Path, stream: int) -> set[Hashable]:

@@ -61,10 +61,11 @@ def clean(
 ) -> None:
     """Choose one of the candidate labels of each row of a table.
 
-    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with six more columns: label,
-    its confidence, its margin over the second-best candidate, doubt that any candidate is right
-    (above 0 another label is ahead of all), that other label as suggestion, and review_rank, which
-    is 1 for the row to look at first. Every other cell stays as it is.
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six more columns:
+    label, its confidence, its margin over the second-best candidate, doubt that any candidate is
+    right (above 0 another label is ahead of all), that other label as suggestion, and review_rank,
+    which is 1 for the row to look at first. Every other cell stays as it is. Excel files are read,
+    not written.
 
     Where annotators answered, in a column each or in long form, TABLE with one answer a row, they
     are judged, too.
@@ -148,8 +149,8 @@ def fit(
 ) -> None:
     """Learn from a table, and save a model that labels new rows.
 
-    TABLE is a CSV, Parquet or JSON lines file with candidate labels; - is standard input. The
-    model takes numbers, categories, truth values, dates, sentences and lists of numbers as
+    TABLE is a CSV, Excel, Parquet or JSON lines file with candidate labels; - is standard input.
+    The model takes numbers, categories, truth values, dates, sentences and lists of numbers as
     features, and missing cells; loading it executes nothing.
     """
     with user_console() as console:
@@ -213,6 +214,7 @@ def predict(
     table: str,
     format: str | None,
     delimiter: str | None,
+    decimal: str,
     device: str | None,
     out: Path,
     prefix: str,
@@ -220,25 +222,27 @@ def predict(
 ) -> None:
     """Label the rows of a table by a model that `fit` saved.
 
-    Writes TABLE (CSV, Parquet or JSON lines; - is standard input) with three more columns: label,
-    its confidence, and its margin over the second-best label. TABLE must have the feature columns
-    of the model; others are passed through.
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with three more columns:
+    label, its confidence, and its margin over the second-best label. TABLE must have the feature
+    columns of the model; others are passed through.
     """
     with user_console() as console:
         check_outputs([out], [model, table])
         check_device(console, device)
         console.show("loading the model")
         from ambilearn.datasets.frames import read_frame, source_name
-        from ambilearn.own_data.model_file import load_model
+        from ambilearn.own_data.model_file import load_table_model
 
         reading = {"format": format, "delimiter": delimiter}
         write = _writer(console, table, out, reading, escape_formulas)
-        loaded = load_model(model)
+        loaded = load_table_model(model)
         console.show("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter)
         console.show(f"labelling {pluralize(len(frame), 'row')}")
-        labelled = loaded.predict(frame, source_name(source), prefix=prefix, device=device)
+        labelled = loaded.predict(
+            frame, source_name(source), prefix=prefix, device=device, decimal=decimal
+        )
         console.say(
             f"{source_name(source)}: {pluralize(len(frame), 'row')} labelled by "
             f"{loaded.about['method']}"
@@ -254,6 +258,7 @@ def _writer(
 
     if str(out) == "-":
         target, format = standard_output(), source_and_format(table, reading["format"])[1]
+        format = "csv" if format == "xlsx" else format  # Excel files are read, not written
     else:
         target, format = out, format_of_name(str(out))
     check_writable(format)

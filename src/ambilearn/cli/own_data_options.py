@@ -1,7 +1,6 @@
 """Options that the commands on one's own tables share, and what is asked for by them."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import click
 from ambilearn.cli.console import Console
 from ambilearn.cli.help_sections import section
 from ambilearn.cli.streams import standard_input
-from ambilearn.registry import METHODS, find_method
+from ambilearn.registry import METHODS, REMOVED, find_method
 
-_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl"])
+_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "xlsx"])
 
 # Sections of the help, in which every command shows the options that it has.
 candidate_option = section("Candidate labels")
@@ -49,6 +48,13 @@ format_options = _add(
         callback=_one_sign,
         metavar="SIGN",
         help="Sign between the cells of a CSV table.",
+    ),
+    table_option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="Decimal sign of numbers in text.",
     ),
 )
 
@@ -145,8 +151,12 @@ class _MethodName(click.Choice[str]):
     """A method, however its name is written: ``plcl``, ``PLCL`` or ``PL-CL``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        with suppress(ValueError):  # the choices, in the words of click, are better advice
+        try:
             value = find_method(value).command_name
+        except ValueError as error:
+            if str(error) in REMOVED.values():
+                self.fail(str(error), param, ctx)
+            # Otherwise the choices, in the words of click, are better advice.
         return super().convert(value, param, ctx)
 
 
@@ -154,8 +164,9 @@ method_options = _add(
     method_option(
         "--method",
         type=_MethodName(list(METHODS)),
-        help="How to learn. By default plstacking, the most accurate, up to 10 000 rows; above, "
-        "and for sentences, plcl, the paper's method, whose fit takes a third to half of the time.",
+        help="How to learn. By default plstacking, a stack of methods, up to 10 000 rows; "
+        "above, and for sentences, plcl, the paper's method, whose fit takes a third to half of "
+        "the time.",
     ),
     method_option(
         "--select",
@@ -192,8 +203,8 @@ method_options = _add(
 doubt_option = method_option(
     "--no-doubt",
     is_flag=True,
-    help="Do not look for rows whose truth is none of their candidates: saves five fits of "
-    "ipal, plcp, plda and pra, for `review` of stacks and votes, too, and little of others.",
+    help="Do not look for rows whose truth is none of their candidates. Saves five fits of ipal "
+    "and plda, and in `review` of stacks and votes; for other methods it saves little.",
 )
 
 escape_formulas_option = output_option(
@@ -209,7 +220,7 @@ output_options = _add(
         default="-",
         metavar="FILE",
         help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
-        "standard output, in the format of the input.",
+        "standard output, in the format of the input (CSV for an Excel file).",
     ),
     output_option(
         "--prefix",

@@ -5,56 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
 from ambilearn.doubt import Doubt
 from ambilearn.own_data.clean import CleanedTable
-from ambilearn.own_data.columns import parse_features
 from ambilearn.own_data.model import TableModel
 from ambilearn.own_data.tables import CandidateTable
 
 CLOSE_CALL_MARGIN = 0.1
 _MAX_SHOWN_ROWS = 10
-
-
-def describe_table(console: Console, table: CandidateTable) -> None:
-    """Rows, labels and features, and which columns are left out."""
-    sets = table.candidates
-    console.say(
-        f"{table.name}: {pluralize(sets.n_rows, 'row')}, {pluralize(sets.n_labels, 'label')}, "
-        f"{sets.sizes.mean():.2f} candidates a row"
-    )
-    by_kind: dict[str, list[str]] = {}
-    for column in table.features.columns:
-        size = f" ({column.length:,} numbers)" if column.kind == "vector" else ""
-        by_kind.setdefault(column.kind, []).append(f"{column.name}{size}")
-    kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
-    console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
-    for name, reason in table.features.left_out.items():
-        console.say(f"left out: {name!r} {reason}", style="yellow")
-    for name in _label_columns(table):
-        console.say(
-            f"{name!r} holds labels, and is a feature like any other. If it is the true label, "
-            "say so by --label; if it must not be used, by --exclude.",
-            style="yellow",
-        )
-    corrections = table.corrections
-    if corrections.labels:
-        console.say(f"{pluralize(len(corrections.labels), 'row')} corrected by a person")
-    if corrections.new_labels:
-        console.say(
-            f"new from the corrections, a candidate nowhere in the table: "
-            f"{shorten_list(corrections.new_labels)}",
-            style="yellow",
-        )
-
-
-def _label_columns(table: CandidateTable) -> list[str]:
-    """Features in which every value is a label: perhaps the truth, which nobody may look at."""
-    labels = set(map(str, table.candidates.classes.tolist()))
-    categories = [c for c in table.features.columns if c.kind == "category"]
-    values = parse_features(table.name, table.frame, categories)
-    return [column for column in values if set(values[column].dropna()) <= labels]
 
 
 def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:
@@ -90,18 +49,10 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
         return
     rows = pluralize(int(outside.sum()), "row")
     if table.unjudged is None:
-        given = "candidates"
         found = f"is no candidate ({rows}): there every choice is wrong"
     else:  # a label that nobody gave may still be chosen
-        given = "answers"
         found = f"nobody gave ({rows})"
     console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
-    if outside.all():
-        console.say(
-            f"Column {table.label_column!r} has not one of the {given} of its row: does it hold "
-            f"the labels, written as the {given} are?",
-            style="yellow",
-        )
 
 
 def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ambilearn.cli.console import Console
-from ambilearn.cli.errors import describe_error
+from ambilearn.cli.errors import check_memory_limit, describe_error
 from ambilearn.cli.experiment_options import (
     choice_option,
     chosen_specs,
@@ -87,6 +87,7 @@ def reproduce(
     without a name, all of the paper's. Stop it at any time and start it again. The exit status is
     1 if a task failed.
     """
+    check_memory_limit()
     from ambilearn.experiments.search import parse_search
 
     try:
@@ -159,6 +160,7 @@ def _run(
                     data_home=data_home,
                     again=again,
                     on_result=bar.note,
+                    on_wait=lambda text: console.say(f"{text} …"),
                 )
         except (OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):  # the reader has gone: click's to end

@@ -51,6 +51,15 @@ image_option = section("Images")
     help="Put local images into the page, so that it can be moved or sent; large ones are made "
     "smaller. By default the page refers to them.",
 )
+@image_option(
+    "--image-folder",
+    "image_folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take images from this folder, too; can be repeated. By default the page only has images "
+    "from the folder of the table and the folders below it.",
+)
 @output_option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -72,17 +81,18 @@ def review(
     image: str | None,
     no_images: bool,
     embed_images: bool,
+    image_folders: tuple[Path, ...],
     out: Path,
     **reading: Any,
 ) -> None:
     """Write a page on which a person settles the labels of a table.
 
     The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Parquet or JSON lines; - is standard input) with their confidences as bars, the row to
-    look at first at the top, a suggestion where the truth is probably none of them, images, keys to
-    accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit` and
-    `review` take by --corrections. Where annotators answered, in a column each, they are judged as
-    by `clean`, and the page shows the labels that this leaves.
+    (CSV, Excel, Parquet or JSON lines; - is standard input) with their confidences as bars, the
+    row to look at first at the top, a suggestion where the truth is probably none of them, images,
+    keys to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit`
+    and `review` take by --corrections. Where annotators answered, in a column each, they are judged
+    as by `clean`, and the page shows the labels that this leaves.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images exclude each other.")
@@ -144,7 +154,7 @@ def review(
         console.show("writing the page")
         confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
-        images = Images(table_folder, out.parent, embed=embed_images)
+        images = Images(table_folder, out.parent, embed_images, image_folders)
         name = METHODS[method].name
         review_page = review_from_table(
             read, confidences, doubt=doubt, method=name, image=image, images=images
@@ -176,12 +186,23 @@ def _next_command(
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:
+    from ambilearn.review.embedding import Problem
+
     if image is None:
         return
     console.say(f"images: column {image!r}")
-    if images.missing:
-        console.say(
-            f"{pluralize(len(images.missing), 'image')} cannot be shown, the first is "
-            f"{images.missing[0]!r}. Paths begin in the folder of the table.",
-            style="yellow",
-        )
+    advice = {
+        Problem.NOT_FOUND: "Paths begin in the folder of the table.",
+        Problem.OUTSIDE: "Allow the folder they are in by --image-folder FOLDER.",
+        Problem.UNREADABLE: "The file is damaged or not an image.",
+        Problem.ACTIVE: "Only plain SVG drawings are put into the page.",
+        Problem.TOO_LARGE: "Only SVG files up to 16 MB are put into the page.",
+    }
+    for problem, what_to_do in advice.items():
+        cells = [cell for cell, found in images.problems if found is problem]
+        if cells:
+            console.say(
+                f"{pluralize(len(cells), 'image')} cannot be shown ({problem}), the first is "
+                f"{cells[0]!r}. {what_to_do}",
+                style="yellow",
+            )

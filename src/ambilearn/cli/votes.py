@@ -141,7 +141,7 @@ def plan_for_command(
     **judging: Any,
 ) -> Plan:
     """Describe the table, choose the method if none is named, and judge annotators, if any."""
-    from ambilearn.cli.own_data_summary import describe_table
+    from ambilearn.cli.table_summary import describe_table
 
     describe_table(console, table)
     params = method_parameters(settings, n_landmarks)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ParameterGrid
@@ -17,6 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
@@ -27,7 +28,7 @@ from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.unvoted import unvoted_confidence
 from ambilearn.crowd.votes import Votes
-from ambilearn.methods._members import set_learner
+from ambilearn.methods._members import align_columns, set_learner, weight_argument
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to judge
 
@@ -186,6 +187,11 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
+        with unfitted_on_error(self):
+            self._fit(X, votes)
+        return self
+
+    def _fit(self, X: Any, votes: Votes) -> None:
         self.classes_ = votes.classes
         splitter = KFold(self.cv, shuffle=True, random_state=self.random_state)
         folds = list(splitter.split(votes.items))
@@ -198,6 +204,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             found = self._judge_rows(estimator, X, folds, confidences, likelihood)
             change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
             confidences = found.confidences
+            report_round(Round(type(self).__name__, n_iter, self.max_iter, change, self.tol))
             skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
             likelihood = skills.log_likelihood(votes)
             if change <= self.tol:
@@ -216,7 +223,6 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
         self.candidates_ = self._to_candidates(confidences)
         self.estimator_ = _fit_candidates(estimator, X, self.candidates_)
-        return self
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
         check_structure(X, "X")
@@ -258,11 +264,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """New confidences, by the answers and by a classifier that learns from the old ones."""
         candidates = self._to_candidates(confidences)
         held_out = np.zeros(candidates.shape)
-        column = {label: j for j, label in enumerate(self.classes_.tolist())}
         for train, test in folds:
             model = _fit_candidates(estimator, _safe_indexing(X, train), candidates[train])
-            columns = np.array([column[label] for label in model.classes_.tolist()])
-            held_out[np.ix_(test, columns)] = model.predict_proba(_safe_indexing(X, test))
+            found = model.predict_proba(_safe_indexing(X, test))
+            held_out[test] = align_columns(found, model.classes_, self.classes_)
         return combine_witnesses(likelihood, held_out, confidences.mean(axis=0))
 
     def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
@@ -299,11 +304,12 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         confidences : ndarray of shape (n, l)
-            In the order of ``estimator_.classes_``.
+            In the order of ``classes_``; zero for a label that ``estimator_`` has not learned,
+            because it is a candidate of no row.
         """
         check_is_fitted(self)
-        confidences: NDArray[np.float64] = self.estimator_.predict_proba(X)
-        return confidences
+        found = self.estimator_.predict_proba(X)
+        return align_columns(found, self.estimator_.classes_, self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
@@ -401,7 +407,5 @@ def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
     support = HOST.support(candidates)
     labels = candidates.classes[candidates.labels]
     rows = _safe_indexing(X, support.rows)
-    name = "sample_weight"
-    if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
-        name = f"{model.steps[-1][0]}__{name}"
+    name = weight_argument(model) or "sample_weight"
     return model.fit(rows, labels, **{name: support.prior()})

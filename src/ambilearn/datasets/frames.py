@@ -1,11 +1,12 @@
-"""Tables from files: CSV, Parquet and JSON lines to a pandas data frame. Nothing is executed."""
+"""Tables from files: CSV, Excel, Parquet, JSON lines to a data frame. Nothing is executed."""
 
+import codecs
 import json
 import os
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,7 +24,16 @@ FORMATS = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".xlsx": "xlsx",
 }
+# In this order: the mark of UTF-32 begins with that of UTF-16.
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_NOT_TEXT = "{} is not {} text ({}): save it as UTF-8."
 _NOTHING_AT_ALL = (
     "{name} is empty: it has no rows, nor names of columns. Was it saved, and copied in full?"
 )
@@ -43,21 +53,22 @@ def read_frame(
     ----------
     source : path-like or file object
         A file on this machine, or an open file, text or binary. Never a network address.
-    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+    format : {"csv", "tsv", "parquet", "jsonl", "xlsx"}, optional
         By default taken from the ending of the name.
     delimiter : str, optional
         Between the cells of a CSV file; a comma by default.
     allow_empty : bool, default=False
         Accept a table without rows.
     max_bytes : int, default=2**33
-        Size in memory above which a Parquet file is refused before it is unpacked.
+        Size in memory above which a Parquet or Excel file is refused before it is unpacked.
 
     Returns
     -------
     pandas.DataFrame
         With a plain row index. CSV cells and headings are text (``007`` stays ``007``, ``NA``
-        stays ``NA``, an empty cell is empty text), JSON values are Python objects, Parquet columns
-        have their own types.
+        stays ``NA``, an empty cell is empty text), and so are those of an Excel file, of which the
+        first sheet is read; JSON values are Python objects, Parquet columns have their own types.
+        Text is UTF-8, or UTF-16 with a byte-order mark.
     """
     name = source_name(source)
     format = format or FORMATS.get(Path(name).suffix.lower())
@@ -66,6 +77,7 @@ def read_frame(
         "tsv": partial(_read_csv, delimiter=delimiter or "\t"),
         "parquet": partial(_read_parquet, max_bytes=max_bytes),
         "jsonl": _read_jsonl,
+        "xlsx": partial(_read_excel, max_bytes=max_bytes),
     }
     if format not in readers:
         raise InvalidFileError(
@@ -133,6 +145,7 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     with requires_extra("data", purpose="Reading tables"):
         import pandas as pd
 
+    file, encoding = _find_encoding(file)
     try:
         frame = pd.read_csv(
             file,
@@ -142,13 +155,13 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
             dtype=pd.StringDtype(na_value=float("nan")),
             index_col=False,
             keep_default_na=False,
-            encoding="utf-8-sig",  # with or without byte-order mark
+            encoding=encoding,
             low_memory=False,
         )
     except pd.errors.EmptyDataError as error:
         raise InvalidFileError(_NOTHING_AT_ALL.format(name=name)) from error
     except UnicodeDecodeError as error:
-        raise InvalidFileError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
+        raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         raise InvalidFileError(
             f"{name} is not a proper CSV file: {' '.join(str(error).split())}. Put text that "
@@ -160,10 +173,40 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     return frame
 
 
+def _find_encoding(file: IO[Any]) -> tuple[IO[Any], str]:
+    """A file from its beginning, and its encoding by the byte-order mark; without one UTF-8."""
+    if isinstance(file.read(0), str):
+        return file, "utf-8-sig"
+    file = _seekable(file)
+    start = file.tell()
+    begin = file.read(4)
+    file.seek(start)
+    found = (name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark))
+    return file, next(found, "utf-8-sig")  # which takes text with and without a mark
+
+
+def _seekable(file: IO[Any]) -> IO[Any]:
+    return file if file.seekable() else BytesIO(file.read())
+
+
+def _decode(file: IO[Any], name: str, encoding: str) -> IO[str]:
+    try:
+        return StringIO(file.read().decode(encoding), newline="\n")
+    except UnicodeDecodeError as error:
+        raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
+
+
+def _plain(encoding: str) -> str:
+    return encoding.upper().removesuffix("-SIG")
+
+
 def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
     with requires_extra("data", purpose="Reading tables"):
         import pandas as pd
 
+    file, encoding = _find_encoding(file)
+    if encoding != "utf-8-sig":  # line breaks are several bytes
+        file = _decode(file, name, encoding)
     records = []
     for number, line in enumerate(file, start=1):
         if not line.strip():
@@ -185,8 +228,7 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
     with requires_extra("parquet", purpose="Reading Parquet files"):
         import pandas as pd
         from pyarrow import ArrowException, parquet
-    if not file.seekable():
-        file = BytesIO(file.read())
+    file = _seekable(file)
     try:
         opened = parquet.ParquetFile(file)
         size = _unpacked_size(opened)
@@ -204,6 +246,14 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         if isinstance(error, InvalidFileError):
             raise
         raise InvalidFileError(f"{name} is not a proper Parquet file: {error}") from error
+
+
+def _read_excel(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
+    from ambilearn.datasets.excel import read_excel
+
+    if isinstance(file.read(0), str):
+        raise InvalidFileError(f"{name} is open as text: open an Excel file by mode 'rb'.")
+    return read_excel(_seekable(file), name, max_bytes=max_bytes)
 
 
 def _columns_but_index(schema: Any) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ambilearn._utils.label_array import listed_labels
+from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
 
 # A whole number as text, perhaps as pandas writes it for a column of numbers with a gap: 1.0.
@@ -54,7 +55,7 @@ def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         parts = list(cell)
     else:
-        parts = cell.split(sep) if sep and isinstance(cell, str) else [cell]
+        parts = split_labels(cell, sep) if sep and isinstance(cell, str) else [cell]
         if _code_text(cell) in codes:  # which may contain the separator
             return None
     kept = [part for part in parts if _code_text(part) not in codes]
@@ -67,4 +68,4 @@ def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
 
 def _code_text(label: Any) -> str:
     """A label as one writes it on the command line: -1 also where a column holds -1.0."""
-    return whole_number_text(str(label)).strip()
+    return whole_number_text(normalize_label(str(label)))

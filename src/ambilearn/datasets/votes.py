@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ambilearn._utils.label_array import listed_labels
+from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -36,7 +37,8 @@ def votes_to_candidates(
     ----------
     votes : data frame or array-like of shape (n_rows, n_annotators)
         One label in each cell, or a collection of labels for an annotator who wavers. An empty
-        cell (None, NaN, empty string, empty collection) is no vote.
+        cell (None, NaN, empty string, empty collection) is no vote. Text is normalized; see the
+        notes of :func:`ambilearn.candidates.as_candidates`.
     min_votes : int, default=1
         Votes that a label needs, *m*.
     fallback : {"error", "union"}, default="error"
@@ -180,10 +182,9 @@ def candidates_from_counts(
 
 
 def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
-    """Distinct labels in one cell of a table; none if it is empty."""
+    """Distinct labels in one cell of a table, normalized; none if it is empty."""
     if isinstance(cell, str):
-        parts = cell.split(sep) if sep else [cell]
-        labels = {part.strip() for part in parts}
+        labels = set(split_labels(cell, sep))
         if labels == {""}:
             return set()
         if "" in labels:
@@ -213,7 +214,7 @@ def _check_label(value: Any, row: int) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        return value.strip() or None
+        return normalize_label(value) or None
     if is_missing(value):
         return None
     if not isinstance(value, (bool, int, float)):
@@ -250,7 +251,7 @@ def _drop_rare_votes(
 def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> list[Any]:
     """The labels in order, or the given classes if every label is one of them."""
     try:
-        names = sorted(labels) if classes is None else listed_labels(classes, "classes").tolist()
+        names = sorted(labels) if classes is None else _listed_classes(classes)
     except TypeError as error:
         raise ValueError(
             f"The labels are of different types and cannot be sorted ({error}): write all as text "
@@ -264,3 +265,9 @@ def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> l
             "classes, or correct the votes."
         )
     return names
+
+
+def _listed_classes(classes: Collection[Any]) -> list[Any]:
+    """The given classes, with text in the form that the labels of votes have."""
+    listed = listed_labels(classes, "classes").tolist()
+    return [normalize_label(name) if isinstance(name, str) else name for name in listed]

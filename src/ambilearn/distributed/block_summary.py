@@ -79,13 +79,15 @@ def _check_finite(X: Any) -> None:
 def summarize_sets(block: Any) -> BlockSummary:
     """Look at a block of y."""
     n_rows = _num_samples(block)
-    is_sparse = sparse.issparse(block)
+    is_sparse = sparse.issparse(block) or getattr(block, "sparse_mask", False)
     shape: tuple[int, ...] = getattr(block, "shape", ())
     mask = len(shape) == 2 and (is_sparse or shape[1] != 1)
     if not n_rows:
         return BlockSummary(0, width=shape[1] if mask else 0, mask=mask, sparse=is_sparse)
     try:
         sets = as_candidates(block)
+        if sets.row_weights is not None:
+            raise ValueError("The blocks of y have row_weights: pass them as sample_weight.")
     except (ValueError, TypeError) as error:
         return BlockSummary(n_rows, problem=error)
     single = bool(np.all(sets.sizes == 1))

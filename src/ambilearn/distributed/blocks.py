@@ -6,6 +6,7 @@ anything.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -70,8 +71,9 @@ class RowBlocks:
     def __init__(self, X: Any, y: Any, sample_weight: Any | None = None) -> None:
         if y is None:
             as_candidates(y)  # says what y may be
+        row_weights = None
         if isinstance(y, CandidateSets):
-            y = list(y)
+            y, row_weights = replace(y, row_weights=None), y.row_weights
         rows, sets = delayed_blocks(X), delayed_blocks(y)
         of_rows, of_sets = dask.compute(
             [delayed(summarize_rows)(block) for block in rows],
@@ -96,21 +98,21 @@ class RowBlocks:
         classes = delayed(self.classes, traverse=False)
         masks = [delayed(as_mask)(block, classes) for block in sets]
         self.masks = _cut_alike(masks, starts_of_sets, self.starts)
-        self.row_weights = self._check_weights(sample_weight)
+        self.row_weights = self._check_weights(sample_weight, row_weights)
         self.weights: list[Delayed | None] = [None] * len(self.rows)
         if self.row_weights is not None:
             slices = pairwise(self.starts)
             self.weights = [delayed(self.row_weights[first:last]) for first, last in slices]
 
-    def _check_weights(self, sample_weight: Any | None) -> NDArray[np.float64] | None:
-        if sample_weight is None:
-            return None
-        # One number a row: small enough to be checked, as a local fit checks it, in one place.
-        blocks = dask.compute(*delayed_blocks(sample_weight))
-        return check_row_weights(
-            np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in blocks]),
-            np.empty((self.shape[0], 0)),
-        )
+    def _check_weights(
+        self, sample_weight: Any | None, row_weights: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        if sample_weight is not None:
+            # One number per row: small enough to be checked in one place, as a local fit does.
+            blocks = dask.compute(*delayed_blocks(sample_weight))
+            arrays = [np.asarray(block, dtype=np.float64).ravel() for block in blocks]
+            sample_weight = np.concatenate(arrays)
+        return check_row_weights(sample_weight, np.empty((self.shape[0], 0)), row_weights)
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Any:
         """Some rows, given by ascending numbers: fetched, as an array or CSR matrix."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
@@ -199,11 +200,12 @@ class DistributedPLCL(PLCL):
                 "callable, or the local PLCL."
             )
         data = RowBlocks(X, y, sample_weight)
-        self._forget()
-        self._note_features(X, data.shape[1])
-        self.classes_ = data.classes
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-            self._fit_blocks(data)  # sends m×l coefficients in every round, and means to
+        with unfitted_on_error(self):
+            forget_fit(self)
+            self._note_features(X, data.shape[1])
+            self.classes_ = data.classes
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+                self._fit_blocks(data)  # sends m×l coefficients in every round, and means to
         return self
 
     def _fit_blocks(self, data: RowBlocks) -> None:
@@ -290,7 +292,6 @@ class DistributedPLCL(PLCL):
 
     def _note_features(self, X: Any, n_features: int) -> None:
         self.n_features_in_ = n_features
-        self.__dict__.pop("feature_names_in_", None)
         names = list(getattr(X, "columns", ()))
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)

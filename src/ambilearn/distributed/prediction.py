@@ -83,6 +83,9 @@ def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -
     model = delayed(model, traverse=False)
     parts = dask.compute(*(delayed(_score)(model, *each) for each in zip(*blocks, strict=True)))
     right, weight = np.sum(parts, axis=0)
+    if not weight:
+        what = "X has no rows" if sample_weight is None else "All entries of sample_weight are zero"
+        raise ValueError(f"{what}: there is nothing to score.")
     return float(right / weight)
 
 
@@ -90,4 +93,6 @@ def _score(model: Any, X: Any, y: Any, weights: Any | None = None) -> tuple[floa
     if not X.shape[0]:
         return 0.0, 0.0
     weight = float(X.shape[0] if weights is None else np.sum(weights))
+    if weights is not None and len(weights) == X.shape[0] and not np.any(weights):
+        return 0.0, 0.0
     return model.score(X, y, weights) * weight, weight

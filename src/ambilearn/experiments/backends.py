@@ -4,11 +4,13 @@ Both take a function and a lazy stream of tasks and yield results as they come, 
 can store each at once. Both run the same function with one thread, hence give the same results.
 """
 
+import logging
 import os
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -52,6 +54,7 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
         batch_size=1,
         pre_dispatch="2*n_jobs",
         initializer=_end_with_parent,
+        initargs=(os.getpid(),),
     )
     try:
         yield from pool(delayed(function)(task) for task in tasks)
@@ -62,9 +65,11 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
         ) from error
 
 
-def _end_with_parent() -> None:
-    """End this worker when its parent is gone, which else waits for work for minutes."""
-    parent = os.getppid()
+def _end_with_parent(parent: int) -> None:
+    """End this worker, which else waits for work for minutes, when its parent is gone.
+
+    The number of the parent is passed by the parent: it may be gone before a worker can ask.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -94,43 +99,37 @@ def on_cluster(
     ------
     Result
         In the order in which they are done. A task whose worker died is a failed one.
+
+    Raises
+    ------
+    ConnectionError
+        If there is no scheduler, or the connection to it is lost.
     """
     with requires_extra("dask", purpose="--cluster"):
-        from distributed import Client, LocalCluster, as_completed
+        from distributed import Client, LocalCluster
 
     if address == "local":
-        workers = None if jobs == -1 else jobs
-        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+        # Without an address, the dashboard would listen on all networks.
+        cluster = LocalCluster(
+            n_workers=None if jobs == -1 else jobs,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+        )
     else:
         cluster = None
-    waiting = iter(tasks)
     try:
-        with _connected(Client, cluster, address) as client:
-            slots = 2 * max(1, sum(client.nthreads().values()))
-            at_work = {}
-
-            def submit(task: Task) -> object:
-                future = client.submit(function, task, pure=False)
-                at_work[future.key] = task
-                return future
-
-            stream = as_completed([submit(task) for task in islice(waiting, slots)])
-            for future in stream:
-                task = at_work.pop(future.key)
-                failure = future.exception()
-                if failure is None:
-                    yield future.result()
-                else:
-                    text = "".join(traceback.format_exception(failure))
-                    yield Result(task.key, task.definition, "failed", error=text)
-                for following in islice(waiting, 1):
-                    stream.add(submit(following))
+        with (
+            _silenced("distributed.client"),  # which logs tracebacks where a scheduler is lost
+            _connect(Client, cluster, address) as client,
+            _report_loss(client, address),
+        ):
+            yield from _run_on_client(client, function, iter(tasks))
     finally:
         if cluster is not None:
             cluster.close()
 
 
-def _connected(client: Any, cluster: Any, address: str) -> Any:
+def _connect(client: Any, cluster: Any, address: str) -> Any:
     try:
         return client(cluster or address)
     except (OSError, ValueError) as error:
@@ -138,3 +137,55 @@ def _connected(client: Any, cluster: Any, address: str) -> Any:
             f"There is no Dask scheduler at {address!r} ({error}): give its address, such as "
             "tcp://host:8786, or `local` to start one here."
         ) from error
+
+
+@contextmanager
+def _silenced(name: str) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _report_loss(client: Any, address: str) -> Iterator[None]:
+    """Turn whatever follows from the loss of a scheduler into one error."""
+    from distributed import CancelledError
+    from distributed.comm.core import CommClosedError
+
+    try:
+        yield
+    except Exception as error:
+        if client.status == "running" and not isinstance(error, CancelledError | CommClosedError):
+            raise
+        raise ConnectionError(
+            f"The connection to the Dask scheduler at {address!r} was lost. Start the scheduler "
+            "again if it has ended."
+        ) from error
+
+
+def _run_on_client(client: Any, function: Execute, waiting: Iterator[Task]) -> Iterator[Result]:
+    from distributed import as_completed
+
+    slots = 2 * max(1, sum(client.nthreads().values()))
+    at_work = {}
+
+    def submit(task: Task) -> object:
+        future = client.submit(function, task, pure=False)
+        at_work[future.key] = task
+        return future
+
+    stream = as_completed([submit(task) for task in islice(waiting, slots)])
+    for future in stream:
+        task = at_work.pop(future.key)
+        failure = future.exception()
+        if failure is None:
+            yield future.result()
+        else:
+            text = "".join(traceback.format_exception(failure))
+            yield Result(task.key, task.definition, "failed", error=text)
+        for following in islice(waiting, 1):
+            stream.add(submit(following))

@@ -1,19 +1,24 @@
 """Who is at work on which task, so that several runners on one store share the work.
 
 A claim is a row of the store. It ends with the result, or with its runner: one that was killed is
-known by its process, which is gone, and anywhere else by a lease that nobody renews.
+known by its process, which is gone, and anywhere else by a lease that nobody renews. A claim that
+stays unchanged for the time of a lease is void, whatever its date: the clocks of machines differ.
 """
 
 import os
 import socket
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from enum import Enum
 from sqlite3 import Connection
 from uuid import uuid4
 
-from ambilearn.experiments.store import Store, StoreError
+from ambilearn._utils.text import pluralize
+from ambilearn.experiments.store import Store
+from ambilearn.experiments.store_file import StoreError
 
 LEASE = 60.0  # seconds for which a claim is good; renewed four times as often
 POLL = 1.0  # seconds between two looks at what others are doing
@@ -43,6 +48,8 @@ class Claims:
         self._seen = store.versions()
         self._host = socket.gethostname()
         self._runner = f"{self._host} {os.getpid()} {uuid4().hex}"
+        self._observed: dict[str, tuple[object, float]] = {}  # claims of others, and since when
+        self._waited_for: Collection[str | None] = ()  # runners
         self._stop = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
@@ -51,7 +58,7 @@ class Claims:
         with self._store.transaction() as connection:
             if self._store.versions(key).get(key) != self._seen.get(key):
                 return Claim.SETTLED
-            if self._is_taken(connection, key):
+            if self._owner(connection, key) is not None:
                 return Claim.OTHERS
             row = (key, self._runner, time.time() + LEASE)
             connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", row)
@@ -59,19 +66,48 @@ class Claims:
 
     def is_taken(self, key: str) -> bool:
         """Whether another runner is at work on a task."""
-        with self._store.transaction() as connection:
-            return self._is_taken(connection, key)
+        return self._find_owner(key) is not None
 
-    def _is_taken(self, connection: Connection, key: str) -> bool:
+    def _find_owner(self, key: str) -> str | None:
+        with self._store.transaction() as connection:
+            return self._owner(connection, key)
+
+    def _owner(self, connection: Connection, key: str) -> str | None:
+        """The other runner that is at work on a task."""
         query = "SELECT runner, expires FROM claims WHERE key = ?"
         for runner, expires in connection.execute(query, [key]):
             with suppress(ValueError, TypeError, OverflowError):  # what is damaged is no claim
-                others = runner != self._runner and expires > time.time()
-                return others and not self._has_ended(runner)
-        return False
+                if runner == self._runner or expires <= time.time():
+                    return None
+                if self._has_ended(runner) or self._is_abandoned(key, (runner, expires)):
+                    return None
+                return str(runner)
+        return None
 
-    def wait_for_others(self, keys: list[str]) -> None:
-        """Wait until another runner has done one of the tasks, or left it."""
+    def _is_abandoned(self, key: str, claim: object) -> bool:
+        """Whether a claim was not renewed for the time of a lease, by the clock of this process."""
+        before, since = self._observed.get(key, (None, 0.0))
+        if claim != before:
+            since = time.monotonic()
+            self._observed[key] = claim, since
+        return time.monotonic() - since > LEASE
+
+    def wait_for_others(
+        self, keys: list[str], on_wait: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Wait until another runner has done one of the tasks, or left it.
+
+        Parameters
+        ----------
+        keys : list of str
+            The tasks.
+        on_wait : callable
+            Called with what is waited for, before a wait for other runners than the last time.
+        """
+        owners = Counter(map(self._find_owner, keys))
+        if keys and None not in owners and owners.keys() != self._waited_for:
+            self._waited_for = owners.keys()
+            on_wait(_describe(owners))
         while keys and all(map(self.is_taken, keys)):
             time.sleep(POLL)
 
@@ -111,3 +147,14 @@ class Claims:
         _HERE.discard(self._runner)
         with suppress(StoreError), self._store.transaction() as connection:
             connection.execute("DELETE FROM claims WHERE runner = ?", [self._runner])
+
+
+def _describe(owners: Counter[str | None]) -> str:
+    """Which runners are at work on how many tasks."""
+    (runner, _), *others = owners.most_common()
+    host, process, _ = str(runner).split(" ")
+    more = f" and {pluralize(len(others), 'other runner')}" if others else ""
+    return (
+        f"waiting for process {process} on {host}{more}, at work on "
+        f"{pluralize(owners.total(), 'task')}"
+    )

@@ -59,6 +59,7 @@ def run_tasks(
     data_home: str | os.PathLike[str] | None = None,
     again: bool = False,
     on_result: Callable[[Result], None] = lambda result: None,
+    on_wait: Callable[[str], None] = lambda text: None,
 ) -> RunSummary:
     """Measure the tasks that are not in the store, and store each as soon as it is done.
 
@@ -82,6 +83,8 @@ def run_tasks(
         Whether to measure also what is done already.
     on_result : callable
         Called with each result, after it is stored; also with those of another runner.
+    on_wait : callable
+        Called with what is waited for, before a wait for another runner.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def run_tasks(
                 note_others(shared.settled)
             note_others(shared.settled)
             waiting = shared.of_others
-            claims.wait_for_others([task.key for task in waiting])
+            claims.wait_for_others([task.key for task in waiting], on_wait)
     return RunSummary(len(tasks) - len(missing), **counts, elsewhere=len(elsewhere))
 
 

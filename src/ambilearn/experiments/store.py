@@ -3,10 +3,9 @@
 import json
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -14,23 +13,7 @@ from typing import Any, NamedTuple
 
 from ambilearn.experiments.execute import Result
 from ambilearn.experiments.seeds import digest
-
-# Claims are what a runner is at work on; see ambilearn.experiments.claims.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS results (
-    key TEXT PRIMARY KEY,
-    data TEXT NOT NULL, method TEXT NOT NULL, run INTEGER NOT NULL, "select" TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
-    seconds REAL NOT NULL,
-    task TEXT NOT NULL, scores TEXT NOT NULL, details TEXT NOT NULL, error TEXT NOT NULL,
-    environment INTEGER NOT NULL REFERENCES environments, finished TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS digests (key TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (
-    key TEXT PRIMARY KEY, runner TEXT NOT NULL, expires REAL NOT NULL
-) WITHOUT ROWID;
-"""
+from ambilearn.experiments.store_file import StoreError, describe_error, open_store_file
 
 _READ = """
 SELECT key, status, seconds, task, scores, details, error, content, finished, digest
@@ -49,12 +32,6 @@ ON CONFLICT (key) DO UPDATE SET
     error = excluded.error, environment = excluded.environment, finished = excluded.finished
 WHERE excluded.status = 'done' OR results.status = 'failed'
 """
-
-_BUSY_TIMEOUT = 60.0  # seconds to wait for another process that is writing
-
-
-class StoreError(OSError):
-    """A file is no result store and cannot become one, or it is damaged, full or out of reach."""
 
 
 class _Row(NamedTuple):
@@ -100,7 +77,8 @@ class Store:
     path : path-like
         SQLite file.
     create : bool, default=True
-        Whether to make the file where there is none; otherwise that is a FileNotFoundError.
+        Whether to make the file where there is none; otherwise that is a FileNotFoundError, and a
+        file that cannot be written is read.
 
     Raises
     ------
@@ -115,23 +93,14 @@ class Store:
                 f"There is no result store {self.path}: run `ambilearn reproduce` first, or give "
                 "the file with --store."
             )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if create:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         # joblib asks for the next task in a thread of its own: the lock keeps it out of a save.
         self._lock = threading.RLock()
         with self._guarded():
-            self._refuse_foreign_tables()
-            self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
-            )
-            # Text that is damaged is still read, and found by its digest.
-            self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
-            try:
-                self._use_write_ahead_log()
-                self._connection.executescript(_SCHEMA)
-                self._refuse_damage()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._connection = open_store_file(self.path, read_only=not create)
+        # Text that is damaged is still read, and found by its digest.
+        self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -140,7 +109,7 @@ class Store:
             try:
                 yield
             except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter by a damaged schema
-                raise StoreError(f"{self.path} {_describe(error)}") from error
+                raise StoreError(f"{self.path} {describe_error(error)}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -155,44 +124,6 @@ class Store:
                 if self._connection.in_transaction:  # a full disk has ended it already
                     self._connection.execute("ROLLBACK")
                 raise
-
-    def _refuse_damage(self) -> None:
-        ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
-        if found != "ok":
-            error = sqlite3.DatabaseError(" ".join(found.split()))
-            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise error
-
-    def _refuse_foreign_tables(self) -> None:
-        """A database of something else is left as it is: it is not even opened for writing."""
-        if not self.path.exists():
-            return
-        address = f"{self.path.absolute().as_uri()}?mode=ro"
-        with (
-            closing(sqlite3.connect(":memory:")) as blank,
-            closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT)) as present,
-        ):
-            blank.executescript(_SCHEMA)
-            ours, found = _columns(blank), _columns(present)
-        foreign = sorted(name for name in found if found[name] != ours.get(name))
-        if foreign:
-            raise StoreError(
-                f"{self.path} is a database of something else (it has the table {foreign[0]!r}), "
-                "no result store, and was left as it is: give another --store."
-            )
-
-    def _use_write_ahead_log(self) -> None:
-        # Switching a new file is the one statement for which SQLite does not wait for others.
-        deadline = time.monotonic() + _BUSY_TIMEOUT
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
 
     def save(self, result: Result, environment: dict[str, Any]) -> None:
         """Write a result, with the environment that it was made in; nobody claims its task then."""
@@ -266,30 +197,3 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """Columns of every table of a database."""
-    query = """SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c
-               WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"""
-    found: dict[str, set[str]] = {}
-    for table, column in connection.execute(query):
-        found.setdefault(table, set()).add(column)
-    return found
-
-
-def _describe(error: sqlite3.Error | UnicodeDecodeError) -> str:
-    """What is wrong with a file that SQLite cannot use, and what to do."""
-    if isinstance(error, UnicodeDecodeError):
-        code, what = sqlite3.SQLITE_CORRUPT, "malformed database schema"
-    else:
-        # Without the details of a kind, in the higher bits.
-        code, what = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, str(error)
-    if code == sqlite3.SQLITE_CORRUPT:
-        return (
-            f"is damaged ({what}), and was left as it is. Use a copy of it, or move it "
-            "away and measure anew; `sqlite3 OLD .recover | sqlite3 NEW` saves what can be read."
-        )
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return f"cannot be read or written ({what}): is the disk full, or a limit of file sizes?"
-    return f"cannot be used as a result store ({what}): give another --store."

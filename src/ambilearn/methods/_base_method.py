@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
@@ -40,6 +39,17 @@ class OptionalEstimatorMixin:
         found: Self = super().set_params(**params)  # type: ignore[misc]
         return found
 
+    @property
+    def _takes_row_weights(self) -> bool:
+        return self.estimator is None or self.estimator._takes_row_weights
+
+    def _check_row_weights(self, candidates: CandidateSets) -> None:
+        if candidates.row_weights is not None and not self._takes_row_weights:
+            raise ValueError(
+                f"{type(self.estimator).__name__}, the estimator to be wrapped, cannot weight "
+                "rows: leave sample_weight out, or wrap a method whose fit takes it, such as PLCL."
+            )
+
 
 class WrapperMixin(OptionalEstimatorMixin):
     """Base of the methods that wrap another, ``estimator``: they compute where that one can."""
@@ -56,30 +66,3 @@ class WrapperMixin(OptionalEstimatorMixin):
         if not get_tags(self).array_api_support:
             name = type(self.estimator).__name__
             raise not_supported_on_device(f"'estimator', a {name},", X)
-
-
-def fit_base(base: PartialLabelClassifier, X: Any, sets: CandidateSets) -> PartialLabelClassifier:
-    """Fit the base of a wrapper to candidate sets, whose rows may have weights.
-
-    Parameters
-    ----------
-    base : PartialLabelClassifier
-        A method, which is fitted in place.
-    X : array or sparse matrix of shape (n, d)
-        Training rows.
-    sets : CandidateSets
-        Their candidate sets.
-
-    Returns
-    -------
-    base : PartialLabelClassifier
-    """
-    if sets.row_weights is None:
-        return base.fit(X, sets)
-    if not has_fit_parameter(base, "sample_weight"):
-        raise ValueError(
-            f"{type(base).__name__}, the estimator to be wrapped, has no weights of rows: leave "
-            "sample_weight out, or wrap a method that takes it."
-        )
-    fitted: PartialLabelClassifier = base.fit(X, sets, sample_weight=sets.row_weights)  # type: ignore[call-arg]
-    return fitted

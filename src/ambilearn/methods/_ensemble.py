@@ -11,18 +11,20 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _BaseComposition
 from ambilearn.backend import Support
 from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
+from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.methods._members import (
     bytes_of_member,
     computes_on_devices,
+    is_search,
     set_learner,
+    takes_row_weights,
 )
 
 
@@ -90,6 +92,13 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         self._set_params("estimators", **params)
         return self
 
+    def _settable_params(self) -> dict[str, Any]:
+        """The parameters, those of the default members included, which can be set by name."""
+        if self.estimators is not None:
+            return self.get_params()
+        default = clone(self).set_params(estimators=self._default_estimators())
+        return {**default.get_params(), "estimators": None}
+
     # --- members --------------------------------------------------------------------------------
 
     def _named_members(self) -> list[tuple[str, Any]]:
@@ -132,12 +141,17 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             else:
                 yield name, learner
 
-    def _check_row_weights(self, candidates: Support) -> None:
-        """Refuse weights of rows, before any work is done, if a member has none."""
+    @property
+    def _takes_row_weights(self) -> bool:
+        return all(takes_row_weights(learner) for _, learner in self._learners())
+
+    def _check_row_weights(self, candidates: CandidateSets) -> None:
+        """Refuse weights of rows, before any work is done, if a member cannot use them."""
         if candidates.row_weights is None:
             return
+        self._checked_members()
         for name, learner in self._innermost_learners():
-            if not has_fit_parameter(learner, "sample_weight"):
+            if not takes_row_weights(learner):
                 is_final = name.rpartition("__")[2] == "final_estimator"
                 other = "PLCL()" if is_final else "'drop'"  # nothing is left without a final one
                 raise ValueError(
@@ -258,7 +272,7 @@ def check_member(name: str, member: Any) -> None:
             f"{name!r} is no classifier but {member!r}: give an estimator that is not fitted yet, "
             "such as PLCL(), or 'drop'."
         )
-    if getattr(member, "refit", True) is False:
+    if is_search(member) and not member.refit:
         raise ValueError(
             f"{name!r} is a search with refit=False, which fits nothing that could be asked: pass "
             "refit=True."

@@ -43,7 +43,6 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     kernel: str | KernelFunction
     sigma: str | float
     n_landmarks: int | None = None
-    _graph_from = 0  # first column that the graph sees; PRA shows it the outputs, not the features
 
     _parameter_constraints = {
         "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
@@ -248,22 +247,15 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         self, X: Any, candidates: Support, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
-        key = self.n_neighbors, content_key(self.neighbors), self._pairwise, self._graph_from
+        key = self.n_neighbors, content_key(self.neighbors), self._pairwise
         inputs = (
-            self._graph_features(X),
+            X,
             candidates,
             self.n_neighbors,
             self._pairwise,
             self.neighbors,
         )
         return cache.get_or_compute("graph", key, initial_graph, *inputs)
-
-    def _graph_features(self, X: Any) -> Any:
-        """The columns of which the graph is built; outputs are dense, whatever the features are."""
-        if not self._graph_from:
-            return X
-        columns = X[:, self._graph_from :]
-        return columns.toarray() if sparse.issparse(columns) else columns
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores: NDArray[np.float64]

@@ -15,6 +15,7 @@ from array_api_compat import array_namespace
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -49,9 +50,45 @@ def set_learner(estimator: Any) -> PartialLabelClassifier | None:
         return estimator
     if isinstance(estimator, Pipeline):
         return set_learner(estimator.steps[-1][1])
-    if hasattr(estimator, "refit"):  # all searches have it, and nothing else
+    if is_search(estimator):
         return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
     return None
+
+
+def is_search(estimator: Any) -> bool:
+    """Whether an estimator searches over parameters of another one."""
+    # LogisticRegressionCV has refit, too, but no estimator.
+    return hasattr(estimator, "refit") and hasattr(estimator, "estimator")
+
+
+def takes_row_weights(estimator: Any) -> bool:
+    """Whether a member can weight rows."""
+    learner = set_learner(estimator)
+    if learner is None:
+        return weight_argument(estimator) is not None
+    return learner._takes_row_weights
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Argument of ``fit`` by which a foreign classifier takes weights of rows; None without any.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The classifier, alone, at the end of a pipeline, or in a search.
+
+    Returns
+    -------
+    name : str or None
+    """
+    if is_search(estimator):
+        return weight_argument(estimator.estimator)
+    if not isinstance(estimator, Pipeline):
+        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    step, last = estimator.steps[-1]
+    name = weight_argument(last)
+    routed = get_config()["enable_metadata_routing"]
+    return name if name is None or routed else f"{step}__{name}"
 
 
 def computes_on_devices(estimator: Any) -> bool:
@@ -244,11 +281,9 @@ class _Run:
 
     def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
         """A fitted clone of a member that learns from candidate sets."""
-        weights = self._sets.row_weights
-        options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
-        if cache is not None and has_fit_parameter(member, "cache"):
-            options["cache"] = cache
-        with self._watch(name):
+        shares = cache is not None and has_fit_parameter(member, "cache")
+        options = {"cache": cache} if shares else {}
+        with self._watch(name):  # the weights of the rows are part of the candidate sets
             return clone(member).fit(self._X, self._sets, **options)
 
     def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
@@ -259,13 +294,14 @@ class _Run:
         """
         support = HostSupport(self._sets, HOST)
         with self._watch(name):
-            if not has_fit_parameter(member, "sample_weight"):
+            weight_name = weight_argument(member)
+            if weight_name is None:
                 best = support.classes[support.best_labels(teacher)]
                 return clone(member).fit(self._X, best)
             weights = teacher * support.pair_weights
             pairs = np.flatnonzero(weights)
             rows, labels = self._X[support.rows[pairs]], support.classes[support.labels[pairs]]
-            return clone(member).fit(rows, labels, sample_weight=weights[pairs])
+            return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 
     @contextmanager
     def _watch(self, name: str) -> Iterator[None]:
@@ -312,15 +348,35 @@ def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]
     if isinstance(fitted, PartialLabelClassifier):
         return fitted._checked_scores(X)
     if set_learner(fitted) is None:
-        known = fitted.predict_proba(X)
-        scores = np.zeros((len(known), len(classes)))
-        column = {label: j for j, label in enumerate(classes.tolist())}
-        scores[:, [column[label] for label in fitted.classes_.tolist()]] = known
-        return scores
+        return align_columns(fitted.predict_proba(X), fitted.classes_, classes)
     if isinstance(fitted, Pipeline):
         before, last = fitted[:-1], fitted.steps[-1][1]
         return scores_of(last, before.transform(X) if len(before) else X, classes)
     return scores_of(fitted.best_estimator_, X, classes)
+
+
+def align_columns(
+    confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Confidences with a column for each of the given labels: zero for labels not learned.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n, k)
+        Output of ``predict_proba``.
+    known : ndarray of shape (k,)
+        The labels of its columns, some of ``classes``.
+    classes : ndarray of shape (l,)
+        The labels of the result.
+
+    Returns
+    -------
+    confidences : ndarray of shape (n, l)
+    """
+    column = {label: j for j, label in enumerate(classes.tolist())}
+    aligned = np.zeros((len(confidences), len(classes)))
+    aligned[:, [column[label] for label in known.tolist()]] = confidences
+    return aligned
 
 
 def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:

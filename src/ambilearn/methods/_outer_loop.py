@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
 
@@ -89,6 +90,7 @@ class OuterLoop:
         """Note the end of an iteration whose change is known, wherever the confidences are."""
         self.n_iter += 1
         self._change = change
+        report_round(Round(self._name, self.n_iter, self._max_iter, change, self._tol))
         reached = ""
         if objective is not None:
             self.objective.append(objective)

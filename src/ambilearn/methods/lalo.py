@@ -159,7 +159,7 @@ class LALO(AlternatingClassifier):
 
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         graph = SimilarityGraph(
-            self._graph_features(X),
+            X,
             candidates,
             self.n_neighbors,
             precomputed=self._pairwise,

@@ -17,7 +17,7 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.methods._base_method import WrapperMixin, fit_base
+from ambilearn.methods._base_method import WrapperMixin
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
@@ -253,9 +253,7 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
             if not isinstance(self.random_state, Integral):  # the same landmarks in every stage
                 draw = check_random_state(self.random_state)
                 shared["random_state"] = int(draw.randint(np.iinfo(np.int32).max))
-            base = PLAGGD(**shared)
-            base._graph_from = self._graph_from
-            return _ResumedBase(base, X, candidates, cache, self.handover == "graph")
+            return _ResumedBase(PLAGGD(**shared), X, candidates, cache, self.handover == "graph")
         if self.handover == "graph":
             raise ValueError(
                 "handover='graph' is a way to resume the default base, PL-AGGD, and estimator="
@@ -315,5 +313,5 @@ class _RefittedBase:
         candidates = self._candidates
         weights = to_numpy(candidates.relative_weights * p)
         weighted = replace(candidates.sets, weights=weights)
-        self.estimator = fit_base(clone(self._unfitted), self._X, weighted)
+        self.estimator = clone(self._unfitted).fit(self._X, weighted)
         return candidates.gather(self.estimator.label_distributions_)

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
-from ambilearn.base import PartialLabelClassifier, validate_rows
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
@@ -221,9 +222,14 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Any:
         """Learn, and return the augmented training rows."""
-        self._validate_params()
-        X = validate_rows(self, X, ensure_min_samples=2)
-        candidates = HOST.support(as_candidates(y, n_rows=X.shape[0]))
+        with unchanged_on_error(self):
+            self._validate_params()
+            X = validate_rows(self, X, ensure_min_samples=2)
+            candidates = HOST.support(as_candidates(y, n_rows=X.shape[0]))
+        with unfitted_on_error(self):
+            return self._augment_training_rows(X, candidates)
+
+    def _augment_training_rows(self, X: Any, candidates: HostSupport) -> Any:
         graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
 
         f = candidates.uniform()
@@ -275,7 +281,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-class PLDA(OptionalEstimatorMixin, PartialLabelClassifier):
+class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
     r"""Discrimination augmentation with a classifier behind it (PLDA).
 
     :class:`PLDATransformer` appends class prototypes to the features; another method, PL-KNN in
@@ -337,8 +343,9 @@ class PLDA(OptionalEstimatorMixin, PartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The PL-CL paper calls
-    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_. A row
-    has no weight: in the graph, which decides, all count alike.
+    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_.
+    ``sample_weight`` goes to the classifier. The augmentation, and with it
+    ``label_distributions_``, does not depend on it.
 
     References
     ----------

@@ -152,7 +152,6 @@ class PLVoting(EnsembleClassifier):
 
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         named = self._checked_members()
-        self._check_row_weights(candidates)
         self._check_memory(X, candidates)
         weights = self._weights_by_name()
         seed = self._seed()

@@ -15,7 +15,12 @@ from ambilearn.datasets.frames import FORMATS, check_columns, read_frame, source
 from ambilearn.own_data.candidate_checks import warn_of_no_answer_codes
 from ambilearn.own_data.candidate_columns import blank_codes, blank_words
 from ambilearn.own_data.corrections import apply_corrections
-from ambilearn.own_data.tables import CandidateTable, append_columns, read_candidate_table
+from ambilearn.own_data.tables import (
+    FILE_NAME,
+    CandidateTable,
+    append_columns,
+    read_candidate_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,8 +132,10 @@ def read_answer_table(
         )
     said = _answers_by_frequency(votes)
     readable = [labels or votes.classes.tolist() for labels in said]
+    joined_table = append_columns(items_name, items, {ANSWERS_COLUMN: readable})
+    joined_table.attrs[FILE_NAME] = items_name
     table = read_candidate_table(
-        append_columns(items_name, items, {ANSWERS_COLUMN: readable}),
+        joined_table,
         candidates=ANSWERS_COLUMN,
         sep=sep,
         exclude=[*exclude, item],
@@ -137,7 +144,6 @@ def read_answer_table(
     texts = [sep.join(map(str, labels)) for labels in said]
     return replace(
         table,
-        name=items_name,
         frame=append_columns(items_name, items, {ANSWERS_COLUMN: texts}),
         candidates=apply_corrections(sets, table.corrections),
         texts=texts,

@@ -26,6 +26,33 @@ def check_unpacked_size(archive: ZipFile, max_bytes: int) -> None:
         )
 
 
+# Most bytes that Python takes for an object, a list, an item and an entry, beside their text.
+_JSON_COSTS = {b"{": 240, b"[": 96, b",": 64, b":": 120}
+
+
+def estimate_json_size(content: bytes) -> int:
+    """Most bytes in memory that can be built from JSON: three of them, ``{},``, become 72.
+
+    Examples
+    --------
+    >>> from ambilearn.own_data.array_checks import estimate_json_size
+    >>> estimate_json_size(b"[{},{}]")
+    696
+    """
+    # Characters take up to four bytes, once as the whole text and once in parts of it.
+    return 8 * len(content) + sum(cost * content.count(sign) for sign, cost in _JSON_COSTS.items())
+
+
+def check_json_size(content: bytes, max_bytes: int) -> None:
+    """Refuse JSON from which more than ``max_bytes`` in memory could be built."""
+    size = estimate_json_size(content)
+    if size > max_bytes:
+        raise InvalidModelError(
+            f"describes objects of up to {size} bytes, more than max_bytes={max_bytes} allows. "
+            "Raise it, in Python, if you trust the file."
+        )
+
+
 def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
     """Refuse an array of an archive that is not what its file says.
 

@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ambilearn._utils.joined_labels import find_joined_labels
 from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.similar_labels import find_misspellings
+from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 
@@ -25,7 +27,7 @@ _NINES = re.compile(r"99+")
 
 
 def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool) -> None:
-    """Warn of labels that are joined by another sign, everywhere, or a code for no answer.
+    """Warn of labels that are everywhere, or a code for no answer.
 
     Parameters
     ----------
@@ -39,22 +41,18 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
     Warns
     -----
     UserWarning
-        If every row has one candidate and some look like several; if one label is a candidate
-        nearly everywhere, beside others; if a label of votes looks like "no answer".
+        If one label is a candidate nearly everywhere, beside others; if a label of votes looks
+        like "no answer".
     """
     classes = sets.classes.tolist()
-    if np.all(sets.sizes == 1) and (joined := find_joined_labels(classes)):
-        text, sep = joined
+    if everywhere := _labels_in_nearly_every_set(sets):
+        share = np.sum(sets.labels == everywhere[0]) / sets.n_rows
+        names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
+        are = "is a candidate" if len(everywhere) == 1 else "are candidates"
         warn_user(
-            f"{where}: every row has one candidate, and {shorten_repr(text)} is taken as one "
-            f"label. If {sep!r} separates labels, say so by sep={sep!r} (--sep {sep!r})."
-        )
-    for j in _labels_in_nearly_every_set(sets):
-        share = np.mean(sets.labels == j) * len(sets.labels) / sets.n_rows
-        warn_user(
-            f"{where}: {shorten_repr(classes[j])} is a candidate in {share:.0%} of the rows, "
-            "mostly beside others, so that hardly anything tells where it is right. If it is no "
-            "label of yours but a default, or a word for 'none of these', take it out of the sets."
+            f"{where}: {names} {are} in {share:.0%} of the rows, mostly beside others, so that "
+            "hardly anything tells where it is right. If it is no label of yours but a default, or "
+            "a word for 'none of these', take it out of the sets."
         )
     if votes:
         warn_of_no_answer_codes(where, classes)
@@ -64,10 +62,101 @@ def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
     """Warn of labels of votes that look like a code for no answer."""
     if codes := [label for label in classes if _means_no_answer(label, classes)]:
         warn_user(
-            f"{where}: {', '.join(map(shorten_repr, codes))} is counted as a vote like any other, "
-            "and looks like 'no answer'. If that is what it means, say so by no_answer "
-            "(--no-answer), or leave such cells empty."
+            f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote like "
+            "any other, and looks like 'no answer'. If it is, use no_answer (--no-answer), or "
+            "leave such cells empty."
         )
+
+
+class LabelPlaces:
+    """Labels of a table, and the rows in which each occurs.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_labels,)
+        The labels.
+    rows, labels : ndarrays of shape (n_pairs,)
+        Row and index of the label of every occurrence.
+    """
+
+    def __init__(
+        self, classes: NDArray[Any], rows: NDArray[np.intp], labels: NDArray[np.intp]
+    ) -> None:
+        self.classes: list[Any] = classes.tolist()
+        self._rows, self._labels = rows, labels
+        self._counts = np.bincount(labels, minlength=len(self.classes)).tolist()
+
+    def counts(self) -> dict[Any, int]:
+        """How often each label occurs."""
+        return dict(zip(self.classes, self._counts, strict=True))
+
+    def describe(self, *wanted: Any) -> str:
+        """The rows with one of the labels: ``"row 3"``, ``"rows 1, 2, 3, 4, 5 and 7 more"``."""
+        indices = [j for j, label in enumerate(self.classes) if label in wanted]
+        rows = np.unique(self._rows[np.isin(self._labels, indices)]).tolist()
+        return f"row{'' if len(rows) == 1 else 's'} {shorten_list(rows, 5)}"
+
+
+def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, several: bool) -> None:
+    """Warn of labels that another sign joins, and of labels that look misspelled.
+
+    Parameters
+    ----------
+    where : str
+        Table and columns, for messages.
+    places : LabelPlaces
+        The labels.
+    sep : str or None
+        What separates labels in the cells, if these are text.
+    several : bool
+        Whether some cell has several labels.
+
+    Warns
+    -----
+    UserWarning
+        If all parts of a label are labels of their own, or most labels look like several in one;
+        if labels differ by case or by one letter; see
+        :func:`ambilearn._utils.similar_labels.find_misspellings`.
+    """
+    _warn_of_joined_labels(where, places, sep, several)
+    if found := find_misspellings(places.counts()):
+        pairs = [
+            f"{shorten_repr(rare)} for {shorten_repr(frequent)} ({places.describe(rare)})"
+            for rare, frequent in found
+        ]
+        warn_user(
+            f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct the table, "
+            "or use corrections (--corrections)."
+        )
+
+
+def _warn_of_joined_labels(where: str, places: LabelPlaces, sep: str | None, several: bool) -> None:
+    joined = find_joined_labels(places.classes)
+    if joined is None:
+        return
+    text, other = joined
+    names = set(places.classes)
+    alike = [
+        label
+        for label in places.classes
+        if isinstance(label, str) and other in label and names.issuperset(_parts(label, other))
+    ]
+    if several and not alike:  # the sign is part of a name
+        return
+    found = f"{shorten_repr(text)} ({places.describe(*(alike or [text]))}) is taken as one label"
+    option = f"use sep={other!r} (--sep {other!r})"
+    if sep is None:
+        advice = "If it is several labels, write each of them on its own."
+    elif several:
+        found += f", while {sep!r} separates labels elsewhere"
+        advice = f"Write {sep!r} there, too; if only {other!r} separates labels, {option}."
+    else:
+        advice = f"If {other!r} separates labels, {option}."
+    warn_user(f"{where}: {found}. {advice}")
+
+
+def _parts(label: str, sep: str) -> list[str]:
+    return [part.strip() for part in label.split(sep)]
 
 
 def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:

@@ -3,6 +3,9 @@
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from ambilearn._utils.label_text import normalize_label, normalize_text, split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
@@ -16,7 +19,11 @@ from ambilearn.datasets.no_answer import (
     whole_number_text,
 )
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
-from ambilearn.own_data.candidate_checks import warn_of_doubtful_candidates
+from ambilearn.own_data.candidate_checks import (
+    LabelPlaces,
+    warn_of_doubtful_candidates,
+    warn_of_odd_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,8 +88,10 @@ def parse_candidates(
         nobody voted on a row, so that any label may be its own; or if the candidates are proper but
         doubtful: :func:`ambilearn.own_data.candidate_checks.warn_of_doubtful_candidates`.
     """
-    if not sep:
-        raise ValueError("sep must not be empty: give the sign between two labels, such as '|'.")
+    if not normalize_text(sep):
+        raise ValueError(
+            "sep must not be empty or invisible: give the sign between two labels, such as '|'."
+        )
     if min_votes > 1 and len(columns) == 1:
         # It would refuse every row, or do nothing: a label is in a cell once.
         raise ValueError(
@@ -90,7 +99,7 @@ def parse_candidates(
             f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
             "(--candidates again for each), or leave min_votes (--min-votes) out."
         )
-    where = f"{name}, candidates in {', '.join(map(repr, columns))}"
+    where = f"{name}, candidates in {_name_columns(columns)}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
     votes = None
@@ -111,8 +120,27 @@ def parse_candidates(
             f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers, "
             f"{shorten_list(votes.unanswered.tolist())}: any label may be theirs."
         )
-    warn_of_doubtful_candidates(where, sets, votes=votes is not None)
+    _warn_of_labels(where, rows, sets, votes, sep)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
+
+
+def _name_columns(columns: Sequence[str]) -> str:
+    """All of a few columns, one of many."""
+    names = [repr(column) for column in columns]
+    return shorten_list(names, 3 if len(names) < 5 else 1)
+
+
+def _warn_of_labels(
+    where: str, rows: list[tuple[Any, ...]], sets: CandidateSets, votes: Votes | None, sep: str
+) -> None:
+    places = LabelPlaces(sets.classes, sets.rows, sets.labels)
+    if votes is not None:  # sets have all labels where nobody voted
+        sets = sets.take(np.flatnonzero(votes.answers_per_item))
+        places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
+    warn_of_doubtful_candidates(where, sets, votes=votes is not None)
+    texts = [cell for row in rows for cell in row if isinstance(cell, str)]
+    several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
+    warn_of_odd_labels(where, places, sep=sep if texts else None, several=several)
 
 
 def _read_cells(
@@ -131,16 +159,18 @@ def _read_cells(
     if len(columns) == 1:
         return cells
     texts = [
-        cell.strip()
+        text
         for column in cells
         for cell in column
-        if isinstance(cell, str) and cell.strip() and not _is_word(cell, words)
+        if isinstance(cell, str) and (text := normalize_label(cell)) and text not in words
     ]
-    if not all(WHOLE_NUMBER.fullmatch(part.strip()) for text in texts for part in text.split(sep)):
+    if not all(WHOLE_NUMBER.fullmatch(part) for text in texts for part in split_labels(text, sep)):
         return cells
     return [
         [
-            sep.join(map(whole_number_text, cell.split(sep))) if isinstance(cell, str) else cell
+            sep.join(map(whole_number_text, split_labels(cell, sep)))
+            if isinstance(cell, str)
+            else cell
             for cell in column
         ]
         for column in cells
@@ -166,12 +196,17 @@ def blank_codes(cells: list[Any], no_answer: Sequence[Any], sep: str | None = No
 
 
 def _is_word(cell: Any, words: Set[str]) -> bool:
-    return isinstance(cell, str) and cell.strip() in words
+    return isinstance(cell, str) and normalize_label(cell) in words
 
 
 def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
     """Rows in which a cell is nothing but one of the words, and the word."""
-    return {i: cell.strip() for i, row in enumerate(rows) for cell in row if _is_word(cell, words)}
+    return {
+        i: normalize_label(cell)
+        for i, row in enumerate(rows)
+        for cell in row
+        if _is_word(cell, words)
+    }
 
 
 def _find_rows_without_candidates(

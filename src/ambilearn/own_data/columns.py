@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.missing import MISSING_WORDS, is_missing
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
@@ -32,8 +32,19 @@ if TYPE_CHECKING:
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 _TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# With a decimal comma, 1.234 is more than a thousand, or a number that has a decimal point.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 # 3,14 or 1.003,14 or 1,003.14: a comma where other people write a point, or between thousands.
 _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
+# What else is a number, with a decimal point and with a decimal comma; and what to do about it.
+_OTHER_NUMBER = {
+    ".": _COMMA_NUMBER,
+    ",": re.compile(f"{_THOUSANDS.pattern}|{_COMMA_NUMBER.pattern}"),
+}
+_DECIMAL_ADVICE = {
+    ".": "For a decimal comma use decimal=',' (--decimal ','); between thousands take it out.",
+    ",": "Write nothing between thousands; for a decimal point leave out decimal (--decimal).",
+}
 # The methods take squares and products of features, which must not overflow.
 _LARGEST_NUMBER = 1e75
 # Columns of text with more different values than this are looked at twice.
@@ -94,6 +105,7 @@ def find_features(
     *,
     categorical: Sequence[str] = (),
     keep_all: bool = False,
+    decimal: str = ".",
 ) -> Features:
     """Find the kind of each column, and leave out those that cannot help.
 
@@ -112,6 +124,8 @@ def find_features(
         Columns that are categories even if all their cells are numbers: codes.
     keep_all : bool, default=False
         Keep row numbers and texts with many different values: the user named the columns.
+    decimal : {".", ","}, default="."
+        Decimal sign of numbers in text.
 
     Returns
     -------
@@ -126,9 +140,10 @@ def find_features(
     Warns
     -----
     UserWarning
-        If a column that is read as text looks like numbers with commas.
+        If columns that are read as text look like numbers with another decimal sign.
     """
     columns, left_out = [], {}
+    odd_numbers: dict[str, tuple[int, Any]] = {}
     for column in names:
         cells = frame[column].to_list()
         where = f"{name}, column {column!r}"
@@ -143,9 +158,11 @@ def find_features(
             else:
                 columns.append(Column(column, "vector", length))
             continue
-        kind, values = _find_kind(name, column, cells, column in categorical)
+        kind, values = _find_kind(name, column, cells, column in categorical, decimal)
         if kind == "category" and column not in categorical:
-            _warn_of_comma_numbers(name, column, cells)
+            row = _find_odd_number(cells, decimal)
+            if row is not None:
+                odd_numbers[column] = row, cells[row]
         if kind == "category" and column not in categorical and _is_free_text(values):
             kind = "text"
         reason = _reason_to_leave_out(values, kind, keep_all or column in categorical)
@@ -153,16 +170,21 @@ def find_features(
             left_out[column] = reason
         else:
             columns.append(Column(column, kind))
+    if odd_numbers:
+        warn_user(_describe_odd_numbers(name, odd_numbers, decimal))
     if not columns:
-        reasons = "; ".join(f"{column!r} {reason}" for column, reason in left_out.items())
+        reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]
         raise InvalidFileError(
             f"{name}: no column is left as a feature. Features are all columns but those of "
-            f"candidates, label and exclude.{' Left out: ' if reasons else ''}{reasons}"
+            "candidates, label and exclude."
+            f"{' Left out: ' if reasons else ''}{shorten_list(reasons, 5)}"
         )
     return Features(tuple(columns), left_out)
 
 
-def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+def parse_features(
+    name: str, frame: "pd.DataFrame", columns: Sequence[Column], decimal: str = "."
+) -> "pd.DataFrame":
     """The feature columns of a table as floating-point numbers, categories and texts.
 
     Parameters
@@ -173,6 +195,8 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
         A table with at least these columns; others are ignored.
     columns : sequence of Column
         The features and their kinds.
+    decimal : {".", ","}, default="."
+        Decimal sign of numbers in text.
 
     Returns
     -------
@@ -197,12 +221,13 @@ def parse_features(name: str, frame: "pd.DataFrame", columns: Sequence[Column]) 
                 _check_size(f"{name}, column {column!r}", values.tolist(), values)
                 content[f"{column}[{j}]"] = values
             continue
-        parsed = _parse_column(kind, cells)
+        parsed = _parse_column(kind, cells, decimal)
         if parsed is None:
-            i = _find_unparsable(kind, cells)
+            i = _find_unparsable(kind, cells, decimal)
+            odd = kind == "number" and _find_odd_number([cells[i]], decimal) is not None
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is not a {kind}. "
-                "Correct the cell, or leave it empty."
+                f"{_DECIMAL_ADVICE[decimal] if odd else 'Correct the cell, or leave it empty.'}"
             )
         is_text = kind in ("category", "text")
         values = np.array(parsed, dtype=object if is_text else np.float64)
@@ -229,31 +254,36 @@ def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> No
     )
 
 
-def _warn_of_comma_numbers(name: str, column: str, cells: list[Any]) -> None:
-    commas = [i for i, cell in enumerate(cells) if _is_comma_number(cell)]
-    others = [cell for cell in cells if not _is_comma_number(cell)]
-    if commas and _parse_column("number", others) is not None:
-        warn_user(
-            f"{name}, column {column!r}: numbers with commas, such as "
-            f"{shorten_repr(cells[commas[0]])} in row {commas[0]}, are read as text, not as "
-            "numbers. Write them with a decimal point and nothing between thousands; if they are "
-            "codes, say so by categorical (--categorical)."
-        )
+def _find_odd_number(cells: list[Any], decimal: str) -> int | None:
+    """The first row with a number in another form, if all cells are numbers in some form."""
+    first = None
+    for i, cell in enumerate(cells):
+        if _parse_column("number", [cell], decimal) is None:
+            if not isinstance(cell, str) or not _OTHER_NUMBER[decimal].fullmatch(cell.strip()):
+                return None
+            first = i if first is None else first
+    return first
 
 
-def _is_comma_number(cell: Any) -> bool:
-    return isinstance(cell, str) and _COMMA_NUMBER.fullmatch(cell.strip()) is not None
+def _describe_odd_numbers(name: str, found: dict[str, tuple[int, Any]], decimal: str) -> str:
+    columns = f"column{'' if len(found) == 1 else 's'} {shorten_list([*map(repr, found)], 3)}"
+    row, cell = next(iter(found.values()))
+    sign = "commas" if decimal == "." else "points"
+    return (
+        f"{name}, {columns}: numbers with {sign}, such as {shorten_repr(cell)} in row {row}, are "
+        f"read as text. {_DECIMAL_ADVICE[decimal]} For codes use categorical (--categorical)."
+    )
 
 
 def _find_kind(
-    name: str, column: str, cells: list[Any], categorical: bool
+    name: str, column: str, cells: list[Any], categorical: bool, decimal: str
 ) -> tuple[str, list[Any]]:
     """The first kind that all cells are of, and what they are then."""
     for kind in ["category"] if categorical else _PARSERS:
-        values = _parse_column(kind, cells)
+        values = _parse_column(kind, cells, decimal)
         if values is not None:
             return kind, values
-    i = _find_unparsable("category", cells)
+    i = _find_unparsable("category", cells, decimal)
     raise InvalidFileError(
         f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is a "
         f"{type(cells[i]).__name__}. Features are numbers, text, dates and lists of numbers: "
@@ -261,11 +291,13 @@ def _find_kind(
     )
 
 
-def _parse_column(kind: str, cells: list[Any]) -> list[Any] | None:
+def _parse_column(kind: str, cells: list[Any], decimal: str = ".") -> list[Any] | None:
     """The cells as one kind, NaN where they are missing; None if some cell is of another."""
     # Most columns are nothing but numbers, for which float alone is much faster.
     parser = _parse_text if kind == "text" else _PARSERS[kind]
     parsers = (float, parser) if _is_plain(kind, cells) else (parser,)
+    if kind == "number" and decimal == ",":
+        parsers = (_parse_comma_number,)
     for parse in parsers:
         with suppress(ValueError, TypeError, OverflowError):
             return list(map(parse, cells))
@@ -280,9 +312,9 @@ def _is_plain(kind: str, cells: list[Any]) -> bool:
     )
 
 
-def _find_unparsable(kind: str, cells: list[Any]) -> int:
+def _find_unparsable(kind: str, cells: list[Any], decimal: str) -> int:
     """The first row whose cell is not of the kind."""
-    return next(i for i, cell in enumerate(cells) if _parse_column(kind, [cell]) is None)
+    return next(i for i, cell in enumerate(cells) if _parse_column(kind, [cell], decimal) is None)
 
 
 def _reason_to_leave_out(parsed: list[Any], kind: str, keep_all: bool) -> str | None:
@@ -341,6 +373,16 @@ def _parse_number(cell: Any) -> float:
         return float(cell)
     except OverflowError:  # a whole number of hundreds of digits, as text would be read
         return math.inf if cell > 0 else -math.inf
+
+
+def _parse_comma_number(cell: Any) -> float:
+    """A number with a decimal comma, or with a point if that cannot separate thousands."""
+    if isinstance(cell, str):
+        if _THOUSANDS.fullmatch(cell.strip()):
+            raise ValueError
+        if "." not in cell:
+            cell = cell.replace(",", ".", 1)
+    return _parse_number(cell)
 
 
 def _parse_truth_value(cell: Any) -> float:

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
@@ -78,13 +79,13 @@ def read_corrections(
         row = _parse_row(where, row_text, len(texts))
         if row in labels:
             raise InvalidFileError(f"{where}: row {row} was corrected before. Keep one of them.")
-        if _split(candidates, sep) != _split(texts[row], sep):
+        if set(split_labels(candidates, sep)) != set(split_labels(texts[row], sep)):
             raise InvalidFileError(
                 f"{where}: row {row} of the table has the candidates {shorten_repr(texts[row])}, "
                 f"not {shorten_repr(candidates)}. The corrections were made for another table, "
                 "or for another order of its rows."
             )
-        text = label_text.strip()
+        text = normalize_label(label_text)
         if not text:
             raise InvalidFileError(
                 f"{where}: the label of row {row} is empty. Write one, or remove the line."
@@ -108,10 +109,6 @@ def apply_corrections(sets: CandidateSets, corrections: Corrections) -> Candidat
     for row, label in corrections.labels.items():
         corrected[row] = {label}
     return replace(as_candidates(corrected), sparse_mask=sets.sparse_mask)
-
-
-def _split(text: str, sep: str) -> set[str]:
-    return {part.strip() for part in text.split(sep)}
 
 
 def _parse_row(where: str, text: str, n_rows: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
@@ -113,7 +114,7 @@ def judge_table(
             )
         grid = {names[0]: tuned[names[0]]}
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
-    progress(
+    stage = (
         f"judging {pluralize(len(votes.annotators), 'annotator')} by "
         f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"
     )
@@ -122,7 +123,9 @@ def judge_table(
         param_grid=grid,
         cv=min(5, len(votes)),
         random_state=random_state,
-    ).fit(X, votes)
+    )
+    with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
+        crowd.fit(X, votes)
     judged = replace(
         table,
         candidates=apply_corrections(crowd.candidates_, table.corrections),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
+from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
 from ambilearn.own_data.default_method import choose_default
@@ -71,7 +71,12 @@ class TableModel:
         return int(self.about["chosen"].get("min_votes", 1))
 
     def choices(
-        self, frame: "pd.DataFrame", name: str = "table", *, device: str | None = None
+        self,
+        frame: "pd.DataFrame",
+        name: str = "table",
+        *,
+        device: str | None = None,
+        decimal: str = ".",
     ) -> Choices:
         """Label, confidence and margin of each row of a table.
 
@@ -83,12 +88,16 @@ class TableModel:
             Its name, for messages.
         device : str, optional
             Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
 
         Returns
         -------
         Choices
         """
-        features = parse_features(name, frame, self.columns)
+        features = parse_features(name, frame, self.columns, decimal)
+        if not len(features):
+            return choose_labels(self.classes, np.empty((0, len(self.classes))))
         parts = [
             choose_labels(self.classes, self._confidences(features.iloc[rows], device))
             for rows in row_blocks(len(features), len(self.classes))
@@ -107,6 +116,7 @@ class TableModel:
         *,
         prefix: str = "",
         device: str | None = None,
+        decimal: str = ".",
     ) -> "pd.DataFrame":
         """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
 
@@ -120,12 +130,14 @@ class TableModel:
             Goes before the names of the new columns.
         device : str, optional
             Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
 
         Returns
         -------
         DataFrame
         """
-        choices = self.choices(frame, name, device=device)
+        choices = self.choices(frame, name, device=device, decimal=decimal)
         return append_columns(name, frame, choice_columns(choices, prefix))
 
     def __repr__(self) -> str:
@@ -210,18 +222,16 @@ def fit_table(
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
-    progress(
+    stage = (
         f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
         f"{pluralize(X.shape[1], 'feature')}"
     )
-    fit_there(estimator, X, table.candidates, device)
+    with listen_to_rounds(RoundProgress(stage, progress)):
+        fit_there(estimator, X, table.candidates, device)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
-        "ambilearn": __version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "table": Path(table.name).name,
+        **made_by(),
+        "table": readable_file_name(table.name),
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
         "corrected rows": len(table.corrections.labels),
@@ -233,6 +243,16 @@ def fit_table(
     }
     steps = [("preprocessing", preprocessing), ("method", estimator)]
     return TableModel(Pipeline(steps), table.features.columns, about)
+
+
+def made_by() -> dict[str, str]:
+    """Versions and time, for the description of a model."""
+    return {
+        "ambilearn": __version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _select(
@@ -263,10 +283,12 @@ def _select(
     if table.two_votes is not None:
         choices[2] = table.two_votes
     total = len(choices) * sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
-    fits = count(1)
+    fits, time_left = count(1), TimeLeft()
 
     def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
-        progress(f"choosing parameters: {next(fits)} of {total} fits")
+        done = next(fits)
+        left = time_left.describe(done, total - done)
+        progress(f"choosing parameters: {done} of {total} fits{left}")
         return covering_rate_scorer(fitted, rows, held_out)
 
     found: list[tuple[float, dict[str, Any]]] = []

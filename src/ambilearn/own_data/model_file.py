@@ -21,11 +21,19 @@ from sklearn.pipeline import Pipeline
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
-from ambilearn.own_data.array_checks import check_unpacked_size
+from ambilearn.own_data.array_checks import (
+    check_json_size,
+    check_unpacked_size,
+    estimate_json_size,
+)
 from ambilearn.own_data.columns import Column
 from ambilearn.own_data.errors import InvalidModelError
 from ambilearn.own_data.model import TableModel
-from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
+from ambilearn.own_data.saved_estimators import FORM as ESTIMATOR_FORM
+from ambilearn.own_data.saved_estimators import KIND as ESTIMATOR_KIND
+from ambilearn.own_data.saved_estimators import check_estimator, describe_estimator
+from ambilearn.own_data.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
+from ambilearn.registry import REMOVED
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 1
@@ -46,7 +54,7 @@ _FORM = {
 }
 
 
-def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
+def save_model(model: Any, target: str | os.PathLike[str]) -> None:
     """Save a model; the file appears under its name only once it is complete.
 
     It holds what the method needs to predict: with kernels and neighbours, the features of the
@@ -54,27 +62,45 @@ def save_model(model: TableModel, target: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : TableModel
-        What :func:`ambilearn.own_data.fit_table` returns.
+    model : TableModel or estimator
+        What :func:`ambilearn.own_data.fit_table` returns; or a fitted method of this library, or a
+        pipeline that ends in one and whose other steps are those that
+        :func:`~ambilearn.own_data.fit_table` uses or :class:`~ambilearn.PLDATransformer`.
     target : path-like
         The file.
+
+    Raises
+    ------
+    InvalidModelError
+        If a part of the model is of a type that :func:`load_model` does not load.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from ambilearn import PLKNN
+    >>> from ambilearn.own_data import load_model, save_model
+    >>> model = PLKNN(n_neighbors=1).fit([[0.0], [1.0]], [{"a", "b"}, {"b"}])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/my.model")
+    ...     load_model(f"{folder}/my.model").predict([[0.9]])
+    array(['b'], dtype='<U1')
     """
-    about = {
-        "format": FORMAT,
-        "format version": FORMAT_VERSION,
-        **model.about,
-        "columns": [_describe_column(column) for column in model.columns],
-        "labels": model.classes.tolist(),
-    }
+    about = {"format": FORMAT, "format version": FORMAT_VERSION, **_describe(model)}
+    pipeline = model.pipeline if isinstance(model, TableModel) else model
     members = {
         _ABOUT: json.dumps(about, indent=2, ensure_ascii=False).encode(),
-        _PIPELINE: dump_pipeline(model.pipeline),
+        _PIPELINE: dump_pipeline(pipeline),
     }
     members[_SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
     ).encode()
     packed = _pack(members, ZIP_DEFLATED)
-    if sum(map(len, members.values())) > _allowed_bytes(len(packed)):
+    sizes = [
+        sum(map(len, members.values())),
+        estimate_json_size(members[_ABOUT]),
+        estimate_schema_size(members[_PIPELINE]),
+    ]
+    if max(sizes) > _allowed_bytes(len(packed)):
         packed = _pack(members, ZIP_STORED)  # mostly zeros: packed, it would be refused as a bomb
     with atomic_write(Path(target)) as file:
         file.write(packed)
@@ -92,7 +118,7 @@ def _allowed_bytes(size: int) -> int:
     return max(_FREE_BYTES, _MAX_RATIO * size)
 
 
-def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> TableModel:
+def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Load a model that :func:`save_model` wrote. Nothing in the file is executed.
 
     Parameters
@@ -100,18 +126,20 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     source : path-like
         The file.
     max_bytes : int, optional
-        Size in memory above which a file is refused before it is unpacked. By default 256 MiB, or
-        a hundred times the size of the file where that is more.
+        Size in memory above which a file is refused: of what is unpacked, and of the objects that
+        are built from it. By default 256 MiB, or a hundred times the size of the file where that is
+        more.
 
     Returns
     -------
-    TableModel
+    model : TableModel or estimator
+        What was saved.
 
     Raises
     ------
     InvalidModelError
         If the file is something else, is damaged, was changed, contains other objects than a
-        model has, or was saved by a newer version of this library.
+        model has, was saved by a newer version of this library, or has a method that was removed.
     UnsupportedSkopsError
         If another skops is installed than those whose format is checked.
 
@@ -128,8 +156,12 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
             max_bytes = _allowed_bytes(os.fstat(file.fileno()).st_size)
         try:
             about, content = _read_members(file, max_bytes)
-            model = _checked(load_pipeline(content, max_bytes), about)
-            _try_out(model)
+            model = load_pipeline(content, max_bytes)
+            if _is_estimator(about):
+                check_estimator(model, about, max_bytes)
+            else:
+                model = _checked(model, about)
+                _try_out(model)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
         except (MemoryError, ImportError):  # of this machine, not of the file
@@ -144,6 +176,27 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
             f"{name} was saved with scikit-learn {about['scikit-learn']}, this is "
             f"{sklearn.__version__}: predictions may differ. Fit the model again, or install that "
             "version."
+        )
+    return model
+
+
+def load_table_model(source: str | os.PathLike[str]) -> TableModel:
+    """Load a model of a table; a file with another estimator is refused.
+
+    Parameters
+    ----------
+    source : path-like
+        The file.
+
+    Returns
+    -------
+    TableModel
+    """
+    model = load_model(source)
+    if not isinstance(model, TableModel):
+        raise InvalidModelError(
+            f"{os.fspath(source)} holds a {type(model).__name__} that was not fitted to a table: "
+            "load it in Python by ambilearn.own_data.load_model, or fit a model by `ambilearn fit`."
         )
     return model
 
@@ -176,6 +229,7 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
         members = {name: archive.read(name) for name in (_ABOUT, _PIPELINE)}
         sums = archive.read(_SUMS).decode()
     # The version first: a newer one may well have other checksums.
+    check_json_size(members[_ABOUT], max_bytes)
     about = json.loads(members[_ABOUT])
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InvalidModelError("not a model of ambilearn. Give a file that `ambilearn fit` wrote.")
@@ -191,8 +245,14 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 f"{name} in the archive is not as it was saved: the file is damaged, or somebody "
                 "changed it. Fit the model again."
             )
-    _check_about(about, _FORM)
+    _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
+    if about["method"] in REMOVED:
+        raise InvalidModelError(REMOVED[about["method"]])
     return about, members[_PIPELINE]
+
+
+def _is_estimator(about: dict[str, Any]) -> bool:
+    return about.get("kind") == ESTIMATOR_KIND
 
 
 def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
@@ -202,6 +262,13 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
         raise InvalidModelError(
             f"{_ABOUT} in the archive is not of a model: {error} Fit the model again."
         ) from error
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    if not isinstance(model, TableModel):
+        return describe_estimator(model)
+    columns = [_describe_column(column) for column in model.columns]
+    return {**model.about, "columns": columns, "labels": model.classes.tolist()}
 
 
 def _describe_column(column: Column) -> dict[str, Any]:

@@ -16,7 +16,12 @@ from zipfile import ZipFile
 from sklearn.exceptions import InconsistentVersionWarning
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn.own_data.array_checks import check_array, check_unpacked_size
+from ambilearn.own_data.array_checks import (
+    check_array,
+    check_json_size,
+    check_unpacked_size,
+    estimate_json_size,
+)
 from ambilearn.own_data.errors import InvalidModelError, UnsupportedSkopsError
 from ambilearn.registry import METHODS
 
@@ -58,8 +63,20 @@ def dump_pipeline(pipeline: Any) -> bytes:
     """The pipeline as bytes, if it consists of trusted types only."""
     content: bytes = _supported_skops().dumps(pipeline)
     with ZipFile(io.BytesIO(content)) as archive:
-        _check_types(archive)  # better no file than one that cannot be loaded
+        try:
+            _check_types(_read_schema(archive))  # better no file than one that cannot be loaded
+        except InvalidModelError as error:
+            raise InvalidModelError(
+                f"The model cannot be saved: {str(error).removeprefix('refused: ')} Save models "
+                "with other parts by skops or joblib."
+            ) from error
     return content
+
+
+def estimate_schema_size(content: bytes) -> int:
+    """Most bytes in memory that the schema of a dumped pipeline takes."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        return estimate_json_size(archive.read("schema.json"))
 
 
 def load_pipeline(content: bytes, max_bytes: int = 2**33) -> Any:
@@ -67,8 +84,9 @@ def load_pipeline(content: bytes, max_bytes: int = 2**33) -> Any:
     skops_io = _supported_skops()
     with ZipFile(io.BytesIO(content)) as archive:
         check_unpacked_size(archive, max_bytes)
-        _check_types(archive)
-        _check_arrays(archive, max_bytes)
+        schema = _read_schema(archive, max_bytes)
+        _check_types(schema)
+        _check_arrays(archive, schema, max_bytes)
     with warnings.catch_warnings():
         # One warning of the model file instead of one for each estimator.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
@@ -93,9 +111,15 @@ def _supported_skops() -> Any:
     return skops.io
 
 
-def _check_types(archive: ZipFile) -> None:
+def _read_schema(archive: ZipFile, max_bytes: int | None = None) -> Any:
+    content = archive.read("schema.json")
+    if max_bytes is not None:
+        check_json_size(content, max_bytes)
+    return json.loads(content)
+
+
+def _check_types(schema: Any) -> None:
     """Refuse what skops would rebuild with a loader, or as a type, that no model needs."""
-    schema = json.loads(archive.read("schema.json"))
     if schema["protocol"] < _PROTOCOL:
         raise InvalidModelError("written in a form that ambilearn never writes.")
     for node in _nodes(schema):
@@ -106,9 +130,8 @@ def _check_types(archive: ZipFile) -> None:
             )
 
 
-def _check_arrays(archive: ZipFile, max_bytes: int) -> None:
+def _check_arrays(archive: ZipFile, schema: Any, max_bytes: int) -> None:
     """Refuse arrays that are not what they say, or that many objects share to fill the memory."""
-    schema = json.loads(archive.read("schema.json"))
     files = [node["file"] for node in _nodes(schema) if "file" in node]
     size = sum(archive.getinfo(name).file_size for name in files)
     if size > max_bytes:

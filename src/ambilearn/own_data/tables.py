@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
+from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.candidates import CandidateSets
@@ -24,6 +25,7 @@ from ambilearn.own_data.writing import replace_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
 _WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # whatever was asked for
 
 
@@ -63,6 +65,8 @@ class CandidateTable:
         Who said what, if several annotators did.
     unjudged : CandidateSets or None
         The candidate sets before annotators were judged, if they were.
+    decimal : str
+        Decimal sign of numbers in text.
     """
 
     name: str
@@ -78,6 +82,7 @@ class CandidateTable:
     two_votes: CandidateSets | None = None
     votes: Votes | None = None
     unjudged: CandidateSets | None = None
+    decimal: str = "."
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -86,7 +91,7 @@ class CandidateTable:
         Estimators take it as it is where all features are numbers and none is missing;
         :func:`ambilearn.own_data.preprocessing.make_preprocessing` makes a matrix of any other.
         """
-        return parse_features(self.name, self.frame, self.features.columns)
+        return parse_features(self.name, self.frame, self.features.columns, self.decimal)
 
     @property
     def given(self) -> CandidateSets:
@@ -123,8 +128,9 @@ def read_candidate_table(
     corrections: str | os.PathLike[str] | IO[Any] | None = None,
     format: str | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
 ) -> CandidateTable:
-    r"""Read a table with candidate labels: CSV, TSV, Parquet or JSON lines.
+    r"""Read a table with candidate labels: CSV, TSV, Excel, Parquet or JSON lines.
 
     Features may be numbers, categories, truth values, dates, sentences and lists of numbers, with
     cells missing. Every cell of the table is kept as it is, also of columns that are no features.
@@ -133,7 +139,7 @@ def read_candidate_table(
     ----------
     source : path-like, file object or DataFrame
         The table. Its format is known by the ending of its name (``.csv``, ``.tsv``,
-        ``.parquet``, ``.jsonl``).
+        ``.parquet``, ``.jsonl``, ``.xlsx``).
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
@@ -167,12 +173,18 @@ def read_candidate_table(
         :func:`ambilearn.own_data.corrections.read_corrections`.
     format, delimiter
         Format of a file whose name does not tell; separator of CSV cells.
+    decimal : {".", ","}, default="."
+        Decimal sign of features that are numbers in text. With a comma, ``1.234`` is no number: it
+        may be more than a thousand.
 
     Returns
     -------
     CandidateTable
         With the candidate sets in ``candidates`` and the features in ``X``, for any method:
-        ``method.fit(table.X, table.candidates)``. Labels of a CSV file are always text.
+        ``method.fit(table.X, table.candidates)``. Labels of a CSV or Excel file are always
+        text. The text of labels is normalized, in the table, in ``no_answer`` and in corrections:
+        form NFC, no blanks around it, no zero-width space, word joiner or byte-order mark, and a
+        space for a no-break space.
 
     Raises
     ------
@@ -193,10 +205,12 @@ def read_candidate_table(
     ['07', '08', '09']
     """
     if hasattr(source, "columns"):
-        name, frame = "table", source
+        name, frame = getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
     else:
         name = source_name(source)
         frame = read_frame(source, format=format, delimiter=delimiter)
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     candidate_columns = expand_patterns(name, frame, _as_list(candidates))
     named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
     known = [*candidate_columns, *([label] if label is not None else [])]
@@ -235,11 +249,12 @@ def read_candidate_table(
         texts=texts,
         candidates=apply_corrections(sets, found),
         corrections=found,
-        features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical),
+        features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical, decimal),
         truth=None if label is None else _parse_truth(name, frame, label, sets),
         label_column=label,
         two_votes=two_votes,
         votes=votes,
+        decimal=decimal,
     )
 
 
@@ -255,6 +270,7 @@ def _find_features(
     sep: str,
     named: bool,
     categorical: Sequence[str],
+    decimal: str,
 ) -> Features:
     """The features; unless the user named them, none that tell of the labels."""
     telling: dict[str, str] = {}
@@ -268,7 +284,9 @@ def _find_features(
                 telling[column] = "holds candidate labels"
     telling = {column: reason for column, reason in telling.items() if column in wanted}
     others = [column for column in wanted if column not in telling]
-    found = find_features(name, frame, others, categorical=categorical, keep_all=named)
+    found = find_features(
+        name, frame, others, categorical=categorical, keep_all=named, decimal=decimal
+    )
     return Features(found.columns, telling | found.left_out)
 
 
@@ -276,7 +294,7 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     """Whether cells are sets of labels, several in some cell: the candidates of an earlier step."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell]
     return any(sep in text for text in texts) and all(
-        labels.issuperset(part.strip() for part in text.split(sep)) for text in texts
+        labels.issuperset(split_labels(text, sep)) for text in texts
     )
 
 

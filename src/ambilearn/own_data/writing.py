@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 # Texts that are surely numbers: 007 and 1_000 are not, and stay what they are.
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
 
 
 def format_of_name(name: str) -> str:
     """Format of a table by the ending of its name."""
-    format = FORMATS.get(Path(name).suffix.lower())
+    format = _WRITTEN.get(Path(name).suffix.lower())
     if format is None:
         raise InvalidFileError(
-            f"{name}: tables are written to {', '.join(FORMATS)} files; choose such a name."
+            f"{name}: tables are written to {', '.join(_WRITTEN)} files; choose such a name."
         )
     return format
 

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
 from ambilearn.own_data.columns import TELLS_NOTHING
 from ambilearn.own_data.ranking import choose_candidates, review_order
 from ambilearn.own_data.tables import CandidateTable
+from ambilearn.review.embedding import Shown
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
 
@@ -67,9 +69,9 @@ def review_from_table(
     images = images or Images(folder, folder)
     columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, c)]
     cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
-    addresses: list[str | None] = [None] * len(table.frame)
+    shown = [Shown()] * len(table.frame)
     if image is not None:
-        addresses = [images.address(format_cell(cell)) for cell in table.frame[image].to_list()]
+        shown = [images.find(format_cell(cell)) for cell in table.frame[image].to_list()]
     found = _find_candidates(table, confidences)
     hints = _find_hints(table, confidences, doubt)
     rows = [
@@ -78,16 +80,17 @@ def review_from_table(
             labels,
             scores,
             table.texts[i],
-            addresses[i],
+            shown[i].address,
             decision,
             suggestion,
             rank,
+            shown[i].problem,
         )
         for i, ((labels, scores, decision), (suggestion, rank)) in enumerate(
             zip(found, hints, strict=True)
         )
     ]
-    title = Path(table.name).name if table.name != "<stdin>" else "standard input"
+    title = readable_file_name(table.name) if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
 
 

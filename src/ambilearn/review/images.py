@@ -1,7 +1,5 @@
-"""Images of a table: which column names them, and what address finds them from the page."""
+"""Images of a table: the column that names them, and their addresses for the page."""
 
-import base64
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,20 +7,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn.review.embedding import Problem, Shown, embed_image
 
 # What browsers show.
-TYPES = {
-    ".avif": "image/avif",
-    ".bmp": "image/bmp",
-    ".gif": "image/gif",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".webp": "image/webp",
-}
-MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognise an image, and small enough for many
+ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
 
 
 def looks_like_image(cell: str) -> bool:
@@ -37,7 +25,7 @@ def looks_like_image(cell: str) -> bool:
     if cell.lower().startswith("data:image/"):
         return True
     path = urlsplit(cell).path if _find_scheme(cell) in ("http", "https") else cell
-    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in TYPES
+    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in ENDINGS
 
 
 def find_image_column(columns: Mapping[str, Sequence[str]]) -> str | None:
@@ -51,56 +39,76 @@ def find_image_column(columns: Mapping[str, Sequence[str]]) -> str | None:
 
 @dataclass
 class Images:
-    """Makes addresses for a page from what a table says.
+    """Finds the images of a table and makes their addresses for the page.
 
     Parameters
     ----------
     table_folder : Path
-        Where relative paths begin.
+        Where relative paths begin. Images are taken from this folder and the folders below it.
     page_folder : Path
-        Where the page will be: local images are referred to from there.
+        Where the page will be: local images are linked from there.
     embed : bool, default=False
-        Put local images into the page, made smaller if they are large.
+        Put local images into the page, reduced if they are large.
+    other_folders : sequence of Path, default=()
+        Further folders from which images are taken. A relative path that is not found in
+        ``table_folder`` is looked up there.
 
     Attributes
     ----------
-    missing : list of str
-        What was asked for and could not be found, read or allowed.
+    problems : list of (str, Problem)
+        Cells whose images cannot be shown, and why.
     """
 
     table_folder: Path
     page_folder: Path
     embed: bool = False
-    missing: list[str] = field(default_factory=list)
+    other_folders: Sequence[Path] = ()
+    problems: list[tuple[str, Problem]] = field(default_factory=list)
 
-    def address(self, cell: str) -> str | None:
-        """Address of an image, None if the cell is empty or no image can be had from it."""
+    def find(self, cell: str) -> Shown:
+        """Address of the image that a cell names, and its problem if it cannot be shown."""
         cell = cell.strip()
         if not cell:
-            return None
+            return Shown()
         if _find_scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
-            return cell
-        path = self._local_path(cell)
-        address = None
-        if path is not None:
-            address = _embed(path) if self.embed else self._refer_to(path)
-        if path is None or address is None or not _is_file(path):
-            self.missing.append(cell)
-        return address
+            return Shown(cell)
+        path, problem = self._find_path(cell)
+        if path is None or (self.embed and problem is not None):
+            shown = Shown(problem=problem)
+        elif self.embed:
+            shown = embed_image(path)
+        else:  # the file may come later
+            shown = Shown(self._link(path), problem)
+        if shown.problem is not None:
+            self.problems.append((cell, shown.problem))
+        return shown
 
-    def _local_path(self, cell: str) -> Path | None:
-        if _find_scheme(cell) == "file":
-            return Path(url2pathname(urlsplit(cell).path))
-        path = self.table_folder / cell
-        # javascript: and other addresses are no images, but a file may have such a name.
-        return None if _find_scheme(cell) and not _is_file(path) else path
+    def _find_path(self, cell: str) -> tuple[Path | None, Problem | None]:
+        """The file that a cell names; None if it is outside the allowed folders."""
+        name = url2pathname(urlsplit(cell).path) if _find_scheme(cell) == "file" else cell
+        folders = (self.table_folder, *self.other_folders)
+        try:
+            allowed = [folder.resolve() for folder in folders]
+            # A browser removes ".." from an address before it follows symbolic links.
+            paths = [Path(os.path.normpath(folder / name)) for folder in folders]
+            inside = [path for path in paths if _is_in(path.resolve(), allowed)]
+        except (OSError, ValueError, RuntimeError):  # the system does not accept the name
+            return None, Problem.NOT_FOUND
+        if not inside:
+            return None, Problem.OUTSIDE
+        found = next(filter(_is_file, inside), None)
+        return (found, None) if found else (inside[0], Problem.NOT_FOUND)
 
-    def _refer_to(self, path: Path) -> str:
+    def _link(self, path: Path) -> str:
         try:
             relative = os.path.relpath(path, self.page_folder)
         except ValueError:  # another drive of Windows
             return path.absolute().as_uri()
         return quote(Path(relative).as_posix())  # quotes the colon: never taken for a scheme
+
+
+def _is_in(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _is_file(path: Path) -> bool:
@@ -117,27 +125,3 @@ def _find_scheme(cell: str) -> str:
     except ValueError:
         return ""
     return scheme if len(scheme) > 1 else ""
-
-
-def _embed(path: Path) -> str | None:
-    """The image as an address that contains it, None if it is no image that can be read."""
-    with requires_extra("cli", purpose="A review page with images"):
-        from PIL import Image, ImageOps
-
-    media_type = TYPES.get(path.suffix.lower())
-    try:
-        content = path.read_bytes()
-        if media_type != "image/svg+xml":
-            with Image.open(io.BytesIO(content)) as image:
-                large = max(image.size) > MAX_EMBEDDED_SIDE
-                if large or media_type is None:
-                    smaller = ImageOps.exif_transpose(image)
-                    smaller.thumbnail((MAX_EMBEDDED_SIDE, MAX_EMBEDDED_SIDE))
-                    buffer = io.BytesIO()
-                    smaller.convert("RGBA" if smaller.has_transparency_data else "RGB").save(
-                        buffer, "WEBP", quality=85
-                    )
-                    content, media_type = buffer.getvalue(), "image/webp"
-    except (OSError, ValueError, Image.DecompressionBombError):
-        return None
-    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, refuse_half_characters
 from ambilearn.review.record import Review, ReviewRow
@@ -102,7 +103,7 @@ def _make_data(review: Review) -> dict[str, Any]:
         "download": review.download,
         "separator": review.separator,
         "columns": list(review.columns),
-        "classes": review.classes,
+        "classes": [normalize_label(label) for label in review.classes],
         "rows": [_make_row(row, position) for row in review.rows],
     }
 
@@ -115,8 +116,9 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
         [position[label] for label, _ in ranked],
         [round(float(confidence), 6) for _, confidence in ranked],
         row.image,
-        row.decision,
+        None if row.decision is None else normalize_label(row.decision),
         None if row.suggestion is None else position[row.suggestion],
+        row.image_problem,
         row.rank,
     ]
 

@@ -34,6 +34,9 @@ class ReviewRow:
         A label that is no candidate, where it is probably the truth.
     rank : int, default=0
         Place in the order in which rows should be looked at; among equals the margin decides.
+    image_problem : str, optional
+        Why the image cannot be shown, as in "image not found" without its first word. Where there
+        is an address, too, the page tries to load it.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class ReviewRow:
     decision: str | None = None
     suggestion: str | None = None
     rank: int = 0
+    image_problem: str | None = None
 
     def ranked(self) -> list[tuple[str, float]]:
         """Candidates with their confidences, the most confident first."""

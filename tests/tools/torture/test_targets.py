@@ -1,8 +1,10 @@
 """What is tortured: cases can be kept, right ones are taken, wrong ones are found out."""
 
 import ast
+import json
 import sys
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,16 +15,28 @@ if sys.platform == "win32":
 
 from torture.command_lines import check_command_line
 from torture.damage import check_damage
-from torture.estimators import FORMS, check_candidate_sets, check_estimator
+from torture.estimators import FORMS, WRAPPERS, check_candidate_sets, check_estimator
 from torture.experiments import check_spec, check_store, to_toml
 from torture.layouts import FORMS as LAYOUTS
 from torture.layouts import check_layout
 from torture.mat_files import check_mat
 from torture.models import check_rewritten
 from torture.oracle import Defect
+from torture.pictures import FORMATS, _check_images, check_picture, picture_bytes
 from torture.samples import HEADING, ROWS, csv_bytes
-from torture.tables import _Page, check_corrections, check_table, check_written
+from torture.tables import (
+    _Page,
+    check_corrections,
+    check_excel_part,
+    check_label_forms,
+    check_table,
+    check_table_bytes,
+    check_written,
+)
 from torture.targets import all_targets, find_target
+
+from ambilearn import PLKNN
+from ambilearn.registry import METHODS
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +141,44 @@ def test_a_method_is_fitted_or_refuses(folder):
     assert not check_estimator(ESTIMATOR | {"rows": [["nan", 1], [1, 0], [5, 5]]}, folder)
 
 
+MORE_ROWS = {
+    "rows": [[0, 1], [1, 0], [5, 5], [0, 0], [6, 5], [5, 6]],
+    "sets": [["a"], ["a", "b"], ["b"], ["a"], ["b"], ["b", "a"]],
+    "row weights": [1, 2, 0.5, 1, 1, 0],
+    "saved": True,
+}
+
+
+@pytest.mark.parametrize("kind", ["nothing", *WRAPPERS])
+def test_a_method_with_weights_is_fitted_inside_of_other_estimators(kind, folder):
+    assert check_estimator(ESTIMATOR | MORE_ROWS | {"inside": kind}, folder)
+    refused = MORE_ROWS | {"inside": kind, "row weights": [1, 1, 1, 1, 1, -1]}
+    assert not check_estimator(ESTIMATOR | refused, folder)
+
+
+class TakesTheNewWidth(PLKNN):
+    def fit(self, X, y, sample_weight=None, *, cache=None):
+        try:
+            return super().fit(X, y, sample_weight, cache=cache)
+        except ValueError:
+            self.n_features_in_ = X.shape[1]
+            raise
+
+
+class ScoresVectorsOnly(PLKNN):
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight) if np.ndim(y) == 1 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("planted", "what"), [(TakesTheNewWidth, "after a fit"), (ScoresVectorsOnly, "the scores")]
+)
+def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
+    monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
+    with pytest.raises(Defect, match=what):
+        check_estimator(ESTIMATOR, folder)
+
+
 TABLE = {
     "command": "clean",
     "format": "csv",
@@ -141,6 +193,33 @@ def test_a_table_is_cleaned_or_refused(folder):
     assert check_table(TABLE, folder)
     (folder / "out.csv").unlink()
     assert not check_table(TABLE | {"rows": [["1", "Rome", ""]] * 3}, folder)
+
+
+@pytest.mark.parametrize("format", ["csv16", "xlsx"])
+def test_other_forms_of_a_table_are_cleaned_or_refused(folder, format):
+    assert check_table(TABLE | {"format": format}, folder)
+    (folder / "out.csv").unlink()
+    whole = {"command": "clean", "options": ["--no-doubt"], "format": format, "edits": []}
+    assert check_table_bytes(whole, folder)
+    (folder / "out.csv").unlink()
+    cut = [("cut", 500_001, 0)]  # in UTF-16 within a character
+    assert not check_table_bytes(whole | {"edits": cut}, folder)
+
+
+def test_a_part_of_an_excel_file_is_read_or_refused(folder):
+    case = {"command": "clean", "options": ["--no-doubt"], "part": "xl/worksheets/sheet1.xml"}
+    assert check_excel_part(case | {"edits": []}, folder)
+    (folder / "out.csv").unlink()
+    assert not check_excel_part(case | {"edits": [("cut", 500_000, 0)]}, folder)
+
+
+def test_labels_that_are_told_apart_are_found_out(folder):
+    rows = [[("Zo\u00eb", "NFD", 0)], [("bob", "\u200b", 1), ("Zo\u00eb", "NFC", 0)]]
+    case = {"rows": [*rows, [("\u00c5sa B", "\u00a0", 0)]], "no answer": []}
+    case["correction"] = ("bob", "\ufeff", 3)
+    assert check_label_forms(case, folder)
+    with pytest.raises(Defect, match="became"):
+        check_label_forms(case | {"correction": ("bob", "\u200d", 1)}, folder)  # a joiner stays
 
 
 @pytest.mark.parametrize(
@@ -178,6 +257,49 @@ def test_a_script_in_a_page_is_seen():
     assert not plain.active
     assert _Page("<p onclick=alert(1)>").active
     assert _Page("<a href=' javascript:alert(1)'>").active
+
+
+PICTURE = {
+    "format": "PNG",
+    "mode": "RGB",
+    "size": (700, 5),
+    "ending": "",
+    "edits": [],
+    "outside": "../secret.svg",
+    "other": "gone.png",
+}
+
+
+def test_a_picture_is_shown_or_refused(folder):
+    assert check_picture(PICTURE, folder)
+
+
+@pytest.mark.parametrize("outside", ["link.svg", "links/secret.svg", "file://{outside}/secret.svg"])
+def test_a_cut_picture_is_refused_and_those_outside_too(outside, folder):
+    case = PICTURE | {"edits": [("cut", 500_000, 0)], "outside": outside}
+    assert not check_picture(case, folder)
+
+
+def test_there_is_a_picture_of_every_format():
+    assert {"PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DDS", "ICNS", "SVG"} <= set(FORMATS)
+    for format in FORMATS:
+        assert picture_bytes(format, "RGB", (9, 7)), format
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([[None, "cannot be read"], [None, "cannot be read"]], "a good picture is"),
+        ([[None, None], ["data:image/png;base64,", None]], "neither shown nor refused"),
+        ([["x", None], ["data:image/png;base64,", None], ["data:,", None]], "outside the folder"),
+    ],
+)
+def test_a_page_with_wrong_pictures_is_found_out(rows, what):
+    right = [["x", None], ["data:image/png;base64,", None], [None, "outside the allowed folders"]]
+    rows = [*rows, *right[len(rows) :], [None, None]]
+    data = {"rows": [[0] * 4 + [address, 0, 0, problem] for address, problem in rows]}
+    with pytest.raises(Defect, match=what):
+        _check_images(f'<script id="data">{json.dumps(data)}</script>')
 
 
 @pytest.mark.slow

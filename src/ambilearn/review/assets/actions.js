@@ -41,7 +41,7 @@ function toggle(row) {
 }
 
 function zoom(row) {
-  if (row.image === null || row.broken) return say(`Row ${row.index} has no image.`);
+  if (row.image === null) return say(`Row ${row.index} has no image.`);
   byId("zoomed").src = row.image;
   byId("zoomed").alt = `Image of row ${row.index}`;
   openDialog("zoom");
@@ -60,7 +60,7 @@ function download() {
 
 async function importFile(file) {
   try {
-    const pairs = readCorrections(await file.text(), rows);
+    const pairs = readCorrections(await file.text(), rows, data.separator);
     decisions.decide(pairs);
     showRows();
     say(`${number(pairs.length)} decisions loaded from ${file.name}.`);

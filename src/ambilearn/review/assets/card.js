@@ -42,9 +42,14 @@ function isSafe(address) {
   }
 }
 
+/** Whether the table names an image for the row, which perhaps cannot be shown. */
+function isPictured(row) {
+  return row.image !== null || row.problem !== null;
+}
+
 function drawImage(row, onZoom) {
-  const missing = () => make("div", "picture missing", make("span", "", "no image"));
-  if (row.broken) return missing();
+  const missing = () => make("div", "picture missing", make("span", "", `image ${row.problem}`));
+  if (row.image === null) return missing();
   const image = make("img", "", [], {
     alt: `Image of row ${row.index}`,
     loading: "lazy",
@@ -54,7 +59,8 @@ function drawImage(row, onZoom) {
   const button = make("button", "picture", image, { type: "button", tabindex: "-1" });
   button.setAttribute("aria-label", `Enlarge the image of row ${row.index}`);
   image.addEventListener("error", () => {
-    row.broken = true;
+    row.image = null;
+    row.problem ??= "cannot be loaded";
     button.replaceWith(missing());
   });
   button.addEventListener("click", () => onZoom(row));
@@ -172,7 +178,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   candidates.append(footer);
 
   // The picture of the old card is taken over: a new one would flicker.
-  const picture = old?.querySelector(".picture") ?? (row.image && drawImage(row, actions.zoom));
+  const picture = old?.querySelector(".picture") ?? (isPictured(row) && drawImage(row, actions.zoom));
   const parts = picture ? [picture, info, candidates] : [info, candidates];
   const card = make("article", `card ${status} ${picture ? "pictured" : ""}`, parts, {
     "aria-labelledby": `row-${row.index}`,
@@ -198,5 +204,5 @@ function markCurrent(card, current) {
 /** Height of a card that has not been drawn yet, a guess. */
 function estimatedHeight(row) {
   const lines = Math.min(row.candidates.length, 9) + (row.suggestion === null ? 0 : 1);
-  return Math.max(row.image === null ? 90 : 150, 66 + 36 * lines);
+  return Math.max(isPictured(row) ? 150 : 90, 66 + 36 * lines);
 }

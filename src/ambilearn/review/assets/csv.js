@@ -1,5 +1,17 @@
 // CSV as RFC 4180 has it. Text is always quoted, so that nothing in a label needs a special case.
 
+/** A label in the form that labels of tables are read in: _utils/label_text.py. */
+function normalizedLabel(text) {
+  const visible = text.replace(/[\u200b\u2060\ufeff]/g, "").replaceAll("\u00a0", " ");
+  return visible.normalize("NFC").trim();
+}
+
+/** The candidates of a row, to compare: normalized, each once, in one order. */
+function candidateKey(text, separator) {
+  const labels = normalizedLabel(text).split(separator).map(normalizedLabel);
+  return JSON.stringify([...new Set(labels)].sort());
+}
+
 function quoted(text) {
   return `"${text.replaceAll('"', '""')}"`;
 }
@@ -44,7 +56,7 @@ function parseCsv(text) {
 }
 
 /** Decisions in a corrections file, as pairs of row and label. Refuses a file of another table. */
-function readCorrections(text, rows) {
+function readCorrections(text, rows, separator) {
   const [header, ...records] = parseCsv(text);
   const position = (name) => {
     const found = header ? header.indexOf(name) : -1;
@@ -60,7 +72,7 @@ function readCorrections(text, rows) {
     if (row === undefined) {
       throw new Error(`Line ${i + 2}: this table has no row “${record[rowAt]}”.`);
     }
-    if (record[candidatesAt] !== row.raw) {
+    if (candidateKey(record[candidatesAt] ?? "", separator) !== candidateKey(row.raw, separator)) {
       throw new Error(
         `The file belongs to another table: row ${row.index} has the candidates ` +
           `“${record[candidatesAt] ?? ""}” there and “${row.raw}” here.`,
@@ -68,7 +80,7 @@ function readCorrections(text, rows) {
     }
     if (seen.has(row)) throw new Error(`Line ${i + 2}: row ${row.index} occurs a second time.`);
     seen.add(row);
-    const label = (record[labelAt] ?? "").trim();
+    const label = normalizedLabel(record[labelAt] ?? "");
     if (!label) throw new Error(`Line ${i + 2}: row ${row.index} has no label.`);
     return [row.index, label];
   });

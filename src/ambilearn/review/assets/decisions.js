@@ -23,7 +23,7 @@ class Decisions {
       const stored = JSON.parse(localStorage.getItem(this.key) ?? "[]");
       for (const [row, label] of Array.isArray(stored) ? stored : []) {
         const sound = row in this.given && (label === null || typeof label === "string");
-        if (sound) this.labels.set(row, label);
+        if (sound) this.labels.set(row, label === null ? null : normalizedLabel(label));
       }
     } catch {
       this.kept = false;

@@ -28,7 +28,7 @@ class OtherLabel {
   }
 
   suggest() {
-    const typed = this.input.value.trim();
+    const typed = normalizedLabel(this.input.value);
     const wanted = folded(typed);
     const starting = [];
     const containing = [];

@@ -1,13 +1,13 @@
 // The state of the page: its data, the list of rows, and which of them is the current one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, rank], index) => ({
+const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, problem, rank], index) => ({
   index,
   rank, // place in the order of `ambilearn clean`, or 0
   cells,
   raw,
-  image,
-  broken: image !== null && !isSafe(image), // whether the image cannot be shown
+  image: image !== null && isSafe(image) ? image : null,
+  problem: image !== null && !isSafe(image) ? "not allowed" : problem, // why it cannot be shown
   candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
   suggestion: suggestion === null ? null : data.classes[suggestion], // perhaps, if no candidate is right
   // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.

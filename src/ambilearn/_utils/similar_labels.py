@@ -1,0 +1,104 @@
+"""Pairs of labels of which one is probably a misspelling of the other."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_LEAST_LETTERS = 4
+_RARER = 10
+_MOST_CHARACTERS = 40  # longer labels are not compared: the work grows with the square of this
+
+
+class Misspelling(NamedTuple):
+    """A rare label, and the frequent one that it differs from by case or by one letter."""
+
+    rare: str
+    frequent: str
+
+
+def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
+    """Labels that differ from another by case or by one letter, and are ten times rarer.
+
+    Both have at least four letters and no digit. One letter is changed, added or missing. The work
+    is linear in the number of labels.
+
+    Parameters
+    ----------
+    counts : mapping of label to int
+        How often each label occurs.
+
+    Returns
+    -------
+    list of Misspelling
+        The rarest label first; for each the most frequent label that it may stand for.
+
+    Examples
+    --------
+    >>> from ambilearn._utils.similar_labels import find_misspellings
+    >>> find_misspellings({"anna": 50, "annna": 2, "Anna": 5, "emma": 30, "otto": 1})
+    [Misspelling(rare='annna', frequent='anna'), Misspelling(rare='Anna', frequent='anna')]
+    """
+    names = {label: label.casefold() for label in counts if _is_word(label)}
+    most = max((counts[label] for label in names), default=0)
+    frequent: dict[str, str] = {}  # the most frequent label of each folded name
+    for label, name in names.items():
+        if counts[label] >= _RARER and counts[label] > counts.get(frequent.get(name), 0):
+            frequent[name] = label
+    rare = {label: name for label, name in names.items() if counts[label] * _RARER <= most}
+    near: dict[str, list[str]] = {label: [] for label in rare}
+    _add_equal_and_shorter(near, rare, frequent)
+    _add_longer(near, rare, frequent)
+    _add_changed(near, rare, frequent, counts)
+    found = []
+    for label in sorted(rare, key=lambda label: (counts[label], label)):
+        others = [o for o in near[label] if counts[label] * _RARER <= counts[o]]
+        if others:
+            found.append(Misspelling(label, max(others, key=lambda other: counts[other])))
+    return found
+
+
+def _is_word(label: Any) -> bool:
+    if not isinstance(label, str) or len(label) > _MOST_CHARACTERS:
+        return False
+    letters = sum(map(str.isalpha, label))
+    return letters >= _LEAST_LETTERS and not any(map(str.isdigit, label))
+
+
+def _without_each(name: str) -> set[str]:
+    return {name[:i] + name[i + 1 :] for i in range(len(name))}
+
+
+def _add_equal_and_shorter(
+    near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]
+) -> None:
+    """Frequent labels that differ by case, or lack a letter of the rare one."""
+    for label, name in rare.items():
+        near[label] += [frequent[each] for each in {name, *_without_each(name)} if each in frequent]
+
+
+def _add_longer(near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]) -> None:
+    """Frequent labels that have one letter more."""
+    by_name: dict[str, list[str]] = {}
+    for label, name in rare.items():
+        by_name.setdefault(name, []).append(label)
+    for name, other in frequent.items():
+        for shorter in _without_each(name):
+            for label in by_name.get(shorter, ()):
+                near[label].append(other)
+
+
+def _add_changed(
+    near: dict[str, list[str]],
+    rare: dict[str, str],
+    frequent: dict[str, str],
+    counts: Mapping[Any, int],
+) -> None:
+    """Frequent labels of which one letter is another; position by position, to save memory."""
+    for i in range(max(map(len, frequent), default=0)):
+        best: dict[tuple[str, str], str] = {}
+        for name, other in frequent.items():
+            rest = name[:i], name[i + 1 :]
+            if i < len(name) and counts[other] > counts.get(best.get(rest), 0):
+                best[rest] = other
+        for label, name in rare.items():
+            if i < len(name) and (found := best.get((name[:i], name[i + 1 :]))):
+                near[label].append(found)

@@ -1,0 +1,113 @@
+"""What was understood of a table, and what is odd about it: said before anything is learned."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ambilearn._utils.label_text import normalize_label
+from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn.cli.console import Console
+from ambilearn.own_data.columns import parse_features
+from ambilearn.own_data.tables import CandidateTable
+
+_MAX_NAMED_COLUMNS = 5
+# id, image_id, imageId, uuid; not "humid".
+_ID_NAME = re.compile(r"((^|[\W_])(uu|gu)?id|[a-z]I[dD])s?$|(^|[\W_])(UU|GU)?ID$|^(Id|index|idx)$")
+
+
+def describe_table(console: Console, table: CandidateTable) -> None:
+    """Rows, labels and features, and which columns are left out."""
+    sets = table.candidates
+    console.say(
+        f"{table.name}: {pluralize(sets.n_rows, 'row')}, {pluralize(sets.n_labels, 'label')}, "
+        f"{sets.sizes.mean():.2f} candidates a row"
+    )
+    by_kind: dict[str, list[str]] = {}
+    for column in table.features.columns:
+        size = f" ({column.length:,} numbers)" if column.kind == "vector" else ""
+        by_kind.setdefault(column.kind, []).append(f"{column.name}{size}")
+    kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
+    console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
+    for line in _describe_left_out(table.features.left_out):
+        console.say(f"left out: {line}", style="yellow")
+    if names := _label_columns(table):
+        hold = "holds labels, and is a feature" if len(names) == 1 else "hold labels: features"
+        console.say(
+            f"{_names(names)} {hold} like any other. If it is the true label, say so by --label; "
+            "if it must not be used, by --exclude.",
+            style="yellow",
+        )
+    if names := _id_columns(table):
+        one = len(names) == 1
+        look = "looks like an id, and is a feature" if one else "look like ids: features"
+        console.say(
+            f"{_names(names)} {look} like any other. If it says nothing about the label, keep it "
+            "out by --exclude.",
+            style="yellow",
+        )
+    _warn_of_foreign_truth(console, table)
+    corrections = table.corrections
+    if corrections.labels:
+        console.say(f"{pluralize(len(corrections.labels), 'row')} corrected by a person")
+    if corrections.new_labels:
+        console.say(
+            f"new from the corrections, a candidate nowhere in the table: "
+            f"{shorten_list(corrections.new_labels)}",
+            style="yellow",
+        )
+
+
+def _names(columns: Sequence[str]) -> str:
+    return shorten_list([repr(column) for column in columns], _MAX_NAMED_COLUMNS)
+
+
+def _describe_left_out(left_out: Mapping[str, str]) -> list[str]:
+    """Columns and why they are left out, those with the same reason in one line."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(re.sub(r"\d+", "many", reason), []).append(name)
+    return [
+        f"{names[0]!r} {left_out[names[0]]}"
+        if len(names) == 1
+        else f"{_names(names)}: each {reason}"
+        for reason, names in by_reason.items()
+    ]
+
+
+def _id_columns(table: CandidateTable) -> list[str]:
+    """Features that are named like an id, and whose cells are different whole numbers."""
+    numbers = [
+        column
+        for column in table.features.columns
+        if column.kind == "number" and _ID_NAME.search(str(column.name))
+    ]
+    values = parse_features(table.name, table.frame, numbers, table.decimal)
+    return [
+        column
+        for column in values
+        if values[column].is_unique and (values[column].dropna() % 1 == 0).all()
+    ]
+
+
+def _warn_of_foreign_truth(console: Console, table: CandidateTable) -> None:
+    """Say that no known label is among those that its row was given, if so."""
+    known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
+    sets = table.given.take(list(known)).to_sets() if known else []
+    if known and not any(a in b for a, b in zip(known.values(), sets, strict=True)):
+        given = "candidates" if table.votes is None else "answers"
+        console.say(
+            f"Column {table.label_column!r} has not one of the {given} of its row: does it hold "
+            f"the labels, written as the {given} are?",
+            style="yellow",
+        )
+
+
+def _label_columns(table: CandidateTable) -> list[str]:
+    """Features in which every value is a label: perhaps the truth, which nobody may look at."""
+    labels = set(map(str, table.candidates.classes.tolist()))
+    categories = [c for c in table.features.columns if c.kind == "category"]
+    values = parse_features(table.name, table.frame, categories)
+    return [
+        column
+        for column in values
+        if labels.issuperset(map(normalize_label, values[column].dropna()))
+    ]

@@ -1,0 +1,210 @@
+"""Tables from Excel files: the first sheet as text, as a CSV file would have it."""
+
+import warnings
+from collections.abc import Iterator
+from datetime import datetime, time
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from xml.etree.ElementTree import iterparse
+from zipfile import BadZipFile, ZipFile
+
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import shorten_list
+from ambilearn._utils.warnings import warn_user
+from ambilearn.datasets.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_ROWS, _MOST_COLUMNS = 2**20, 2**14  # of a sheet in Excel
+_BYTES_OF_XML = 16  # of memory, at most about, for each byte of XML
+_ERRORS = {"#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}
+
+
+class _Size(NamedTuple):
+    n_rows: int
+    n_columns: int
+
+
+def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
+    """Read the first visible sheet of an Excel file. No formula or macro is run.
+
+    Parameters
+    ----------
+    file : binary file object
+        The file, seekable.
+    name : str
+        Its name, for messages.
+    max_bytes : int
+        Size in memory above which the file is refused before it is unpacked.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All cells are text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,
+        dates as ``2021-02-28``; formulas have the result that was saved with them. The first row
+        with a value is the heading. Empty rows and columns around the table are left out.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file is damaged or too large, has merged cells, a formula without a saved result, or
+        a cell with an error such as ``#REF!``.
+
+    Warns
+    -----
+    UserWarning
+        If there are several sheets: names the one that is read.
+    """
+    with requires_extra("excel", purpose="Reading Excel files"):
+        import openpyxl
+        import pandas as pd
+
+    try:
+        _check_unpacked_size(file, name, max_bytes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a table has no use for, such as styles
+            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheet, others = _first_sheet(workbook, name)
+            where = f"{name}, sheet {sheet.title!r}"
+            with workbook._archive.open(sheet._worksheet_path) as source:
+                size = _inspect_sheet(source, where)
+            if 8 * size.n_rows * size.n_columns > max_bytes:
+                raise _too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
+            sheet.reset_dimensions()  # what the file says of them may be wrong
+            rows = list(_read_rows(sheet, where, size.n_columns, max_bytes))
+    except InvalidFileError:
+        raise
+    except Exception as error:  # a damaged file makes openpyxl fail in any way
+        raise InvalidFileError(_describe_damage(name, error)) from error
+    if others:
+        warn_user(
+            f"{name}: the sheet {sheet.title!r} is read, and not "
+            f"{shorten_list(list(map(repr, others)), 3)}. To read another sheet, move it to the "
+            "front, or save it as a file of its own."
+        )
+    heading, rows = _crop(rows)
+    frame = pd.DataFrame(rows, columns=pd.RangeIndex(len(heading)))
+    frame = frame.astype(pd.StringDtype(na_value=float("nan")))
+    frame.columns = pd.Index(heading, dtype=object)
+    return frame
+
+
+def _check_unpacked_size(file: IO[bytes], name: str, max_bytes: int) -> None:
+    """Refuse a file whose XML would take too much memory; nothing is unpacked for it."""
+    with ZipFile(file) as archive:
+        size = sum(part.file_size for part in archive.infolist() if _is_xml(part.filename))
+    if _BYTES_OF_XML * size > max_bytes:
+        raise _too_large(name, _BYTES_OF_XML * size, max_bytes)
+
+
+def _is_xml(part: str) -> bool:
+    return part.lower().endswith((".xml", ".rels"))
+
+
+def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
+    return InvalidFileError(
+        f"{name} announces up to {size} bytes in memory, more than max_bytes={max_bytes} allows: "
+        "save the sheet as CSV or Parquet, or raise max_bytes if you trust the file."
+    )
+
+
+def _describe_damage(name: str, error: Exception) -> str:
+    if isinstance(error, BadZipFile):
+        return (
+            f"{name} is not an Excel file (.xlsx), or it is damaged: {error}. If it is an .xls "
+            "file or has a password, save it as .xlsx without one."
+        )
+    cause: BaseException = error
+    while cause.__cause__ is not None:  # openpyxl says in many words that there is one
+        cause = cause.__cause__
+    reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
+    return f"{name} is a damaged Excel file: {reason}. Open it in a spreadsheet and save it again."
+
+
+def _first_sheet(workbook: Any, name: str) -> tuple[Any, list[str]]:
+    """The first sheet that is not hidden, and the names of the others."""
+    sheets = workbook.worksheets
+    if not sheets:
+        raise InvalidFileError(f"{name} has no sheet with cells.")
+    sheet = next((each for each in sheets if each.sheet_state == "visible"), sheets[0])
+    return sheet, [each.title for each in sheets if each is not sheet]
+
+
+def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
+    """Size of the sheet; refuse what cannot be read as a table, before rows are made of it."""
+    from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
+
+    column = widest = previous = 0
+    merged: list[str] = []
+    for _, element in iterparse(source):
+        tag = element.tag.rpartition("}")[2]
+        if tag == "c":
+            coordinate = element.get("r")
+            column = coordinate_to_tuple(coordinate)[1] if coordinate else column + 1
+            inside = {child.tag.rpartition("}")[2]: child.text for child in element}
+            # An empty text may be the result.
+            if "f" in inside and not inside.get("v") and element.get("t") != "str":
+                raise InvalidFileError(
+                    f"{where}, cell {coordinate}: a formula without a saved result. Open the file "
+                    "in a spreadsheet, which computes it, and save it again."
+                )
+            widest = max(widest, column)
+        elif tag == "row":
+            row = int(element.get("r") or previous + 1)
+            if not previous < row <= _MOST_ROWS or widest > _MOST_COLUMNS:
+                raise ValueError(f"row {row}, column {widest} cannot be")
+            previous, column = row, 0
+            element.clear()
+        elif tag == "mergeCell":
+            merged.append(element.get("ref", ""))
+    for ref in merged:
+        first_column, first_row, last_column, last_row = range_boundaries(ref)
+        several = (first_column, first_row) != (last_column, last_row)
+        if several and first_row <= previous and first_column <= widest:
+            raise InvalidFileError(
+                f"{where}: the cells {ref} are merged. Unmerge them, and fill in each cell."
+            )
+    return _Size(previous, widest)
+
+
+def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterator[list[str]]:
+    """The rows as text, all of one length."""
+    from openpyxl.utils import get_column_letter
+
+    size = 0
+    for i, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+        row = [_as_text(value) for value in values]
+        for j, text in enumerate(row, start=1):
+            if text in _ERRORS:
+                raise InvalidFileError(
+                    f"{where}, cell {get_column_letter(j)}{i}: the error {text}. Correct the "
+                    "formula, or empty the cell."
+                )
+        size += sum(map(len, row))
+        if size > max_bytes:  # one text of a file may be in any number of cells
+            raise _too_large(where, size, max_bytes)
+        yield row + [""] * (n_columns - len(row))
+
+
+def _as_text(value: Any) -> str:
+    """A cell as a CSV file would have it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return str(value)
+
+
+def _crop(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Heading and rows without empty rows and columns around them."""
+    filled = [i for i, row in enumerate(rows) if any(row)]
+    if not filled:
+        return [], []
+    rows = rows[filled[0] : filled[-1] + 1]
+    columns = [j for j in range(len(rows[0])) if any(row[j] for row in rows)]
+    kept = slice(columns[0], columns[-1] + 1)
+    return rows[0][kept], [row[kept] for row in rows[1:]]

@@ -1,0 +1,133 @@
+"""A long fit says in which round it is, and how long it will take."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from ambilearn import PLCL
+from ambilearn._utils.rounds import (
+    Round,
+    RoundProgress,
+    TimeLeft,
+    listen_to_rounds,
+    report_round,
+    rounds_left,
+)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def rounds(*changes, name="PLCL", limit=20, tol=0.01):
+    return [Round(name, i, limit, change, tol) for i, change in enumerate(changes, start=1)]
+
+
+def test_without_a_listener_nothing_happens():
+    report_round(Round("PLCL", 1, 20, 0.5, 0.01))
+
+
+def test_a_listener_hears_the_rounds_of_a_fit_in_its_context():
+    heard = []
+    X, y = np.arange(6.0)[:, None], [{"a", "b"}, {"a"}, {"a"}, {"b"}, {"b"}, {"a", "b"}]
+    with listen_to_rounds(heard.append):
+        model = PLCL(n_neighbors=2, kernel="linear").fit(X, y)
+    assert [done.number for done in heard] == list(range(1, model.n_iter_ + 1))
+    assert {(done.name, done.limit, done.tol) for done in heard} == {
+        ("PLCL", model.max_iter, model.tol)
+    }
+    PLCL(n_neighbors=2).fit(X, y)
+    assert len(heard) == model.n_iter_
+
+
+def test_other_threads_are_not_heard():
+    heard = []
+    with listen_to_rounds(heard.append):
+        thread = threading.Thread(target=report_round, args=rounds(0.5))
+        thread.start()
+        thread.join()
+    assert heard == []
+
+
+def test_a_listener_is_gone_after_an_error():
+    heard = []
+
+    def fail():
+        with listen_to_rounds(heard.append):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    report_round(rounds(0.5)[0])
+    assert heard == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "left"),
+    [
+        ([0.4, 0.2, 0.1], {}, 4),  # 0.05, 0.025, 0.0125, 0.00625
+        ([0.4], {}, None),
+        ([0.4, 0.5], {}, 18),  # as many as are allowed
+        ([0.4, 0.39], {}, 18),
+        ([0.4, 0.005], {}, 0),
+        ([0.4, 0.2], {"tol": 0}, 18),
+    ],
+)
+def test_rounds_that_are_left(changes, options, left):
+    assert rounds_left(changes, rounds(*changes, **options)[-1]) == left
+
+
+def test_time_that_is_left():
+    clock = Clock()
+    time_left = TimeLeft(clock)
+    assert time_left.describe(0, 5) == ""
+    clock.now = 20.0
+    assert time_left.describe(2, 9) == ", about 1 min 30 s left"
+    assert time_left.describe(5, 0) == ""
+
+
+def test_the_rounds_of_one_estimator_are_described():
+    said, clock = [], Clock()
+    progress = RoundProgress("judging", said.append, only="Crowd", clock=clock)
+    inner = rounds(0.9, 0.8)
+    for done in rounds(0.4, 0.2, 0.1, 0.005, name="Crowd"):
+        clock.now += 10
+        for each in inner:
+            progress(each)
+        progress(done)
+    assert said == [
+        "judging",
+        "judging: round 2 of at most 20",
+        "judging: round 3 of at most 20, about 50 s left",
+        "judging: round 4 of at most 20, about 40 s left",
+    ]
+
+
+def test_the_members_of_a_stack_are_described_one_after_the_other():
+    said, clock = [], Clock()
+    progress = RoundProgress("fitting", said.append, clock=clock)
+    for done in [*rounds(0.9, 0.4, 0.2), *rounds(0.9, 0.4, name="SURE")]:
+        clock.now += 1
+        progress(done)
+    assert said == [
+        "fitting",
+        "fitting: PLCL, round 3 of at most 20",
+        "fitting: PLCL, round 4 of at most 20, about 5 s left",
+        "fitting: SURE, round 3 of at most 20",
+    ]
+
+
+def test_short_rounds_are_not_all_shown():
+    said, clock = [], Clock()
+    progress = RoundProgress("judging", said.append, only="PLCL", clock=clock)
+    for done in rounds(*(1 / i for i in range(1, 90)), limit=90):
+        clock.now += 0.01
+        progress(done)
+    assert 3 < len(said) < 10

@@ -1,0 +1,78 @@
+"""Misspelled labels are found, and nothing else is taken for one."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from ambilearn._utils.similar_labels import find_misspellings
+
+
+@pytest.mark.parametrize(
+    "rare",
+    ["Anna", "ANNA", "annna", "anne", "aanna", "anna-", "bnna", "Annna"],
+)
+def test_case_and_one_letter(rare):
+    assert find_misspellings({"anna": 50, rare: 5, "robert": 80}) == [(rare, "anna")]
+
+
+def test_a_letter_that_is_missing():
+    assert find_misspellings({"robert": 50, "robet": 5, "obert": 1}) == [
+        ("obert", "robert"),
+        ("robet", "robert"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        ({"anna": 49, "annna": 5}, "not ten times rarer"),
+        ({"cat": 50, "bat": 1}, "three letters"),
+        ({"abcd": 50, "abc": 1}, "three letters in one of them"),
+        ({"type1": 50, "type2": 1}, "digits"),
+        ({"anna": 50, "anan": 1}, "two letters"),
+        ({"anna": 50, "hannah": 1}, "two letters"),
+        ({"anna": 5, "annna": 0.5}, "too few rows"),
+        ({1000: 50, 1001: 1}, "numbers"),
+        ({("a", "b"): 50, None: 1, True: 3}, "other objects"),
+        ({"a" * 41: 50, "a" * 40 + "b": 1}, "too long to be compared"),
+        ({}, "no label"),
+    ],
+)
+def test_other_labels(labels, why):
+    assert find_misspellings(labels) == [], why
+
+
+def test_the_most_frequent_is_meant():
+    assert find_misspellings({"anna": 50, "anne": 300, "annx": 1}) == [("annx", "anne")]
+
+
+def _differ_by_one(a, b):
+    """By the definition: one letter changed, added or missing, in any case."""
+    a, b = sorted((a.casefold(), b.casefold()), key=len)
+    if len(a) == len(b):
+        return sum(x != y for x, y in zip(a, b, strict=True)) <= 1
+    return any(b[:i] + b[i + 1 :] == a for i in range(len(b)))
+
+
+def test_pairs_are_those_of_the_definition():
+    choose = random.Random(0)
+    labels = {"".join(choose.choices("abAB", k=choose.randrange(4, 7))) for _ in range(120)}
+    counts = {label: choose.choice([1, 3, 10, 40, 200]) for label in sorted(labels)}
+    expected = {}
+    for one, other in combinations(counts, 2):
+        rare, frequent = sorted((one, other), key=counts.get)
+        if counts[rare] * 10 <= counts[frequent] and _differ_by_one(one, other):
+            expected[rare] = max(expected.get(rare, 0), counts[frequent])
+    found = find_misspellings(counts)
+    assert {rare: counts[frequent] for rare, frequent in found} == expected
+    assert all(_differ_by_one(rare, frequent) for rare, frequent in found)
+    assert len(expected) > 20
+
+
+def test_labels_that_share_all_but_one_letter_are_not_compared_with_each_other():
+    """Only the most frequent label of such a group is compared, which keeps the work linear."""
+    counts = {f"abc{chr(0x20000 + i)}d": 1 for i in range(4_000)} | {"abced": 10}
+    assert len(find_misspellings(counts)) == 4_000
+    counts = {f"abc{chr(0x20000 + i)}d": 1 + 9 * (i % 2) for i in range(4_000)}
+    assert len(find_misspellings(counts)) == 2_000

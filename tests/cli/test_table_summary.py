@@ -1,0 +1,144 @@
+"""What is odd about a table is said in a line or two, however many columns it has."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.cli.console import user_console
+from ambilearn.cli.table_summary import describe_table
+from ambilearn.own_data import read_candidate_table
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", label="truth")
+
+
+@pytest.fixture
+def said(capsys):
+    def said(function, *arguments):
+        with user_console() as console:
+            function(console, *arguments)
+        return capsys.readouterr().err
+
+    return said
+
+
+def csv(text, **options):
+    return read_candidate_table(
+        io.StringIO(text), **({"candidates": "names", "format": "csv"} | options)
+    )
+
+
+def test_the_table(said, table):
+    lines = said(describe_table, table).splitlines()
+    assert lines[0].endswith(
+        f"60 rows, 3 labels, {table.candidates.sizes.mean():.2f} candidates a row"
+    )
+    assert lines[1] == (
+        "5 features: number: height, weight; category: town; truth value: member; date: born"
+    )
+    assert lines[2] == "left out: 'id' is text with 60 different values in 60 rows"
+
+
+def test_a_truth_among_the_features_is_noticed(said, people):
+    table = read_candidate_table(people, candidates="names")
+    text = said(describe_table, table)
+    assert text.count("holds labels, and is a feature like any other") == 1
+    assert "'truth' holds labels" in text
+    assert "--label" in text
+
+
+def test_one_of_each(said):
+    text = said(describe_table, csv("x,names\n1,a\n2,a\n"))
+    assert "2 rows, 1 label, 1.00 candidates a row" in text
+    assert "1 feature: number: x" in text
+
+
+def test_many_columns_are_counted(said):
+    names = [f"x{i}" for i in range(12)]
+    header, rows = ",".join(names), [",".join([str(i)] * 12) for i in range(3)]
+    table = csv("\n".join([f"{header},names", *(f"{row},a" for row in rows)]))
+    assert "12 features: number: x0, x1, x2, x3, x4, x5, x6, x7 and 4 more" in said(
+        describe_table, table
+    )
+
+
+def test_corrections(said):
+    corrections = io.StringIO("row,candidates,label\n0,a|b,zoe\n1,b,b\n")
+    text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", corrections=corrections))
+    assert "2 rows corrected by a person" in text
+    assert "a candidate nowhere in the table: zoe" in text
+
+
+def test_columns_that_are_left_out_for_one_reason_share_a_line(said):
+    n = 40
+    columns = {f"same{i}": ["5"] * n for i in range(300)} | {"none": [""] * n}
+    columns |= {"x": np.arange(n) % 7, "names": ["a", "b"] * (n // 2)}
+    text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
+    assert text.splitlines()[2:] == [
+        "left out: 'same0', 'same1', 'same2', 'same3', 'same4' and 295 more: each has the same "
+        "value everywhere",
+        "left out: 'none' is empty",
+    ]
+
+
+def test_columns_of_text_share_a_line_whatever_the_number_of_their_values(said):
+    n = 60
+    paths = {f"p{k}": [f"{i % (n - k)}.png" for i in range(n)] for k in range(12)}
+    columns = paths | {"x": np.arange(n) % 7, "names": ["a", "b"] * (n // 2)}
+    text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
+    assert text.splitlines()[2:] == [
+        "left out: 'p0', 'p1', 'p2', 'p3', 'p4' and 7 more: each is text with many different "
+        "values in many rows"
+    ]
+
+
+def test_many_columns_with_labels_share_a_line(said):
+    columns = {f"A{i}": ["a", "b", "a", "b"] for i in range(59)}
+    columns |= {"x": [1, 2, 8, 9], "names": ["a|b", "b", "a", "b"]}
+    text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
+    assert "'A0', 'A1', 'A2', 'A3', 'A4' and 54 more hold labels: features like any other." in text
+    assert len(text.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "ID", "Id", "image_id", "image-ID", "imageId", "photo id", "uuid", "index"]
+)
+def test_an_id_among_the_features_is_noticed(said, name):
+    frame = pd.DataFrame({name: [1003, 17, 9, 4], "x": [1, 2, 8, 9], "names": list("abab")})
+    text = said(describe_table, read_candidate_table(frame, candidates="names"))
+    assert f"{name!r} looks like an id, and is a feature like any other. If it says" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("humid", [1, 2, 8, 9]),
+        ("acid", [1, 2, 8, 9]),
+        ("x", [4, 3, 2, 1]),
+        ("shop_id", [1, 1, 2, 2]),
+        ("id", [0.5, 1.5, 2, 3]),
+    ],
+)
+def test_other_numbers_are_no_ids(said, name, cells):
+    frame = pd.DataFrame({name: cells, "names": list("abab")})
+    text = said(describe_table, read_candidate_table(frame, candidates="names"))
+    assert "looks like an id" not in text
+
+
+def test_several_ids_share_a_line(said):
+    frame = pd.DataFrame({"a_id": [5, 2, 9], "b_id": [5, 7, 9], "names": list("aba")})
+    text = said(describe_table, read_candidate_table(frame, candidates="names"))
+    assert "'a_id', 'b_id' look like ids: features like any other." in text
+
+
+def test_a_truth_that_is_never_a_candidate_is_perhaps_no_truth(said):
+    table = csv("x,names,t\n1,a|b,A\n2,b,B\n3,a,A\n", label="t")
+    assert "Column 't' has not one of the candidates of its row" in said(describe_table, table)
+    table = csv("x,A,B,t\n1,a,b,A\n2,b,b,B\n3,a,a,A\n", candidates=["A", "B"], label="t")
+    assert "Column 't' has not one of the answers of its row" in said(describe_table, table)
+    table = csv("x,names,t\n1,a|b,A\n2,b,b\n3,a,A\n", label="t")
+    assert "not one of" not in said(describe_table, table)

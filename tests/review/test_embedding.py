@@ -1,0 +1,166 @@
+"""Images in the page: unchanged, reduced, converted, or rejected with a reason."""
+
+import base64
+import io
+import warnings
+
+import pytest
+from PIL import Image
+
+from ambilearn.review import embedding
+from ambilearn.review.embedding import MAX_EMBEDDED_SIDE, Problem, embed_image
+
+
+def embedded(path):
+    """Media type and content of an embedded image."""
+    address, problem = embed_image(path)
+    assert problem is None
+    media_type, content = address.removeprefix("data:").split(";base64,")
+    return media_type, base64.b64decode(content)
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "gif", "webp", "bmp"])
+def test_a_small_image_is_the_file_itself(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    Image.new("RGB", (20, 10), "teal").save(path)
+    media_type, content = embedded(path)
+    assert media_type == f"image/{ending.replace('jpg', 'jpeg')}"
+    assert content == path.read_bytes()
+
+
+def test_a_large_image_is_reduced_and_upright(tmp_path):
+    large = Image.new("RGB", (2000, 1000), "teal")
+    exif = large.getexif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    large.save(tmp_path / "large.jpg", exif=exif)
+    media_type, content = embedded(tmp_path / "large.jpg")
+    assert media_type == "image/webp"
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.size == (MAX_EMBEDDED_SIDE // 2, MAX_EMBEDDED_SIDE)
+        assert not image.getexif()
+
+
+def test_a_file_of_many_bytes_is_reduced(tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "MAX_EMBEDDED_BYTES", 1000)
+    path = tmp_path / "a.bmp"
+    Image.new("RGB", (20, 20)).save(path)
+    assert embedded(path)[0] == "image/webp"
+
+
+def test_transparency_is_kept(tmp_path):
+    Image.new("RGBA", (1000, 10), (0, 0, 0, 0)).save(tmp_path / "clear.png")
+    with Image.open(io.BytesIO(embedded(tmp_path / "clear.png")[1])) as image:
+        assert image.convert("RGBA").getextrema()[3] == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["scan.tif", "scan.png"])
+def test_what_browsers_do_not_show_is_converted_whatever_its_name(tmp_path, name):
+    Image.new("L", (8, 8), 200).save(tmp_path / name, "TIFF")
+    assert embedded(tmp_path / name)[0] == "image/webp"
+
+
+def test_nothing_but_images_is_embedded(tmp_path):
+    for name in ("secret", "fake.png"):
+        (tmp_path / name).write_text("password")
+        assert embed_image(tmp_path / name) == (None, Problem.UNREADABLE)
+    assert embed_image(tmp_path) == (None, Problem.UNREADABLE)
+
+
+def save(format, size=(700, 20)):
+    """Bytes of an image that must be decoded to be embedded, since it is large."""
+    buffer = io.BytesIO()
+    Image.new("RGBA" if format == "DDS" else "RGB", size, "teal").save(buffer, format)
+    return buffer.getvalue()
+
+
+def damaged():
+    """Files for which Pillow raises errors of different classes: name and content, by error."""
+    png, dds = bytearray(save("PNG")), bytearray(save("DDS"))
+    at = png.index(b"IDAT")
+    png[at - 4 : at] = (3).to_bytes(4, "big")  # its length
+    dds[80:88] = (4).to_bytes(4, "little") + b"ABCD"  # a compression that does not exist
+    return {
+        "SyntaxError": ("a.png", bytes(png)),
+        "NotImplementedError": ("a.dds", bytes(dds)),
+        "DecompressionBombError": ("a.ppm", b"P6 90000 90000 255\n"),
+        "OSError": ("a.jpg", save("JPEG")[:300]),
+    }
+
+
+@pytest.mark.parametrize("error", damaged())
+def test_a_damaged_image_is_unreadable_whatever_pillow_raises(tmp_path, error):
+    name, content = damaged()[error]
+    (tmp_path / name).write_bytes(content)
+    assert embed_image(tmp_path / name) == (None, Problem.UNREADABLE)
+
+
+def test_postscript_is_not_run(tmp_path):
+    """Pillow would start Ghostscript for it."""
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.eps")
+    assert embed_image(tmp_path / "a.eps") == (None, Problem.UNREADABLE)
+
+
+def test_pillow_warns_of_nothing(tmp_path):
+    (tmp_path / "huge.ppm").write_bytes(b"P6 10000 10000 255\n")  # a decompression bomb, perhaps
+    with warnings.catch_warnings(action="error"):
+        assert embed_image(tmp_path / "huge.ppm").problem is Problem.UNREADABLE
+
+
+DRAWING = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<!-- by hand -->
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9">
+  <defs><path id="p" d="M0 0h9" style="fill: url(#g)"/></defs>
+  <use xlink:href="#p"/><image href="data:image/png;base64,AAAA"/>BODY
+</svg>"""
+
+
+def write_svg(folder, text):
+    path = folder / "a.SVG"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_plain_drawing_is_embedded_unchanged(tmp_path):
+    path = write_svg(tmp_path, DRAWING)
+    assert embedded(path) == ("image/svg+xml", path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>alert(1)</script>",
+        "<s:SCRIPT xmlns:s='http://www.w3.org/2000/svg' href='#a'/>",
+        "<foreignObject><p xmlns='http://www.w3.org/1999/xhtml'>hi</p></foreignObject>",
+        "<rect onclick='alert(1)'/>",
+        "<rect onLoad='alert(1)'/>",
+        "<a href=' JavaScript:alert(1)'>x</a>",
+        "<a xlink:href='https://example.org/'>x</a>",
+        "<set attributeName='href' to='javascript:alert(1)'/>",
+        "<image href='secret.png'/>",
+        "<image href='data:image/svg+xml,%3Csvg/%3E'/>",
+        "<?xml-stylesheet href='a.xsl'?>",
+    ],
+)
+def test_a_drawing_with_scripts_or_links_is_refused(tmp_path, body):
+    path = write_svg(tmp_path, DRAWING.replace("BODY", body))
+    assert embed_image(path) == (None, Problem.ACTIVE)
+
+
+def test_entities_are_not_expanded(tmp_path):
+    text = "<!DOCTYPE svg [<!ENTITY a 'lol'>]><svg xmlns='http://www.w3.org/2000/svg'>&a;</svg>"
+    assert embed_image(write_svg(tmp_path, text)) == (None, Problem.ACTIVE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["password", "", "<svg/>", "<html xmlns='http://www.w3.org/1999/xhtml'/>",
+     DRAWING.replace("</svg>", ""), DRAWING.replace("utf-8", "nonsense"), DRAWING + "\0"],
+)  # fmt: skip
+def test_a_file_that_only_has_the_ending_of_svg_is_unreadable(tmp_path, text):
+    assert embed_image(write_svg(tmp_path, text)) == (None, Problem.UNREADABLE)
+
+
+def test_a_huge_drawing_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "MAX_EMBEDDED_BYTES", 100)
+    assert embed_image(write_svg(tmp_path, DRAWING)) == (None, Problem.TOO_LARGE)

@@ -1,0 +1,80 @@
+"""Kills of runners and schedulers, and open ports: cases pass, and what is wrong is seen."""
+
+import os
+import socket
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("the campaign forks and kills as Unix does", allow_module_level=True)
+
+from torture import processes
+from torture.oracle import Defect
+from torture.processes import (
+    LOOPBACK,
+    check_early_kill,
+    check_lost_scheduler,
+    check_ports,
+    listening_addresses,
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "case").mkdir()
+    return tmp_path / "case"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 1.5])
+def test_workers_end_with_their_runner(seconds, folder):
+    check_early_kill({"seconds": seconds, "done": 3}, folder)
+
+
+# A runner with a worker that stays.
+FORKS = """
+import os, pathlib, time
+if not os.fork():
+    pathlib.Path("forked").touch()
+time.sleep(1000)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_stays_is_seen(folder, monkeypatch):
+    def wait_for_worker(seconds):
+        while not (folder / "forked").exists():
+            time.sleep(0.01)
+
+    monkeypatch.setattr(processes, "_reproduce", lambda *options: [sys.executable, "-c", FORKS])
+    monkeypatch.setattr(processes, "PATIENCE", 0.1)
+    monkeypatch.setattr(processes, "time", SimpleNamespace(sleep=wait_for_worker))
+    with pytest.raises(Defect, match="hang: workers outlive their runner"):
+        check_early_kill({"seconds": 1.0, "done": 0}, folder)
+
+
+@pytest.mark.slow
+def test_a_run_without_its_scheduler_ends_in_a_message(folder):
+    pytest.importorskip("distributed")
+    check_lost_scheduler({"seconds": 0.0}, folder)
+
+
+@pytest.mark.slow
+def test_a_local_cluster_is_closed_to_others(folder):
+    pytest.importorskip("distributed")
+    assert check_ports({"jobs": 1}, folder)
+
+
+def test_a_port_that_is_open_to_all_is_seen():
+    psutil = pytest.importorskip("psutil")
+    before = listening_addresses(psutil.Process(os.getpid()))
+    with socket.socket() as server:
+        server.bind(("0.0.0.0", 0))
+        server.listen()
+        found = listening_addresses(psutil.Process(os.getpid()))
+    assert "0.0.0.0" in found - LOOPBACK
+    assert before <= found
