@@ -24,8 +24,8 @@ from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
-from ambilearn.backend import HOST, HostSupport
-from ambilearn.backend.arrays import to_numpy
+from ambilearn.backend import HOST, HostSupport, index_rows
+from ambilearn.backend.arrays import is_device_array, to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier

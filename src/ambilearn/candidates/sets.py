@@ -97,7 +97,7 @@ class CandidateSets:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Candidate sets are no array: one can only be made as a copy.")
-        table = self.to_weight_table().toarray()
+        table: NDArray[Any] = self.to_weight_table().toarray()
         return table if dtype is None else table.astype(dtype)
 
     def __repr__(self) -> str:

@@ -93,7 +93,7 @@ class NeighborSearch:
         )
         self._neighbors = neighbors
 
-    def fit(self, X: Any, n_neighbors: int) -> NDArray[np.intp]:
+    def fit(self, X: Any, n_neighbors: int) -> Any:
         """Search among these rows, now and later, and give each row's neighbours among the others.
 
         Parameters
@@ -143,7 +143,7 @@ class NeighborSearch:
         other.__setstate__(self.__getstate__() | {"X": move(self._X)})
         return other
 
-    def query(self, queries: Any, n_neighbors: int) -> NDArray[np.intp]:
+    def query(self, queries: Any, n_neighbors: int) -> Any:
         """Neighbours of new rows among those of :meth:`fit`.
 
         Parameters
@@ -217,7 +217,7 @@ class NeighborSearch:
         """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
         if not hasattr(self, "_exact"):
             self._exact = self.backend.exact_search(self._X)
-        found = self._exact.nearest(X[short], k + others_only)
+        found: NDArray[np.intp] = self._exact.nearest(X[short], k + others_only)
         if not others_only:
             return found
         # Among many duplicates the row itself need not be found; then the last one is too many.

@@ -101,7 +101,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X, candidates)
         many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
-        regressor = ManyLabelRegressor if many_labels else DualRegressor
+        regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:
             # The last factor may take the place of a kernel matrix that nobody else needs.

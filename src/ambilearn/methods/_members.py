@@ -402,7 +402,7 @@ def mean_confidences(
     X: Any,
     candidates: Support,
     weights: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+) -> Any:
     """Mean of the members' confidences in the candidates of their training rows.
 
     Parameters
@@ -427,8 +427,7 @@ def mean_confidences(
     if weights is None:
         weights = candidates.backend.asarray(np.ones(len(found)))
     total = array_namespace(weights).sum(weights)
-    p: NDArray[np.float64] = weighted_sum(weights, found) / total
-    return p
+    return weighted_sum(weights, found) / total
 
 
 def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
@@ -436,7 +435,7 @@ def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
-def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> NDArray[np.float64]:
+def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> Any:
     """A member's confidences in the candidates of its training rows, a support vector."""
     learner = set_learner(fitted)
     if learner is not None:

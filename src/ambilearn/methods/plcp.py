@@ -314,4 +314,5 @@ class _RefittedBase:
         weights = to_numpy(candidates.relative_weights * p)
         weighted = replace(candidates.sets, weights=weights)
         self.estimator = clone(self._unfitted).fit(self._X, weighted)
-        return candidates.gather(self.estimator.label_distributions_)
+        output: NDArray[np.float64] = candidates.gather(self.estimator.label_distributions_)
+        return output

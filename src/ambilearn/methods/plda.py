@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
-from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
 from ambilearn.candidates import as_candidates
@@ -256,7 +256,8 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     def _cost(self, X: Any, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
         r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate, less its reward."""
         distances = pair_distances(X, candidates.rows, C, candidates.labels)
-        return self.lam * distances**2 - self.rho * candidates.preference()
+        cost: NDArray[np.float64] = self.lam * distances**2 - self.rho * candidates.preference()
+        return cost
 
     def _augment_new(self, X: Any) -> Any:
         X = in_form_of(self.X_fit_, X)
@@ -390,7 +391,7 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: HostSupport, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         params = self.get_params(deep=False)
         del params["estimator"]
         self.transformer_ = PLDATransformer(**params)

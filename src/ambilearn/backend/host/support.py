@@ -56,7 +56,8 @@ class HostSupport(Support):
     def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Pair of the largest value of each row, shape (n_rows,); ties keep the label order."""
         hits = np.flatnonzero(values == self.largest(values)[self.rows])
-        return hits[np.searchsorted(hits, self.indptr[:-1])]
+        first: NDArray[np.intp] = hits[np.searchsorted(hits, self.indptr[:-1])]
+        return first
 
     def best_labels(self, values: NDArray[Any]) -> NDArray[np.intp]:
         best: NDArray[np.intp] = self.labels[self.best_pairs(values)]
@@ -109,7 +110,8 @@ class HostSupport(Support):
                 pairs = slice(indptr[block.start], indptr[block.stop])
                 product = features[block] @ coef
                 outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
-        return outputs + intercept[labels]
+        outputs += intercept[labels]
+        return outputs
 
     def neighbor_graph(self, neighbor_indices: NDArray[np.intp]) -> SupportGraph:
         return SupportGraph(self.indptr, self.labels, neighbor_indices)
