@@ -22,7 +22,7 @@ from common import make_ambiguous, print_result, real_split
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.device_memory import bytes_beside_kernel
+from ambilearn.backend.memory import bytes_beside_kernel
 
 # Where the time of a fit goes: name of the part, module, class or None, function.
 PARTS = (
@@ -320,7 +320,7 @@ def one_factor(options):
     _, seconds_two, _, _ = fit(two, X, sets, options)
     one = PLCL(max_iter=3, tol=0)
     room = 8 * n**2 + bytes_beside_kernel(n, 100, len(sets.labels), 10) + 1
-    with mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=room):
+    with mock.patch("ambilearn.backend.memory.free_memory", return_value=room):
         _, seconds_one, peak, _ = fit(one, X, sets, options)
     outputs = (one.complementary_train_output_ - two.complementary_train_output_).abs().max()
     print_result(

@@ -107,7 +107,7 @@ class Place:
 
     @staticmethod
     def back(array):
-        from ambilearn._utils.devices import to_numpy
+        from ambilearn.backend.arrays import to_numpy
 
         return to_numpy(array)
 

@@ -181,3 +181,12 @@ class LiteralPLCL:
         """Eq. (prediction), before the arg max."""
         K = np.exp(-cdist(X, self.X, "sqeuclidean") / (2 * self.sigma**2))
         return K @ self.A / (2 * self.reg) + self.b
+
+
+def literal_grams(Z, neighbor_indices):
+    """Gram matrices of the differences of each row to its neighbors."""
+    out = []
+    for i, members in enumerate(neighbor_indices):
+        D = np.array([Z[i] - Z[a] for a in members])
+        out.append(D @ D.T)
+    return np.array(out)

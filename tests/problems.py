@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from ambilearn.backend import HOST
+from ambilearn.candidates import as_candidates
+
 
 def ambiguous(n=40, d=4, n_labels=4, extra=0.3, seed=0):
     """Gaussian classes, each false label a candidate with probability ``extra``: X, mask, y."""
@@ -18,3 +21,8 @@ def random_mask(rng, n, n_labels, extra=0.4):
     mask = (rng.random((n, n_labels)) < extra).astype(int)
     mask[np.arange(n), rng.integers(n_labels, size=n)] = 1
     return mask
+
+
+def support(y, **options):
+    """Candidate pairs in host memory, from any form of candidate sets."""
+    return HOST.support(as_candidates(y, **options))

@@ -29,9 +29,9 @@ from ambilearn import (
     PLVoting,
     find_doubtful,
 )
+from ambilearn.backend.device.graph import DeviceGraph
+from ambilearn.backend.memory import bytes_beside_kernel
 from ambilearn.candidates import as_candidates
-from ambilearn.graph.edges_on_device import DeviceGraph
-from ambilearn.kernel.device_memory import bytes_beside_kernel
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
@@ -206,7 +206,7 @@ def test_one_factor_where_two_do_not_fit(there, dispatch):
     solve = mock.patch.object(
         ShiftedFactor, "solve", autospec=True, side_effect=ShiftedFactor.solve
     )
-    with mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=room), solve as used:
+    with mock.patch("ambilearn.backend.memory.free_memory", return_value=room), solve as used:
         one = PLCL(max_iter=4, tol=0, alpha=0.2).fit(there.move(DATA.X), DATA.mask)
     assert used.call_count == 5  # once for the bias
     for name in ("label_distributions_", "complementary_train_output_", "dual_coef_"):
@@ -218,7 +218,7 @@ def test_a_fit_that_does_not_fit_is_refused_before_it_begins(there, dispatch):
     model = PLCL()
     begun = mock.patch.object(PLCL, "_train_kernel", side_effect=AssertionError)
     with (
-        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=1e6),
+        mock.patch("ambilearn.backend.memory.free_memory", return_value=1e6),
         begun,
         pytest.raises(MemoryError, match="n_landmarks"),
     ):
@@ -229,7 +229,7 @@ def test_what_a_cache_holds_needs_no_room_again(there, dispatch):
     cache, X = FitCache(), there.move(DATA.X)
     first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
     beside = bytes_beside_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
-    with mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=beside):
+    with mock.patch("ambilearn.backend.memory.free_memory", return_value=beside):
         again = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
         with pytest.raises(MemoryError, match="n_landmarks"):
             PLCL(reg=1.0, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
@@ -261,7 +261,7 @@ def test_members_share_a_kernel_where_there_is_room(there, dispatch, room):
     free = np.inf if room == "plenty" else bytes_of_vote(vote, data)
     alone = [sklearn.clone(each).fit(data.X, data.mask) for _, each in MEMBERS[:2]]
     with (
-        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=free),
+        mock.patch("ambilearn.backend.memory.free_memory", return_value=free),
         count_of("_train_kernel") as kernels,
     ):
         vote.fit(there.move(data.X), data.mask)
@@ -276,7 +276,7 @@ def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(there, dispat
     X = there.move(DATA.X)
     room = bytes_of_vote(ensemble(), DATA) - 1
     with (
-        mock.patch("ambilearn.kernel.device_memory.free_memory", return_value=room),
+        mock.patch("ambilearn.backend.memory.free_memory", return_value=room),
         mock.patch("ambilearn.methods._members._Run.fit", side_effect=AssertionError),
     ):
         with pytest.raises(MemoryError, match="n_landmarks"):
@@ -342,7 +342,7 @@ def test_a_member_at_the_end_of_a_pipeline(there, dispatch):
 def test_a_member_without_a_way_is_named(there, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
     message = refused(there, there.move(DATA.X), method=ensemble)
-    assert message.startswith(f"{name} has no way to compute on a device")
+    assert message.startswith(f"{name} does not support device arrays")
     assert "pass a NumPy array, or give PL" in message
 
 
@@ -438,7 +438,7 @@ def test_half_precision(dispatch):
 def test_a_tensor_that_needs_a_gradient(dispatch):
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     X = torch.asarray(DATA.X).requires_grad_()
-    with pytest.raises(ValueError, match=r"needs a gradient.*X\.detach\(\)"):
+    with pytest.raises(ValueError, match=r"requires a gradient.*X\.detach\(\)"):
         PLCL().fit(X, DATA.mask)
     PLKNN().fit(X.detach(), DATA.mask)
 
@@ -504,12 +504,12 @@ def test_a_model_of_the_processor_and_rows_of_a_device(there, dispatch):
 
 def test_a_kernel_matrix(there, dispatch):
     message = refused(there, there.move(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed"))
-    assert "kernel='precomputed' has no way to compute on a device" in message
+    assert "kernel='precomputed' does not support device arrays" in message
 
 
 def test_a_method_without_a_way(there, dispatch):
     message = refused(there, there.move(DATA.X), method=PLDA())
-    assert "PLDA has no way to compute on a device" in message
+    assert "does not support device arrays" in message
     assert "NumPy array, or use PLCL" in message
 
 

@@ -23,9 +23,9 @@ from ambilearn import (
     as_candidates,
     find_doubtful,
 )
+from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING
 from ambilearn.selection import CandidateSearchCV, FitCache
-from ambilearn.solvers import CandidateSimplex
 
 METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking(), PLVoting()]
 
@@ -72,10 +72,11 @@ def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighte
         fits = [Ridge(alpha=0.5).fit(X[rows != i], targets[rows != i]) for i in rows]
         return np.array([fit.predict(X[[i]])[0] for i, fit in enumerate(fits)])
 
-    simplex, shift = CandidateSimplex(sets.indptr), sets.prior() - sets.uniform()
-    outputs = leave_out(sets.scatter(sets.prior()))
+    pairs = HOST.support(sets)
+    outputs = leave_out(pairs.scatter(pairs.prior()))
     for _ in range(3):
-        outputs = leave_out(sets.scatter(simplex.project(sets.gather(outputs) + shift)))
+        p = pairs.simplex.project(pairs.gather(outputs) + pairs.preference())
+        outputs = leave_out(pairs.scatter(p))
     off = np.where(mask == 0, outputs, -np.inf)
     score = off.max(axis=1) - np.where(mask == 1, outputs, -np.inf).max(axis=1)
     doubt = find_doubtful(SURE(reg=0.5, kernel="linear"), X, sets)

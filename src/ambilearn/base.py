@@ -7,7 +7,7 @@ from numbers import Number
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,24 +15,23 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ambilearn._utils.blocks import array_blocks
-from ambilearn._utils.devices import (
-    DISPATCH_HINT,
-    check_array,
-    on_device,
-    place_of,
-    same_place,
-    to_like,
-    to_numpy,
-)
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
+from ambilearn.backend import Backend, Support, choose_backend
+from ambilearn.backend.arrays import (
+    DISPATCH_HINT,
+    check_device_array,
+    describe_device,
+    is_host_array,
+    on_device,
+    on_same_device,
+    to_numpy,
+)
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.candidates.on_device import DeviceCandidates, take_classes
 from ambilearn.solvers import project_rows
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
@@ -47,12 +46,7 @@ def check_magnitude(X: Any) -> None:
     X : ndarray or sparse matrix of shape (n, d)
         Finite features.
     """
-    if issparse(X) or is_numpy_array(X):
-        values = X.data if issparse(X) else X
-        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-    else:
-        xp = array_namespace(X)
-        largest = max(float(xp.max(X)), -float(xp.min(X)), 0.0)
+    largest = choose_backend(X).largest_magnitude(X)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
         i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
         raise ValueError(
@@ -96,7 +90,7 @@ def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
     if not cache.keeps_results:
         return
     held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
-    cache.bind(place_of(X), X.shape, *held, *candidates.arrays)
+    cache.bind(describe_device(X), X.shape, *held, *candidates.arrays)
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -144,15 +138,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> Self:
         cache = NO_CACHE if cache is None else cache
         with unchanged_on_error(self):
-            X, candidates = self._check_fit_input(X, y, sample_weight)
-            bind_cache(cache, X, candidates)
+            X, sets = self._check_fit_input(X, y, sample_weight)
+            bind_cache(cache, X, sets)
         with unfitted_on_error(self):
             # An earlier fit may have had attributes that this one does not have.
             forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
-            self.classes_ = candidates.classes
-            if on_device(X):
-                self.classes_ = to_like(candidates.classes, X)
-                candidates = DeviceCandidates.of(candidates, X)
+            candidates = choose_backend(X).support(sets)
+            self.classes_ = candidates.backend.asarray(sets.classes)
             self._fit(X, candidates, cache)
             self.transduction_ = candidates.best(self.label_distributions_)
         return self
@@ -163,23 +155,23 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Checked rows, and their candidate sets with the weights of the rows."""
         self._validate_params()
         y, sample_weight = (
-            _beside(name, X, each) for name, each in (("y", y), ("sample_weight", sample_weight))
+            check_same_device(name, X, each)
+            for name, each in (("y", y), ("sample_weight", sample_weight))
         )
-        candidates = as_candidates(y, n_rows=_num_samples(X))
+        sets = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
-        row_weights = check_row_weights(sample_weight, X, candidates.row_weights)
-        candidates = replace(candidates, row_weights=row_weights)
-        self._check_row_weights(candidates)
-        return X, candidates
+        sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
+        self._check_row_weights(sets)
+        return X, sets
 
     @property
     def _takes_row_weights(self) -> bool:
         """Whether rows can have weights."""
         return False
 
-    def _check_row_weights(self, candidates: CandidateSets) -> None:
+    def _check_row_weights(self, sets: CandidateSets) -> None:
         """Refuse weights of rows that the method cannot use."""
-        if candidates.row_weights is not None and not self._takes_row_weights:
+        if sets.row_weights is not None and not self._takes_row_weights:
             raise ValueError(
                 f"{type(self).__name__} cannot weight rows: leave sample_weight out, and pass "
                 "candidate sets without row_weights; or use a method whose fit takes "
@@ -187,10 +179,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         """Learn, and set ``label_distributions_`` of shape (n, l).
 
-        What other fits on the same rows can use, too, goes through the cache.
+        ``candidates.backend`` computes where X is. Results that other fits on the same rows can
+        reuse go through the cache.
         """
 
     @abstractmethod
@@ -199,20 +192,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validate_rows(self, X: Any, **options: Any) -> Any:
         if on_device(X):
-            if not get_tags(self).array_api_support:
-                raise ValueError(
-                    f"{type(self).__name__} has no way to compute on a device, and X is an array "
-                    f"of {place_of(X)}: pass a NumPy array, or use PLCL, PLAGGD, LALO, SURE, IPAL "
-                    "or PLKNN."
-                )
+            self._check_device_support(X)
             X = self._validate_device_rows(X, **options)
             check_magnitude(X)
             return X
-        self._refuse_host_rows(options)
+        fitted = self._fitted_rows
+        if not options.get("reset", True) and fitted is not None and not is_host_array(fitted):
+            raise ValueError(
+                f"{type(self).__name__} was fitted to an array of {describe_device(fitted)}: pass "
+                f"X on the same device and {DISPATCH_HINT}; or fit it on the CPU."
+            )
         return validate_rows(self, X, **options)
 
+    def _check_device_support(self, X: Any) -> None:
+        """Raise an error if this estimator cannot compute on the device of X."""
+        if not get_tags(self).array_api_support:
+            raise not_supported_on_device(type(self).__name__, X)
+
     def _validate_device_rows(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
-        X = check_array(X)
+        X = check_device_array(X)
         n_least = options.get("ensure_min_samples", 1)
         if X.shape[0] < n_least or X.shape[1] < 1:
             raise ValueError(
@@ -220,26 +218,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"feature is required by {type(self).__name__}."
             )
         fitted = self._fitted_rows
-        if not reset and fitted is not None and not same_place(fitted, X):
+        if not reset and fitted is not None and not on_same_device(fitted, X):
             raise ValueError(
-                f"X is an array of {place_of(X)}, but {type(self).__name__} was fitted to one of "
-                f"{place_of(fitted)}: pass X there."
+                f"X is an array of {describe_device(X)}, but {type(self).__name__} was fitted to "
+                f"one of {describe_device(fitted)}: pass X on that device."
             )
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _refuse_host_rows(self, options: dict[str, Any]) -> None:
-        fitted = self._fitted_rows
-        here = fitted is None or issparse(fitted) or is_numpy_array(fitted)
-        if not options.get("reset", True) and not here:
-            raise ValueError(
-                f"{type(self).__name__} was fitted to an array of {place_of(fitted)}: pass X "
-                f"there, too, and {DISPATCH_HINT}; or fit it on the CPU."
-            )
-
     @property
     def _fitted_rows(self) -> Any:
-        """An array that says where the model is; None before a fit."""
+        """An array on the device of the model; None before a fit."""
         names = ("intercept_", "X_fit_", "label_distributions_")
         held = (getattr(self, name, None) for name in names)
         return next((array for array in held if array is not None), None)
@@ -279,15 +268,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         # From the confidences, so that both agree even where rounding makes two of them equal;
         # block by block, so that a million rows and thousands of labels need no matrix of both.
-        best = [
-            array_namespace(block).argmax(block, axis=1) for block in self._confidence_blocks(X)
-        ]
+        backend, blocks = self._confidence_blocks(X)
+        best = [array_namespace(block).argmax(block, axis=1) for block in blocks]
         columns = array_namespace(best[0]).concat(best)
-        if is_numpy_array(columns):
-            labels: NDArray[Any] = self.classes_[columns]
-            return labels
-        taken: NDArray[Any] = take_classes(self.classes_, columns)
-        return taken
+        labels: NDArray[Any] = backend.take_classes(self.classes_, columns)
+        return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Confidence of every label: the scores, brought onto the probability simplex.
@@ -306,15 +291,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences : ndarray of shape (n, l)
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
-        blocks = list(self._confidence_blocks(X))
+        blocks = list(self._confidence_blocks(X)[1])
         confidences: NDArray[np.float64] = array_namespace(blocks[0]).concat(blocks)
         return confidences
 
-    def _confidence_blocks(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def _confidence_blocks(self, X: Any) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
-        for rows in array_blocks(X, 2 * self.classes_.shape[0]):
-            yield self._confidences(self._scores(X[rows, ...] if is_array_api_obj(X) else X[rows]))
+        backend = choose_backend(X)
+        blocks = backend.blocks(X, 2 * self.classes_.shape[0])
+        return backend, (self._confidences(self._scores(X[rows, ...])) for rows in blocks)
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
@@ -341,7 +327,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         score : float
         """
         y, sample_weight = (
-            _beside(name, X, each) for name, each in (("y", y), ("sample_weight", sample_weight))
+            check_same_device(name, X, each)
+            for name, each in (("y", y), ("sample_weight", sample_weight))
         )
         predicted = to_numpy(self.predict(X))
         known = to_numpy(self.classes_)
@@ -440,9 +427,8 @@ def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights of the rows as numbers, finite, not negative and not all zero."""
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):
-        sample_weight = as_numbers(sample_weight, "sample_weight")
-    if on_device(X):
-        X = np.empty((X.shape[0], 0))  # only its length is looked at
+        sample_weight = as_numbers(to_numpy(sample_weight), "sample_weight")
+    X = np.empty((X.shape[0], 0))  # only its length matters, on any device
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
     )
@@ -459,13 +445,20 @@ def _is_unnamed_mask(y: Any) -> bool:
     return len(shape) == 2 and bool(issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
-def _beside(name: str, X: Any, values: Any) -> Any:
-    """What goes with X, in the processor's memory; refused if it is on another device than X."""
-    if not is_array_api_obj(values) or is_numpy_array(values):
-        return values
-    if is_array_api_obj(X) and on_device(X) and not same_place(values, X):
+def check_same_device(name: str, X: Any, values: Any) -> Any:
+    """Copy ``values`` to host memory; raise an error if they are on another device than X."""
+    host = to_numpy(values)
+    if host is not values and on_device(X) and not on_same_device(values, X):
         raise ValueError(
-            f"X is an array of {place_of(X)} and {name} of {place_of(values)}: move {name} to "
-            "where X is, or pass it as a NumPy array."
+            f"X is an array of {describe_device(X)} and {name} of {describe_device(values)}: move "
+            f"{name} to the device of X, or pass it as a NumPy array."
         )
-    return to_numpy(values)
+    return host
+
+
+def not_supported_on_device(what: str, X: Any) -> ValueError:
+    """The error for an estimator that cannot compute on the device of X."""
+    return ValueError(
+        f"{what} does not support device arrays, and X is an array of {describe_device(X)}: pass a "
+        "NumPy array, or use PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
+    )

@@ -18,20 +18,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.devices import on_device, take_rows, to_numpy
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import TimeLeft
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
-from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.backend import HOST, HostSupport, index_rows
+from ambilearn.backend.arrays import is_device_array, to_numpy
+from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._members import set_learner
 from ambilearn.methods.plknn import PLKNN
-from ambilearn.solvers import CandidateSimplex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,22 +172,21 @@ def find_doubtful(
         )
     check_structure(X, "X")
     (X,) = indexable(X)  # which some sparse matrices are not
-    candidates = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+    candidates = HOST.support(as_candidates(to_numpy(y), n_rows=_num_samples(X)))
     cache = NO_CACHE if cache is None else cache
     X, estimator = _without_preprocessing(X, estimator)
     ridge_method = _find_ridge_method(estimator) if n_folds is None else None
     if ridge_method is not None:
         progress("looking for sets without their truth")
-        regressor = ridge_method._make_regressor(X, candidates, cache)
-        simplex = CandidateSimplex(candidates.indptr)
+        regressor = ridge_method._make_regressor(X, candidates.sets, cache)
         targets = candidates.prior()
         for _ in range(_ROUNDS):
             held_out = _summarize(regressor.held_out(targets), candidates)
-            targets = simplex.project(held_out.inside + candidates.preference())
+            targets = candidates.simplex.project(held_out.inside + candidates.preference())
         return _judge(held_out, candidates, _estimate_share(held_out, candidates))
     if isinstance(estimator, PLKNN) and n_folds is None:
         progress("looking for sets without their truth")
-        blocks = _votes_of_others(clone(estimator).fit(X, candidates, cache=cache))
+        blocks = _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
     else:
         blocks = _folds(estimator, X, candidates, n_folds or _FOLDS, random_state, progress)
     return _judge(_summarize(blocks, candidates), candidates, None)
@@ -203,7 +202,7 @@ class _HeldOut:
     label: NDArray[np.intp]
 
 
-def _summarize(blocks: Iterable[OutputBlock], candidates: CandidateSets) -> _HeldOut:
+def _summarize(blocks: Iterable[OutputBlock], candidates: HostSupport) -> _HeldOut:
     """All that the score needs, from outputs of some rows and labels at a time."""
     n = candidates.n_rows
     found = _HeldOut(
@@ -230,7 +229,7 @@ def _summarize(blocks: Iterable[OutputBlock], candidates: CandidateSets) -> _Hel
 
 
 def _pairs_in_block(
-    candidates: CandidateSets, rows: NDArray[np.intp], labels: NDArray[np.intp]
+    candidates: HostSupport, rows: NDArray[np.intp], labels: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Pairs of the support that lie in a block, and their places there."""
     row_place = np.full(candidates.n_rows, -1)
@@ -242,8 +241,8 @@ def _pairs_in_block(
     return pairs, (at[0][pairs], at[1][pairs])
 
 
-def _judge(found: _HeldOut, candidates: CandidateSets, share: float | None) -> Doubt:
-    best = np.maximum.reduceat(found.inside, candidates.indptr[:-1])
+def _judge(found: _HeldOut, candidates: HostSupport, share: float | None) -> Doubt:
+    best = candidates.largest(found.inside)
     everything = candidates.sizes == candidates.n_labels
     score = np.where(everything, _SURE, found.outside - best)
     if not everything.any():
@@ -253,13 +252,12 @@ def _judge(found: _HeldOut, candidates: CandidateSets, share: float | None) -> D
     return Doubt(score, suggestion, share)
 
 
-def _estimate_share(found: _HeldOut, candidates: CandidateSets) -> float:
+def _estimate_share(found: _HeldOut, candidates: HostSupport) -> float:
     """Share of the rows whose best label is no candidate, each by the cube of that label's lead."""
-    first_pairs = candidates.indptr[:-1]
-    best = np.maximum.reduceat(found.inside, first_pairs)
+    best = candidates.largest(found.inside)
     rest = found.inside.copy()
     rest[candidates.best_pairs(rest)] = -np.inf
-    second = np.maximum.reduceat(rest, first_pairs)
+    second = candidates.largest(rest)
     doubtful = found.outside > best
     lead = np.where(
         doubtful,
@@ -313,7 +311,7 @@ def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
 def _folds(
     estimator: Any,
     X: Any,
-    candidates: CandidateSets,
+    candidates: HostSupport,
     n_folds: int,
     random_state: int | None,
     progress: Callable[[str], None],
@@ -334,17 +332,15 @@ def _folds(
         columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same
-            model = clone(estimator).fit(_take(X, rest, columns), candidates.take(rest))
+            model = clone(estimator).fit(_take(X, rest, columns), candidates.sets[rest])
         for part in row_blocks(len(rows), 4 * len(labels)):
             outputs = _outputs(model, _take(X, rows[part], columns))
             yield OutputBlock(rows[part], labels, outputs)
 
 
 def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
-    if on_device(X):
-        return take_rows(X, rows)
-    if columns is None or sparse.issparse(X):  # of a kernel matrix the fit refuses both
-        return _safe_indexing(X, rows)
+    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
+        return index_rows(X, rows)
     return np.asarray(X)[np.ix_(rows, columns)]
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
+from ambilearn.backend import HOST
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 
 __all__ = [
@@ -159,6 +160,7 @@ def transductive_accuracy(
     TransductiveAccuracy(confidences=1.0, outputs_in_set=0.5, outputs=0.0)
     """
     sets = as_candidates(y_candidates, classes=classes)
+    support = HOST.support(sets)
     P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
     if sparse.issparse(outputs):
         raise ValueError(
@@ -166,13 +168,13 @@ def transductive_accuracy(
             "third reading needs: pass model.decision_function(X)."
         )
     check_structure(outputs, "outputs")
-    H = as_numbers(outputs, "outputs")
+    H = as_numbers(to_numpy(outputs), "outputs")
     if H.ndim == 1 and sets.n_labels == 2:
         H = np.multiply.outer(H, [-1.0, 1.0])
     H = _scores(H, sets.n_rows, sets.n_labels, "outputs")
     return TransductiveAccuracy(
-        confidences=accuracy(y_true, sets.best(P)),
-        outputs_in_set=accuracy(y_true, sets.best(H)),
+        confidences=accuracy(y_true, support.best(P)),
+        outputs_in_set=accuracy(y_true, support.best(H)),
         outputs=accuracy(y_true, sets.classes[H.argmax(axis=1)]),
     )
 
@@ -283,11 +285,12 @@ def approximated_accuracy(
     predicted = proba.argmax(axis=1)
     # Probability of each (row, candidate) pair; zero for a label the model does not know.
     column = _codes(sets.classes, columns)[sets.labels]
-    weights = np.where(column >= 0, proba[sets.rows, column], 0.0)
+    support = HOST.support(sets)
+    weights = np.where(column >= 0, proba[support.rows, column], 0.0)
     mass = np.add.reduceat(weights, sets.indptr[:-1])
-    share = weights / np.where(mass > 0, mass, 1.0)[sets.rows]
-    share = np.where((mass > 0)[sets.rows], share, sets.uniform())
-    return float(share[column == predicted[sets.rows]].sum() / sets.n_rows)
+    share = weights / np.where(mass > 0, mass, 1.0)[support.rows]
+    share = np.where((mass > 0)[support.rows], share, support.uniform())
+    return float(share[column == predicted[support.rows]].sum() / sets.n_rows)
 
 
 def covering_rate_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -386,7 +389,7 @@ def _scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
         matrix = sparse.csr_array(matrix, dtype=np.float64)
         values = matrix.data
     else:
-        matrix = values = as_numbers(matrix, name)
+        matrix = values = as_numbers(to_numpy(matrix), name)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "

@@ -15,11 +15,11 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unfitted_on_error
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_split
 from ambilearn._utils.structure import check_structure
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics import approximated_accuracy_scorer
@@ -320,8 +320,8 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
             X_train, _ = _safe_split(self.estimator, X, None, train)
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
-            held_out = scored.take(test)
-            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets.take(train))
+            held_out = scored[test]
+            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets[train])
             for i, model in zip(alive, fits, strict=True):
                 scores[i, fold] = self.scoring(model, X_test, held_out)
                 if not np.isfinite(scores[i, fold]):

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from scipy import sparse
 
 from ambilearn._utils import blocks
-from ambilearn._utils.blocks import IN_CACHE, LIMIT, array_blocks, row_blocks
+from ambilearn._utils.blocks import IN_CACHE, LIMIT, row_blocks
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 6, 7, 8, 100])
@@ -46,13 +45,3 @@ def test_one_name_makes_all_blocks_small(monkeypatch):
     assert next(row_blocks(10)) == slice(0, 4)
     assert next(row_blocks(10, 2, limit=IN_CACHE)) == slice(0, 2)
     assert next(row_blocks(10, limit=3)) == slice(0, 3)
-
-
-def test_blocks_of_an_array_are_larger_on_a_device(there, monkeypatch):
-    monkeypatch.setattr(blocks, "LIMIT", 4)
-    monkeypatch.setattr(blocks, "ON_DEVICE", 40)
-    X = np.ones((25, 2))
-    assert len(list(array_blocks(X, 2))) == 13
-    assert list(array_blocks(there.move(X), 2)) == [slice(0, 20), slice(20, 25)]
-    assert len(list(array_blocks(sparse.csr_array(X), 2))) == 13
-    assert len(list(array_blocks(there.move(X), 1000))) == 25

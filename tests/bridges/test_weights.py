@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN
-from ambilearn._utils.devices import to_numpy
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.bridges import soft_labels, to_sample_weights
 from ambilearn.datasets import load_dataset, make_candidates
 

@@ -220,28 +220,6 @@ def test_round_trip_through_sets_and_masks(rows):
     assert as_candidates(sets) is sets
 
 
-def test_views_agree_with_the_mask():
-    sets = as_candidates(MASK)
-    assert (sets.n_rows, sets.n_labels) == (3, 3)
-    np.testing.assert_array_equal(sets.sizes, MASK.sum(axis=1))
-    rows, columns = np.nonzero(MASK)
-    np.testing.assert_array_equal(sets.rows, rows)
-    np.testing.assert_array_equal(sets.labels, columns)
-    np.testing.assert_array_equal(sets.to_sparse().toarray(), MASK)
-    matrix = np.arange(9.0).reshape(3, 3)
-    np.testing.assert_array_equal(sets.gather(matrix), matrix[rows, columns])
-    np.testing.assert_array_equal(
-        sets.scatter(sets.gather(matrix), off_support=-1), np.where(MASK, matrix, -1)
-    )
-    np.testing.assert_allclose(sets.scatter(sets.uniform()), MASK / MASK.sum(axis=1, keepdims=True))
-
-
-def test_best_looks_at_candidates_only():
-    sets = as_candidates(SETS)
-    scores = np.array([[0.1, 0.2, 9.0], [5.0, -3.0, 5.0], [-2.0, 7.0, -1.0]])
-    assert sets.best(scores).tolist() == ["bob", "bob", "cleo"]
-
-
 def test_covers():
     sets = as_candidates(SETS)
     np.testing.assert_array_equal(sets.covers(["anna", "anna", "cleo"]), [True, False, True])
@@ -256,48 +234,6 @@ def test_take_keeps_classes(rows):
     assert isinstance(taken, CandidateSets)
     np.testing.assert_array_equal(taken.to_mask(), MASK[rows].astype(bool))
     assert taken.classes.tolist() == NAMES
-
-
-@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
-def test_a_sparse_mask_is_remembered_and_gives_sparse_results(form):
-    mask = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
-    sets = as_candidates(form(mask))
-    assert sets.sparse_mask
-    assert sets.take([2, 0]).sparse_mask
-    values = np.array([0.0, 1.0, 1.0, 0.25, 0.75])
-    found = sets.as_output(values)
-    assert sparse.issparse(found)
-    assert found.nnz == 5  # zeros of candidates are stored
-    np.testing.assert_array_equal(found.toarray(), sets.scatter(values))
-
-
-def test_other_forms_give_dense_results():
-    sets = as_candidates(np.array([[1, 1, 0], [0, 1, 0]]))
-    assert not sets.sparse_mask
-    values = np.array([0.5, 0.5, 1.0])
-    np.testing.assert_array_equal(
-        sets.as_output(values, off_support=1.0), [[0.5, 0.5, 1.0], [1.0, 1.0, 1.0]]
-    )
-
-
-def test_gather_takes_dense_and_sparse_matrices():
-    sets = as_candidates([{0, 2}, {1}])
-    matrix = np.arange(6.0).reshape(2, 3)
-    for form in (np.asarray, sparse.csr_array, sparse.csr_matrix):
-        np.testing.assert_array_equal(sets.gather(form(matrix)), [0, 2, 4])
-
-
-def test_what_is_off_the_support_may_differ_from_row_to_row():
-    sets = as_candidates([{0}, {1}])
-    filled = sets.scatter([7.0, 8.0], off_support=np.array([[1.0], [2.0]]))
-    np.testing.assert_array_equal(filled, [[7, 1], [2, 8]])
-
-
-def test_best_pair_is_one_per_row_and_the_first_of_equals():
-    sets = as_candidates([{0, 2}, {1}, {0, 1, 2}, {1, 2}])
-    values = np.array([0.2, 0.7, -3.0, 0.5, 0.5, 0.1, -2.0, -1.0])
-    assert sets.best_pairs(values).tolist() == [1, 2, 3, 7]
-    assert sets.best(sets.scatter(values)).tolist() == [2, 1, 0, 2]
 
 
 @pytest.mark.parametrize("form", ["list of sets", "list of dictionaries"])

@@ -804,7 +804,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run):
     for command in device_commands():
         status, _, err = run(*command)
         assert status == 1
-        assert err.startswith("Error: There is no device 'abacus' here")
+        assert err.startswith("Error: Device 'abacus' is not available")
 
 
 def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkeypatch):

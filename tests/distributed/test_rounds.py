@@ -6,10 +6,10 @@ import pytest
 from dask import delayed
 from dask.core import get_dependencies
 from dask.sizeof import sizeof
+from problems import support
 from scipy import sparse
 
 from ambilearn import PLCL
-from ambilearn.candidates import as_candidates
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import Rows
 from ambilearn.kernel.landmarks import LandmarkFeatures
@@ -83,8 +83,8 @@ def test_contribution_holds_the_targets_of_both_classifiers(whole):
     partition = build(whole)
     state = rounds.start(partition, WEIGHTS)
     sums = rounds.contribute(partition, state, True)
-    sets = as_candidates(whole.mask)
-    P, Q = sets.scatter(state.p), sets.scatter(state.q, state.q_off_support[:, None])
+    sets = support(whole.mask)
+    P, Q = sets.scatter(state.p), sets.scatter(state.q, state.q_off_support)
     for got, want in zip(sums[2:], (*both(partition, P), *both(partition, Q)), strict=True):
         np.testing.assert_allclose(got, want, atol=1e-12)
     assert len(rounds.contribute(partition, state, False)) == 4
@@ -128,7 +128,7 @@ def test_outcome_stores_the_candidates(whole):
     state = rounds.start(partition, WEIGHTS)
     numbers, P, Q = rounds.outcome(partition, state)
     np.testing.assert_array_equal(numbers, np.arange(60))
-    sets = as_candidates(whole.mask)
+    sets = support(whole.mask)
     np.testing.assert_array_equal(P.toarray(), sets.scatter(state.p))
     assert P.nnz == Q.nnz == len(sets.labels)
 

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 from literal import confidence_step, graph_step, knn, unit_rows
-from problems import ambiguous
+from problems import ambiguous, support
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn import as_candidates
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, initial_graph
 from ambilearn.solvers import solve_confidences, solve_neighbor_weights, support_graph
 
@@ -12,7 +11,7 @@ from ambilearn.solvers import solve_confidences, solve_neighbor_weights, support
 @pytest.fixture
 def problem():
     X, Y, _ = ambiguous(n=30)
-    return X, Y, as_candidates(Y)
+    return X, Y, support(Y)
 
 
 def test_weights_rebuild_features(problem):
@@ -20,7 +19,7 @@ def test_weights_rebuild_features(problem):
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     unit = unit_rows(X)
     expected = graph_step(unit, np.zeros((30, 1)), knn(unit, 5), 1.0, 0.0).T
-    np.testing.assert_allclose(graph.to_csr().toarray(), expected, atol=1e-5)
+    np.testing.assert_allclose(graph.output().toarray(), expected, atol=1e-5)
     assert graph.feature_roughness() == pytest.approx(np.sum((unit - expected @ unit) ** 2))
 
 
@@ -33,7 +32,7 @@ def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(probl
     cold = neighborhoods.fit_graph(0.3, 2.0, p)
     warm = neighborhoods.fit_graph(1.0).refit(0.3, 2.0, p)
     for graph in (cold, warm):
-        np.testing.assert_allclose(graph.to_csr().toarray(), expected, atol=1e-5)
+        np.testing.assert_allclose(graph.output().toarray(), expected, atol=1e-5)
 
 
 def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
@@ -65,7 +64,7 @@ def test_a_graph_is_its_neighborhoods_and_its_weights(problem):
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     same = AdaptiveGraph(graph.neighborhoods, graph.weights)
     assert same.label_roughness(sets.uniform()) == graph.label_roughness(sets.uniform())
-    assert (same.to_csr() != graph.to_csr()).nnz == 0
+    assert (same.output() != graph.output()).nnz == 0
 
 
 def test_the_first_confidences_agree_best_with_the_neighbors(problem):
@@ -79,7 +78,7 @@ def test_the_first_confidences_agree_best_with_the_neighbors(problem):
 def test_smoothing_and_roughness(problem):
     X, Y, sets = problem
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
-    W = graph.to_csr().toarray()
+    W = graph.output().toarray()
     O = np.random.default_rng(1).random(Y.shape)
     p = graph.smooth(sets.uniform(), sets.gather(O), 0.8)
     P = sets.scatter(p)
@@ -91,7 +90,7 @@ def test_smoothing_and_roughness(problem):
 
 def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
     X, Y, _ = problem
-    sets = as_candidates(Y[:4])
+    sets = support(Y[:4])
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
         neighborhoods = Neighborhoods(X[:4], sets, 10)
     assert neighborhoods.fit_graph(1.0).weights.shape == (4, 3)
@@ -102,7 +101,7 @@ def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
     monkeypatch.setitem(solve_neighbor_weights.__kwdefaults__, "max_steps", 2)
     neighborhoods = Neighborhoods(X, sets, 5)
-    with pytest.warns(ConvergenceWarning, match="neighbour weights are not exact") as caught:
+    with pytest.warns(ConvergenceWarning, match="neighbor weights are not exact") as caught:
         graph = neighborhoods.fit_graph(1.0)
     assert len(caught) == 1
     np.testing.assert_allclose(graph.weights.sum(axis=1), 1)

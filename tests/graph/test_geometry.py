@@ -2,22 +2,18 @@ import warnings
 
 import numpy as np
 import pytest
-from literal import knn, unit_rows
+from literal import knn, literal_grams, unit_rows
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 from ambilearn import PLAGGD
+from ambilearn.backend import HOST
 from ambilearn.graph.geometry import (
     LocalGeometry,
     averages_of_coinciding,
-    difference_grams,
-    neighbor_products,
     squared_kernel_distances,
-    weights_to_csr,
 )
-from ambilearn.graph.geometry import unit_rows as our_unit_rows
-from ambilearn.graph.neighbors import NeighborSearch
 
 
 @pytest.fixture
@@ -25,29 +21,12 @@ def X():
     return np.random.default_rng(0).normal(size=(40, 5))
 
 
-def literal_gram(Z, neighbor_indices):
-    out = []
-    for i, members in enumerate(neighbor_indices):
-        D = np.array([Z[i] - Z[a] for a in members])
-        out.append(D @ D.T)
-    return np.array(out)
-
-
-@pytest.mark.parametrize("block", [1, 100, 2**16])
-def test_difference_grams(X, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
-    neighbor_indices = NeighborSearch().fit(X, 6)
-    np.testing.assert_allclose(
-        difference_grams(X, neighbor_indices), literal_gram(X, neighbor_indices), atol=1e-12
-    )
-
-
 def test_geometry_lives_on_unit_rows(X):
     geometry = LocalGeometry(X, 5)
     unit = unit_rows(X)
     np.testing.assert_array_equal(geometry.neighbor_indices, knn(unit, 5))
     np.testing.assert_allclose(
-        geometry.gram, literal_gram(unit, geometry.neighbor_indices), atol=1e-12
+        geometry.gram, literal_grams(unit, geometry.neighbor_indices), atol=1e-12
     )
 
 
@@ -71,51 +50,6 @@ def test_a_zero_row_has_no_direction_and_stays_where_it_is(X, form):
     geometry = LocalGeometry(form(X), 5, precomputed=precomputed)
     assert np.isfinite(geometry.gram).all()
     np.testing.assert_allclose(np.diag(geometry.gram[0]), 1.0)  # all others at distance one
-
-
-def test_weights_to_csr():
-    neighbor_indices = np.array([[2, 1], [0, 2], [1, 0]])
-    weights = np.array([[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]])
-    graph = weights_to_csr(neighbor_indices, weights)
-    assert graph.format == "csr"
-    assert graph.nnz == 5
-    np.testing.assert_array_equal(
-        neighbor_indices, [[2, 1], [0, 2], [1, 0]]
-    )  # not reordered in place
-    np.testing.assert_array_equal(weights, [[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]])
-    np.testing.assert_array_equal(graph.toarray(), [[0, 0.7, 0.3], [1, 0, 0], [0.5, 0.5, 0]])
-
-
-def test_weights_to_csr_is_square_when_the_last_rows_are_nobodys_neighbor():
-    graph = weights_to_csr(np.array([[1], [0], [0]]), np.ones((3, 1)))
-    assert graph.shape == (3, 3)
-
-
-@pytest.mark.parametrize("scale", [1e-60, 1e-20, 1.0, 1e60])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_rows_of_any_length_become_unit_rows(X, scale, form):
-    X[3] = 0
-    unit = our_unit_rows(form(X * scale))
-    unit = unit.toarray() if sparse.issparse(unit) else unit
-    np.testing.assert_allclose(unit, unit_rows(X), atol=1e-14)
-
-
-def test_weights_on_training_rows():
-    graph = weights_to_csr(np.array([[2, 0]]), np.array([[0.3, 0.7]]), n_columns=4)
-    np.testing.assert_array_equal(graph.toarray(), [[0.7, 0, 0.3, 0]])
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("block", [1, 2**16])
-def test_products_of_rows_and_neighbors(X, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
-    X, queries = X[:28], X[28:]
-    neighbor_indices = np.argsort(cdist(queries, X), axis=1)[:, :4]
-    products = neighbor_products(form(queries), form(X), neighbor_indices)
-    assert products.shape == (12, 5, 5)
-    for x, members, block_products in zip(queries, neighbor_indices, products, strict=True):
-        together = np.vstack([x, X[members]])
-        np.testing.assert_allclose(block_products, together @ together.T, atol=1e-12)
 
 
 def test_kernel_distances(X):
@@ -161,7 +95,7 @@ def test_weights_of_neighbors_that_coincide_are_averaged(there):
     neighbor_indices = np.array([[1, 2, 3], [0, 3, 4]])
     gram = np.concatenate(
         [
-            difference_grams(Z[[i, *others]], np.array([[1, 2, 3]] * 4))[:1]
+            HOST.difference_grams(Z[[i, *others]], np.array([[1, 2, 3]] * 4))[:1]
             for i, others in enumerate(neighbor_indices)
         ]
     )

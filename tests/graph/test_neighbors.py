@@ -13,20 +13,22 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ambilearn import PLCL, PLKNN
+from ambilearn.backend.host.neighbors import neighbor_distances
 from ambilearn.graph import neighbors as module
 from ambilearn.graph.neighbors import (
     NeighborSearch,
     nearest_in_matrix,
-    neighbor_distances,
-    pair_distances,
     refuse_search_in_kernel,
     usable_neighbors,
+    warn_inexact,
 )
+from ambilearn.solvers import Solution, Status
 
 needs_ann = pytest.mark.skipif(
     not module.find_spec("faiss"), reason="needs the extra 'ann': pip install 'ambilearn[ann]'"
@@ -445,28 +447,12 @@ def test_the_choice_is_kept_in_a_pickle(X, small_limits, monkeypatch):
     assert pickle.loads(pickled)._transformer is not None
 
 
-# --- distances ----------------------------------------------------------------------------------
+def test_the_warning_says_how_far_it_came_and_what_to_try():
+    solution = Solution("near", Status.STEP_LIMIT, 7, 0.002)
+    assert not solution.is_optimal
+    with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
+        warn_inexact(solution, "weights")
 
 
-@forms
-@pytest.mark.parametrize("block", [1, 100, 2**16])
-def test_distances(data, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
-    X, queries = data
-    rows, others = np.array([0, 3, 3, 11]), np.array([39, 0, 0, 7])
-    distances = pair_distances(form(queries), rows, form(X), others)
-    full = cdist(queries, X)
-    np.testing.assert_allclose(distances, full[rows, others])
-    neighbor_indices = np.argsort(full, axis=1)[:, :6]
-    np.testing.assert_allclose(
-        neighbor_distances(form(queries), form(X), neighbor_indices),
-        np.take_along_axis(full, neighbor_indices, axis=1),
-    )
-
-
-@forms
-def test_duplicates_are_at_distance_zero(form):
-    """A matrix product would leave 1e-6 here."""
-    X = 1e3 + np.random.default_rng(0).normal(size=(5, 300))
-    X = form(np.concatenate([X, X]))
-    assert (neighbor_distances(X, X, NeighborSearch().fit(X, 1)) == 0).all()
+def test_an_optimal_solution_says_so():
+    assert Solution("best", Status.OPTIMAL, 3, 0.0).is_optimal

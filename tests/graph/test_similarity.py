@@ -1,17 +1,16 @@
 import numpy as np
 import pytest
 from literal_methods import laplacian_step, similarity_graph
-from problems import ambiguous
+from problems import ambiguous, support
 from scipy import sparse
 
-from ambilearn import as_candidates
 from ambilearn.graph.similarity import SimilarityGraph
 
 
 @pytest.fixture
 def problem():
     X, Y, _ = ambiguous(n=30)
-    return X, Y, as_candidates(Y)
+    return X, Y, support(Y)
 
 
 @pytest.mark.parametrize("k", [1, 5, 29])
@@ -79,7 +78,7 @@ def test_more_weight_gives_smoother_confidences(problem):
 def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
     X, Y, _ = problem
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
-        graph = SimilarityGraph(X[:4], as_candidates(Y[:4]), 10)
+        graph = SimilarityGraph(X[:4], support(Y[:4]), 10)
     assert graph.similarities.nnz == 12
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import random_mask
+from problems import random_mask, support
 from scipy import sparse
 
-from ambilearn import as_candidates
 from ambilearn.kernel.many_labels import ManyLabelRegressor
 from ambilearn.kernel.regression import DualRegressor
 from ambilearn.solvers import KernelRidge
@@ -19,7 +18,7 @@ def problem(seed, n=25, n_labels=9, unused=4):
     mask = np.hstack([random_mask(rng, n, n_labels), np.zeros((n, unused))])
     mask = mask[:, rng.permutation(n_labels + unused)]
     X, Z = rng.normal(size=(n, 4)), rng.normal(size=(3, 4))
-    sets = as_candidates(sparse.csr_array(mask))
+    sets = support(sparse.csr_array(mask))
     return KernelRidge(X @ X.T, 0.3), sets, rng.random(len(sets.labels)), Z @ X.T, rng
 
 

@@ -2,19 +2,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import ambiguous, random_mask
+from problems import ambiguous, random_mask, support
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from ambilearn import as_candidates
-from ambilearn.kernel import regression
-from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, pair_outputs, target_sums
+from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 
 def problem(seed, n=30, m=5, n_labels=4):
     rng = np.random.default_rng(seed)
-    sets = as_candidates(random_mask(rng, n, n_labels))
+    sets = support(random_mask(rng, n, n_labels))
     values = rng.random(len(sets.labels))
     return rng.normal(size=(n, m)), sets, values, rng
 
@@ -55,40 +53,9 @@ def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, off_s
         )
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("off_support", [0.0, 1.0])
-def test_target_sums_add_up_over_parts(form, off_support):
-    features, sets, values, _ = problem(3)
-    dense = sets.scatter(values, off_support)
-    whole = target_sums(form(features), sets, values, off_support)
-    np.testing.assert_allclose(whole[0], features.T @ dense, atol=1e-12)
-    np.testing.assert_allclose(whole[1], dense.sum(axis=0))
-    cut = sets.indptr[11]
-    parts = [
-        target_sums(form(features[:11]), sets.take(np.arange(11)), values[:cut], off_support),
-        target_sums(form(features[11:]), sets.take(np.arange(11, 30)), values[cut:], off_support),
-    ]
-    for i in range(2):
-        np.testing.assert_allclose(whole[i], parts[0][i] + parts[1][i], atol=1e-12)
-
-
-@pytest.mark.parametrize("block", [1, 50, 2**22])
-@pytest.mark.parametrize("few", [0, 10**9])
-def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, block, few):
-    """By products of single pairs or of whole blocks, in blocks of any length."""
-    features, sets, _, rng = problem(4)
-    coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
-    monkeypatch.setattr(regression, "_MAX_LABELS_PER_PAIR", few)
-    expected = sets.gather(features @ coef + intercept)
-    for form in (np.asarray, sparse.csr_array):
-        found = pair_outputs(form(features), sets, coef, intercept)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
 def test_a_sparse_mask_gives_sparse_outputs_on_the_candidates_only():
     X, mask, _ = ambiguous(seed=1)
-    sets = as_candidates(sparse.csr_array(mask))
+    sets = support(sparse.csr_array(mask))
     for regressor in regressors(X, sets):
         fit = regressor.fit(sets.uniform())
         output = regressor.train_output(fit)

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 from literal import kernel_classifier
-from problems import ambiguous
+from problems import ambiguous, support
 from scipy.spatial.distance import cdist, pdist
 
-from ambilearn import as_candidates
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.solvers import CandidateSimplex
 
@@ -38,7 +37,7 @@ class Projecting(AlternatingClassifier):
 @pytest.fixture
 def data():
     X, Y, _ = ambiguous(n=30)
-    return X, Y, as_candidates(Y)
+    return X, Y, support(Y)
 
 
 def test_each_round_improves_on_the_last_with_the_outputs_of_its_regressor(data):
@@ -51,7 +50,7 @@ def test_each_round_improves_on_the_last_with_the_outputs_of_its_regressor(data)
         np.testing.assert_allclose(before, p, atol=1e-9)
         H = kernel_classifier(K, sets.scatter(p), 1 / 0.2)[2]
         np.testing.assert_allclose(output, sets.gather(H), atol=1e-9)
-        p = CandidateSimplex(sets.indptr).project(output)
+        p = sets.simplex.project(output)
     np.testing.assert_allclose(model.label_distributions_, sets.scatter(p), atol=1e-9)
 
 

@@ -1,11 +1,11 @@
 """Members of votes and stacks: who learns from what, and what they share."""
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import ambiguous
-from scipy import sparse
+from problems import ambiguous, support
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -15,8 +15,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import IPAL, PLCL, PLDA, PLKNN, SURE, PLStacking, PLVoting, as_candidates
+from ambilearn import IPAL, PLCL, PLDA, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
 from ambilearn.kernel.functions import train_kernel
 from ambilearn.methods import _kernel_classifier as kernel_classifier
@@ -42,7 +43,7 @@ from ambilearn.solvers import KernelRidge
 @pytest.fixture
 def data():
     X, mask, y = ambiguous(n=60, seed=1)
-    return X, as_candidates(mask), y
+    return X, support(mask), y
 
 
 def fit(members, X, sets, cache=NO_CACHE, **options):
@@ -246,7 +247,7 @@ def test_a_foreign_member_learns_from_a_given_teacher_and_counts_rows_by_their_w
         taught.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X), atol=1e-12
     )
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
-    weighted = type(sets)(sets.classes, sets.indptr, sets.labels, row_weights=weights)
+    weighted = HOST.support(replace(sets.sets, row_weights=weights))
     (taught,) = fit([("c", GaussianNB())], X, weighted, teacher=teacher)
     expected = GaussianNB().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-12)
@@ -254,7 +255,7 @@ def test_a_foreign_member_learns_from_a_given_teacher_and_counts_rows_by_their_w
 
 def test_a_foreign_member_that_does_not_know_all_labels():
     X, mask, _ = ambiguous(n=40)
-    wide = as_candidates(np.insert(mask, 2, 0, axis=1))  # nobody has the label 2
+    wide = support(np.insert(mask, 2, 0, axis=1))  # nobody has the label 2
     (taught,) = fit([("c", GaussianNB())], X, wide)
     assert taught.classes_.tolist() == [0, 1, 3, 4]
     scores = scores_of(taught, X, wide.classes)
@@ -283,7 +284,7 @@ def test_labels_in_any_order_find_their_columns(data):
 @pytest.mark.parametrize("n_labels", [2, 4])
 def test_a_pipeline_says_what_its_method_says(method, n_labels):
     X, mask, _ = ambiguous(n=50, n_labels=n_labels)
-    sets = as_candidates(mask)
+    sets = support(mask)
     scaled = StandardScaler().fit_transform(X)
     (alone,) = fit([("a", method)], scaled, sets)
     for pipeline in (make_pipeline(StandardScaler(), method), make_pipeline(method)):
@@ -306,9 +307,11 @@ def test_scores_of_training_rows(data):
         np.testing.assert_array_equal(
             train_scores_of(member, X, sets.classes), scores_of(member, X, sets.classes)
         )
-    scattered = PLCL().fit(X, sparse.csr_array(sets.to_mask()))  # has outputs for candidates only
+    scattered = PLCL().fit(X, sets.sets.to_sparse())  # has outputs for candidates only
     np.testing.assert_allclose(
-        train_scores_of(scattered, X, sets.classes), PLCL().fit(X, sets).train_output_, atol=1e-8
+        train_scores_of(scattered, X, sets.classes),
+        PLCL().fit(X, sets.sets).train_output_,
+        atol=1e-8,
     )
 
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
+from problems import support
 
 from ambilearn import PLCL
-from ambilearn.candidates import as_candidates
 from ambilearn.graph.adaptive import Neighborhoods
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods.plcl import PLCLSteps, PLCLWeights
 
-SETS = as_candidates([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
+SETS = support([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
 X = np.random.default_rng(0).normal(size=(6, 3))
 WEIGHTS = PLCLWeights(alpha=0.4, beta=0.7, gamma=1.5, mu=0.3, rho=2.0, reg=0.05)
 
@@ -33,7 +33,7 @@ def test_q_starts_uniform_off_the_candidates():
     state = PLCLSteps(SETS, WEIGHTS).start(SETS.uniform(), None)
     np.testing.assert_array_equal(state.q, 0)
     np.testing.assert_allclose(state.q_off_support, [1 / 2, 1 / 3, 1 / 2, 1 / 2, 1 / 3, 1])
-    every = as_candidates([{0, 1}, {0}])
+    every = support([{0, 1}, {0}])
     assert PLCLSteps(every, WEIGHTS).start(every.uniform(), None).q_off_support[0] == 1
 
 
@@ -66,7 +66,7 @@ def test_objective_is_equation_7(with_graph, complementary):
         expected += weights.beta * np.sum((1 - P - Q) ** 2)
     if with_graph:
         unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-        smoothed = state.graph.to_csr()
+        smoothed = state.graph.output()
         expected += weights.mu * np.sum((P - smoothed @ P) ** 2)
         expected += weights.gamma * np.sum((unit - smoothed @ unit) ** 2)
     assert steps.objective(state, *fits) == pytest.approx(expected)

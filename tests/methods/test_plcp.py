@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_methods import blur, complementary_step, plcp
 from optimality import assert_no_better_confidences, assert_on_candidate_simplices
-from problems import ambiguous, random_mask
+from problems import ambiguous, random_mask, support
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from ambilearn import IPAL, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE, as_candidates
+from ambilearn import IPAL, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE
 from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
 from ambilearn.registry import METHODS
 from ambilearn.selection import FitCache
@@ -241,7 +241,7 @@ def test_the_base_keeps_its_candidates_own_weights():
 def test_weights_of_candidates_reward_the_partner():
     X, Y, _ = ambiguous(n=50, extra=0.5)
     table = Y * np.random.default_rng(0).uniform(0.2, 1.0, Y.shape)
-    sets = as_candidates(table)
+    sets = support(table)
     model = PLCP(estimator=SURE(), max_iter=1, partner_iter=3000, rho=1.4).fit(X, table)
     uniform = Y / Y.sum(axis=1, keepdims=True)
     B = blur((uniform + SURE().fit(X, table).label_distributions_) / 2, Y, KAPPA)

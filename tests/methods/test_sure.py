@@ -5,17 +5,16 @@ from hypothesis import strategies as st
 from literal import kernel_classifier
 from literal_methods import LiteralSURE, sharpest
 from optimality import assert_on_candidate_simplices
-from problems import ambiguous, random_mask
+from problems import ambiguous, random_mask, support
 from scipy.spatial.distance import cdist, pdist
 
-from ambilearn import as_candidates
 from ambilearn.methods.sure import SURE
 from ambilearn.solvers import CandidateSimplex
 
 
 def sharpen(Q, Y, lam):
     """The step as SURE takes it: project q + λ/2 e_j, j the best candidate in q."""
-    sets = as_candidates(Y)
+    sets = support(Y)
     q = sets.gather(Q)
     q[sets.best_pairs(q)] += lam / 2
     return sets.scatter(CandidateSimplex(sets.indptr).project(q))

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from problems import random_mask
+from problems import random_mask, support
 
-from ambilearn import as_candidates
 from ambilearn.methods._votes import (
     normalize_candidate_votes,
     normalize_votes,
@@ -40,7 +39,7 @@ def test_row_shares_by_hand():
 def test_candidate_shares_are_row_shares_of_the_candidates(seed):
     rng = np.random.default_rng(seed)
     mask = random_mask(rng, 12, 5)
-    sets = as_candidates(mask)
+    sets = support(mask)
     values = rng.random(mask.shape) * (rng.random(mask.shape) < 0.6)
     shares = sets.scatter(normalize_candidate_votes(sets, sets.gather(values)))
     for row, candidates, share in zip(values, mask.astype(bool), shares, strict=True):
@@ -51,7 +50,7 @@ def test_candidate_shares_are_row_shares_of_the_candidates(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_restored_masses_are_the_prior_ones(seed):
     rng = np.random.default_rng(seed)
-    sets = as_candidates(random_mask(rng, 12, 5))
+    sets = support(random_mask(rng, 12, 5))
     f = normalize_candidate_votes(sets, rng.random(len(sets.labels)))
     restored = restore_class_mass(sets, f, sets.prior())
     masses = (np.bincount(sets.labels, each, 5) for each in (restored, sets.prior()))
@@ -62,7 +61,7 @@ def test_restored_masses_are_the_prior_ones(seed):
 
 
 def test_half_the_way_back_are_geometric_means():
-    sets = as_candidates([{0, 1}, {0, 1}, {0, 1}])
+    sets = support([{0, 1}, {0, 1}, {0, 1}])
     f = np.array([0.9, 0.1, 0.9, 0.1, 0.9, 0.1])
     half = restore_class_mass(sets, f, sets.prior(), share=0.5)
     masses = np.bincount(sets.labels, half, 2)
@@ -71,6 +70,6 @@ def test_half_the_way_back_are_geometric_means():
 
 
 def test_a_label_without_mass_stays_without():
-    sets = as_candidates([{0, 1}, {0, 1}, {0}])
+    sets = support([{0, 1}, {0, 1}, {0}])
     restored = restore_class_mass(sets, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sets.prior())
     np.testing.assert_allclose(restored, [2 / 3, 0, 2 / 3, 0, 2 / 3])

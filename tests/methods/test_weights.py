@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from literal import LiteralPLCL, unit_rows
 from literal_methods import plknn_votes
-from problems import ambiguous
+from problems import ambiguous, support
 from scipy import sparse
 from sklearn.base import clone
 
@@ -149,7 +149,7 @@ def test_no_reward_is_no_weights():
 def test_sure_sharpens_what_the_weights_have_shifted():
     X, table, _ = weighted()
     model = SURE(tol=0, max_iter=300).fit(X, table)
-    sets = as_candidates(table)
+    sets = support(table)
     target = sets.gather(model.train_output_) + sets.preference()
     target[sets.best_pairs(target)] += model.lam / 2
     p = sets.gather(model.label_distributions_)

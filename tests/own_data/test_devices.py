@@ -93,5 +93,5 @@ def test_sparse_features_are_refused():
 
 
 def test_methods_without_a_way_are_refused(table):
-    with pytest.raises(ValueError, match="has no way to compute on a device"):
+    with pytest.raises(ValueError, match="does not support devices"):
         fit_table(table, "plda", device="cpu")

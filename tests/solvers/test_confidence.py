@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal import confidence_step
-from problems import random_mask
+from problems import random_mask, support
 
-from ambilearn.candidates import as_candidates
+from ambilearn.backend import choose_backend
 from ambilearn.solvers import CandidateSimplex, Status, SupportGraph, solve_confidences
 
 
@@ -16,7 +16,7 @@ class Problem:
     def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
         rng = np.random.default_rng(seed)
         self.Y = random_mask(rng, n, n_labels, extra)
-        self.sets = as_candidates(self.Y)
+        self.sets = support(self.Y)
         self.neighbor_indices = np.array(
             [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
         )
@@ -25,8 +25,8 @@ class Problem:
         self.W[np.arange(n)[:, None], self.neighbor_indices] = self.weights
         self.O = rng.normal(0.3, 0.5, size=self.Y.shape)
         self.simplex = CandidateSimplex(self.sets.indptr)
-        support = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbor_indices)
-        self.roughness = support.roughness(self.weights)
+        pattern = SupportGraph(self.sets.indptr, self.sets.labels, self.neighbor_indices)
+        self.roughness = pattern.roughness(self.weights)
 
     def solve(self, c, **options):
         return solve_confidences(
@@ -115,10 +115,10 @@ def test_step_limit_is_reported_and_the_result_feasible():
 def test_numbers_out_of_range_end_in_an_error_not_in_an_endless_loop():
     problem = Problem(1)
     problem.O[0, 0] = np.nan
-    problem.sets = as_candidates(np.ones_like(problem.Y))
+    problem.sets = support(np.ones_like(problem.Y))
     problem.simplex = CandidateSimplex(problem.sets.indptr)
-    support = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbor_indices)
-    problem.roughness = support.roughness(problem.weights)
+    pattern = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbor_indices)
+    problem.roughness = pattern.roughness(problem.weights)
     with pytest.raises(FloatingPointError, match="range of floating point"):
         problem.solve(1.0)
 
@@ -140,7 +140,7 @@ def dense(problem):
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(
-        CandidateSimplex(strict.asarray(problem.sets.indptr)),
+        choose_backend(strict.zeros(1)).support(problem.sets.sets).simplex,
         strict.asarray(dense(problem)),
         strict.asarray(problem.sets.gather(problem.O)),
         1.0,

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_methods import laplacian_step
 from optimality import assert_no_better_confidences, assert_on_candidate_simplices
-from problems import random_mask
+from problems import random_mask, support
 from scipy import sparse
 
-from ambilearn.candidates import as_candidates
+from ambilearn.backend import choose_backend
 from ambilearn.solvers import CandidateSimplex, Status, solve_confidences
 from ambilearn.solvers.support_graph import restrict_to_support
 
@@ -21,7 +21,7 @@ class Problem:
     def __init__(self, seed, n=15, n_labels=5, extra=0.4):
         rng = np.random.default_rng(seed)
         self.Y = random_mask(rng, n, n_labels, extra)
-        self.sets = as_candidates(self.Y)
+        self.sets = support(self.Y)
         S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.4), 1)
         S = S + S.T + 1e-3 * (1 - np.eye(n))
         root = 1 / np.sqrt(S.sum(axis=1))
@@ -89,7 +89,7 @@ def test_feasible_and_optimal(seed, c, extra):
 def test_runs_in_another_array_namespace():
     problem = Problem(2)
     there = solve_confidences(
-        CandidateSimplex(strict.asarray(problem.sets.indptr)),
+        choose_backend(strict.zeros(1)).support(problem.sets.sets).simplex,
         strict.asarray(problem.operator.toarray()),
         strict.asarray(problem.sets.gather(problem.O)),
         1.0,

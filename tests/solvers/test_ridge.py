@@ -7,7 +7,14 @@ from literal import kernel_classifier
 from scipy import linalg, sparse
 from sklearn.linear_model import Ridge
 
-from ambilearn.solvers import KernelRidge, Moments, PrimalRidge, Status, ridge
+from ambilearn.solvers import (
+    KernelRidge,
+    Moments,
+    PrimalRidge,
+    Status,
+    cholesky,
+    factorize_by_blocks,
+)
 
 
 def problem(seed, n=25, d=6, n_labels=3):
@@ -83,7 +90,7 @@ def test_kernel_matrix_survives_unless_it_may_be_overwritten(order):
     expected = KernelRidge(K, 0.1).solve(P).value.fitted
     np.testing.assert_array_equal(K, copy)
     overwritten = KernelRidge(K, 0.1, overwrite=True)
-    assert np.shares_memory(overwritten._factor, K)
+    assert np.shares_memory(overwritten._factor.lower, K)
     np.testing.assert_allclose(overwritten.solve(P).value.fitted, expected, atol=1e-10)
 
 
@@ -137,11 +144,15 @@ def test_moments_of_parts_add_up(form):
 
 def test_both_run_in_another_array_namespace():
     X, K, P = problem(6)
-    there = KernelRidge(strict.asarray(K), 0.1).solve(strict.asarray(P)).value
+    there = (
+        KernelRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks)
+        .solve(strict.asarray(P))
+        .value
+    )
     np.testing.assert_allclose(
         np.asarray(there.fitted), KernelRidge(K, 0.1).solve(P).value.fitted, atol=1e-10
     )
-    there = PrimalRidge(Moments.of(strict.asarray(X)), 0.1)
+    there = PrimalRidge(Moments.of(strict.asarray(X)), 0.1, factorize_by_blocks)
     there = there.solve(strict.asarray(X.T @ P), strict.asarray(P.sum(axis=0))).value
     here = primal(X, 0.1, P)
     np.testing.assert_allclose(np.asarray(there.coef), here.coef, atol=1e-10)
@@ -225,11 +236,11 @@ def test_leverages_are_the_diagonal_of_what_maps_targets_to_outputs():
 
 def test_leverages_of_any_array_library_are_those_of_numpy():
     X, K, _ = problem(7)
-    got = KernelRidge(strict.asarray(K), 0.1).leverage_complements()
+    got = KernelRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks).leverage_complements()
     np.testing.assert_allclose(
         np.asarray(got), KernelRidge(K, 0.1).leverage_complements(), rtol=1e-9
     )
-    primal = PrimalRidge(Moments.of(strict.asarray(X)), 0.1)
+    primal = PrimalRidge(Moments.of(strict.asarray(X)), 0.1, factorize_by_blocks)
     got = primal.leverage_complements(strict.asarray(X))
     expected = PrimalRidge(Moments.of(X), 0.1).leverage_complements(X)
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-9)
@@ -259,7 +270,7 @@ def test_another_ridge_by_the_same_factor(there, other, weighted):
     K = X @ X.T
     expected = KernelRidge(K, other, row_weights=v if weighted else None).solve(P).value
     weights = there.move(v) if weighted else None
-    factored = KernelRidge(there.move(K.copy()), 0.1, True, weights)
+    factored = KernelRidge(there.move(K.copy()), 0.1, True, weights, factorize_by_blocks)
     found = factored.with_ridge(other).solve(there.move(P)).value
     for name in ("coef", "intercept", "fitted"):
         np.testing.assert_allclose(
@@ -272,19 +283,21 @@ def test_another_ridge_by_the_same_factor(there, other, weighted):
 
 def test_a_kernel_that_is_none_is_refused_with_the_same_words(there):
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        KernelRidge(there.move(-np.eye(5)), 0.1)
+        KernelRidge(there.move(-np.eye(5)), 0.1, factorize=factorize_by_blocks)
 
 
 def test_leverages_on_a_device(there):
     X = np.random.default_rng(0).normal(size=(30, 4))
     expected = KernelRidge(X @ X.T, 0.1).leverage_complements()
-    found = KernelRidge(there.move(X @ X.T), 0.1).leverage_complements()
+    found = KernelRidge(
+        there.move(X @ X.T), 0.1, factorize=factorize_by_blocks
+    ).leverage_complements()
     np.testing.assert_allclose(there.back(found), expected, atol=1e-12)
 
 
 def test_a_kernel_matrix_that_is_not_to_be_overwritten_stays(there):
     K = there.move(np.eye(5))
-    KernelRidge(K, 0.1)
+    KernelRidge(K, 0.1, factorize=factorize_by_blocks)
     assert (there.back(K) == np.eye(5)).all()
 
 
@@ -293,7 +306,7 @@ def test_more_rows_than_lapack_can_count(monkeypatch):
     rng = np.random.default_rng(0)
     X, P = rng.normal(size=(30, 4)), rng.random((30, 3))
     expected = KernelRidge(X @ X.T, 0.1)
-    monkeypatch.setattr(ridge, "_MAX_LAPACK_ROWS", 29)
+    monkeypatch.setattr(cholesky, "_MAX_LAPACK_ROWS", 29)
     monkeypatch.setattr(linalg.lapack, "dpotrf", None)
     found = KernelRidge(X @ X.T, 0.1)
     for name in ("coef", "intercept", "fitted"):
@@ -301,4 +314,4 @@ def test_more_rows_than_lapack_can_count(monkeypatch):
         np.testing.assert_allclose(here, there, atol=1e-11)
     np.testing.assert_allclose(found.leverage_complements(), expected.leverage_complements())
     monkeypatch.undo()
-    assert ridge._MAX_LAPACK_ROWS**2 < 2**31
+    assert cholesky._MAX_LAPACK_ROWS**2 < 2**31

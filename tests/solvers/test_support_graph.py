@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import random_mask
+from problems import random_mask, support
 from scipy import sparse
 
-from ambilearn.candidates import as_candidates
 from ambilearn.solvers import SupportGraph, support_graph
 from ambilearn.solvers.support_graph import restrict_to_support
 
@@ -15,7 +14,7 @@ class Problem:
 
     def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
         rng = np.random.default_rng(seed)
-        self.sets = as_candidates(random_mask(rng, n, n_labels, extra))
+        self.sets = support(random_mask(rng, n, n_labels, extra))
         self.neighbor_indices = np.array(
             [rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)]
         )
@@ -92,7 +91,7 @@ def test_weights_may_change_and_change_back():
 
 def test_equal_confidences_differ_by_nothing():
     """Exactly: rounding must not decide which of two duplicates rebuilds a row."""
-    sets = as_candidates(np.ones((6, 3), dtype=int))
+    sets = support(np.ones((6, 3), dtype=int))
     neighbor_indices = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
     graph = SupportGraph(sets.indptr, sets.labels, neighbor_indices)
     assert not graph.difference_grams(np.tile([0.1, 0.2, 0.7], 6), graph.blocks[0]).any()
@@ -102,13 +101,13 @@ def test_memory_follows_the_candidates_not_the_labels():
     """A row that meets few of a great many labels lays out those few."""
     rng = np.random.default_rng(0)
     labels = [set(rng.integers(10**6, size=2).tolist()) | {0} for _ in range(30)]
-    sets = as_candidates(labels, classes=np.arange(10**6 + 1))
+    sets = support(labels, classes=np.arange(10**6 + 1))
     neighbor_indices = (np.arange(30)[:, None] + [1, 2, 3]) % 30
     graph = SupportGraph(sets.indptr, sets.labels, neighbor_indices)
     assert graph.blocks[0].n_slots <= 3 * 4
     p = rng.random(sets.indptr[-1])
     gram = graph.difference_grams(p, graph.blocks[0])
-    P = sets.to_sparse().astype(float)
+    P = sets.sets.to_sparse().astype(float)
     P.data = p
     expected = sum((P[[0]] - P[[1]]).multiply(P[[0]] - P[[3]]).data)
     assert gram[0, 0, 2] == pytest.approx(expected)
@@ -122,7 +121,7 @@ def restrict(graph, sets):
 def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
     """Any graph, symmetric or not, with empty rows or without."""
     rng = np.random.default_rng(seed)
-    sets = as_candidates(random_mask(rng, n, n_labels, extra))
+    sets = support(random_mask(rng, n, n_labels, extra))
     graph = rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.5)
     p = rng.normal(size=sets.indptr[-1])
     restricted = restrict(sparse.csr_array(graph), sets)
@@ -131,7 +130,7 @@ def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
 
 
 def test_restriction_holds_only_shared_labels():
-    sets = as_candidates([{0, 1}, {1, 2}, {3}])
+    sets = support([{0, 1}, {1, 2}, {3}])
     graph = sparse.csr_array(np.array([[0, 0.5, 0.7], [0.2, 0, 0], [0, 0, 0.9]]))
     restricted = restrict(graph, sets)
     expected = np.zeros((5, 5))

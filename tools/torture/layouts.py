@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils import get_tags
 
-from ambilearn._utils.devices import to_numpy
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.registry import METHODS
 from torture.oracle import Defect
 from torture.target import Target

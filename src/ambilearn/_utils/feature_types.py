@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ambilearn._utils.devices import to_numpy
-
 
 def check_feature_types(X: Any) -> None:
     """Refuse features that are times, which would count nanoseconds and NaT as -9e18, or records.
@@ -72,7 +70,6 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     ...
     ValueError: sample_weight must be numbers (could not convert string to float: 'many').
     """
-    values = to_numpy(values)
     try:
         if np.asarray(values).dtype.kind in "cMm":
             raise TypeError(f"not {np.asarray(values).dtype}")

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 
 

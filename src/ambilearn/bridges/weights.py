@@ -5,17 +5,16 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.devices import take_rows
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn.backend import index_rows
 from ambilearn.bridges.score_table import score_table
 
 if TYPE_CHECKING:
@@ -84,9 +83,7 @@ def to_sample_weights(
             f"X has {_num_samples(X)} rows but there are confidences for {weights.shape[0]}: pass "
             "the rows that the confidences belong to."
         )
-    if is_array_api_obj(X):
-        return take_rows(X, rows), y, weights.data
-    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows), y, weights.data
+    return index_rows(X.tocsr() if sparse.issparse(X) else X, rows), y, weights.data
 
 
 def soft_labels(

@@ -97,7 +97,7 @@ class CandidateSets:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Candidate sets are no array: one can only be made as a copy.")
-        table = self.to_mask() if self.weights is None else self.scatter(self.weights)
+        table: NDArray[Any] = self.to_weight_table().toarray()
         return table if dtype is None else table.astype(dtype)
 
     def __repr__(self) -> str:
@@ -138,68 +138,6 @@ class CandidateSets:
         """Everything the sets consist of, for a comparison by content."""
         return self.classes, self.indptr, self.labels, self.weights, self.row_weights
 
-    def gather(self, matrix: Any) -> NDArray[Any]:
-        """Entries of an (n_rows, n_labels) array or CSR matrix on the support, one per pair."""
-        return np.asarray(matrix[self.rows, self.labels]).ravel()
-
-    def scatter(self, values: ArrayLike, off_support: ArrayLike = 0.0) -> NDArray[np.float64]:
-        """Dense (n_rows, n_labels) matrix with values on the support and off it."""
-        matrix = np.empty((self.n_rows, self.n_labels))
-        matrix[...] = off_support
-        matrix[self.rows, self.labels] = values
-        return matrix
-
-    def scatter_rows(
-        self, values: NDArray[np.float64], off_support: ArrayLike, rows: slice
-    ) -> NDArray[np.float64]:
-        """The same of some rows only."""
-        pairs = slice(self.indptr[rows.start], self.indptr[rows.stop])
-        matrix = np.empty((rows.stop - rows.start, self.n_labels))
-        matrix[...] = off_support
-        matrix[self.rows[pairs] - rows.start, self.labels[pairs]] = values[pairs]
-        return matrix
-
-    @property
-    def in_memory(self) -> "CandidateSets":
-        """The same sets in the processor's memory: these, here."""
-        return self
-
-    def moved(self, values: NDArray[Any]) -> Any:
-        """A support vector where the sets are, from the processor's memory: as it is, here."""
-        return values
-
-    def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
-        """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
-        parts = values, self.labels, self.indptr
-        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
-
-    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Any:
-        """A support vector in the form that a user gets: sparse where the mask came sparse.
-
-        The sparse form stores every pair, also the zeros, and nothing else: what it does not store
-        is ``off_support``.
-        """
-        if not self.sparse_mask:
-            return self.scatter(values, off_support)
-        return self.to_csr(values).copy()  # the user's, who may change it
-
-    def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        """Pair of the largest value of each row, the first of equals, shape (n_rows,)."""
-        hits = np.flatnonzero(values == self.largest(values)[self.rows])
-        return hits[np.searchsorted(hits, self.indptr[:-1])]
-
-    def best_labels(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        """Column of the largest value of each row, the first of equals."""
-        return self.labels[self.best_pairs(values)]
-
-    def largest(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Largest value of each row."""
-        return np.maximum.reduceat(values, self.indptr[:-1])
-
-    def best(self, matrix: Any) -> NDArray[Any]:
-        """Label of the largest entry of each row of ``matrix`` among the row's candidates."""
-        return self.classes[self.best_labels(self.gather(matrix))]
-
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""
         labels = np.asarray(labels)
@@ -214,7 +152,7 @@ class CandidateSets:
 
     def take(self, rows: ArrayLike) -> "CandidateSets":
         """The candidate sets of some rows, given by index or boolean mask; same classes."""
-        picked = self.to_csr(np.arange(len(self.labels)))[np.asarray(rows)]
+        picked = self._to_csr(np.arange(len(self.labels)))[np.asarray(rows)]
         return CandidateSets(
             self.classes,
             picked.indptr.astype(np.intp),
@@ -224,41 +162,9 @@ class CandidateSets:
             None if self.row_weights is None else self.row_weights[np.asarray(rows)],
         )
 
-    @property
-    def total_weight(self) -> float:
-        """Number of rows, or the sum of their weights."""
-        return self.n_rows if self.row_weights is None else float(self.row_weights.sum())
-
-    @cached_property
-    def pair_weights(self) -> Any:
-        """How much the row of each pair counts, one entry per pair; the number 1.0 if alike."""
-        return 1.0 if self.row_weights is None else self.row_weights[self.rows]
-
-    def uniform(self) -> NDArray[np.float64]:
-        """Equal confidence for every candidate, :math:`1 / |S_i|`, one entry per pair."""
-        return np.repeat(1.0 / self.sizes, self.sizes)
-
-    @cached_property
-    def relative_weights(self) -> NDArray[np.float64]:
-        """Weight of every candidate over the largest in its row: one where all are alike."""
-        if self.weights is None:
-            return np.ones(len(self.labels))
-        return self.weights / np.maximum.reduceat(self.weights, self.indptr[:-1])[self.rows]
-
-    def prior(self) -> NDArray[np.float64]:
-        r"""Share :math:`\Pi_{ij}` of every candidate in the weights of its row; sums to one.
-
-        Without weights, and in rows with equal ones, it is :meth:`uniform` to the last bit.
-        """
-        relative = self.relative_weights
-        return relative / np.add.reduceat(relative, self.indptr[:-1])[self.rows]
-
-    def preference(self) -> NDArray[np.float64]:
-        r"""What the weights add to equal shares, :math:`\Pi_{ij} - 1 / |S_i|`, one entry per pair.
-
-        Zero without weights and where they are equal; the entries of a row sum to zero.
-        """
-        return self.prior() - self.uniform()
+    def _to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
+        parts = values, self.labels, self.indptr
+        return sparse.csr_array(parts, shape=self.shape)
 
     def to_mask(self) -> NDArray[np.bool_]:
         """Boolean mask of shape (n_rows, n_labels)."""
@@ -268,11 +174,11 @@ class CandidateSets:
 
     def to_sparse(self) -> sparse.csr_array:
         """Boolean CSR mask of shape (n_rows, n_labels)."""
-        return self.to_csr(np.ones(len(self.labels), dtype=bool))
+        return self._to_csr(np.ones(len(self.labels), dtype=bool))
 
     def to_weight_table(self) -> sparse.csr_array:
         """CSR table of the weights, from which equal sets can be built; a mask without any."""
-        return self.to_sparse() if self.weights is None else self.to_csr(self.weights)
+        return self.to_sparse() if self.weights is None else self._to_csr(self.weights)
 
     def to_sets(self) -> list[set[Any]]:
         """Back to a list of Python sets of labels."""

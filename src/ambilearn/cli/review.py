@@ -103,6 +103,7 @@ def review(
         check_skills(skills, reading["min_votes"])
         check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
+        from ambilearn.backend import HOST
         from ambilearn.cli.own_data_summary import (
             describe_accuracy,
             describe_doubt,
@@ -151,7 +152,7 @@ def review(
             doubt = judge_candidates(model, read, seed, console.stage, device, thorough=True)
         describe_doubt(console, read, doubt)
         console.show("writing the page")
-        confidences = read.candidates.gather(model.method.label_distributions_)
+        confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed_images, image_folders)
         name = METHODS[method].name

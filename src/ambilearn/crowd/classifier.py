@@ -21,6 +21,7 @@ from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
@@ -264,7 +265,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         candidates = self._to_candidates(confidences)
         held_out = np.zeros(candidates.shape)
         for train, test in folds:
-            model = _fit_candidates(estimator, _safe_indexing(X, train), candidates.take(train))
+            model = _fit_candidates(estimator, _safe_indexing(X, train), candidates[train])
             found = model.predict_proba(_safe_indexing(X, test))
             held_out[test] = align_columns(found, model.classes_, self.classes_)
         return combine_witnesses(likelihood, held_out, confidences.mean(axis=0))
@@ -403,7 +404,8 @@ def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
     model = clone(estimator)
     if set_learner(model) is not None:
         return model.fit(X, candidates)
+    support = HOST.support(candidates)
     labels = candidates.classes[candidates.labels]
-    rows = _safe_indexing(X, candidates.rows)
+    rows = _safe_indexing(X, support.rows)
     name = weight_argument(model) or "sample_weight"
-    return model.fit(rows, labels, **{name: candidates.prior()})
+    return model.fit(rows, labels, **{name: support.prior()})

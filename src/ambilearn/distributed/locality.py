@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.kmeans import kmeans_centers
-from ambilearn.graph.geometry import unit_rows
+from ambilearn.backend.host.neighbors import unit_rows
 
 _LARGEST = 1.5  # times the mean: a larger cell is split in two
 

@@ -13,13 +13,14 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
+from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
 from ambilearn.distributed.sizes import attribute_bytes
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.regression import SupportFit, pair_outputs, target_sums
+from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit, SupportGraph
 
@@ -31,7 +32,7 @@ class Partition:
     """What does not change during a fit."""
 
     numbers: NDArray[np.intp]
-    candidates: CandidateSets
+    candidates: HostSupport
     features: Any
     neighborhoods: Neighborhoods | None
 
@@ -56,8 +57,8 @@ def build(
     neighbors: Any,
 ) -> Partition:
     """Features and graph of a partition; no graph with ``n_neighbors=None``."""
-    candidates = as_candidates(rows.mask, classes=classes)
-    candidates = replace(candidates, row_weights=rows.weights)
+    sets = as_candidates(rows.mask, classes=classes)
+    candidates = HOST.support(replace(sets, row_weights=rows.weights))
     neighborhoods = None
     if n_neighbors is not None:
         neighborhoods = Neighborhoods(rows.X, candidates, n_neighbors, neighbors=neighbors)
@@ -86,9 +87,9 @@ def contribute(partition: Partition, state: State, complementary: bool) -> tuple
     complementary classifier also those for Q.
     """
     candidates, features = partition.candidates, partition.features
-    sums: tuple[Any, ...] = target_sums(features, candidates, state.p, 0.0)
+    sums: tuple[Any, ...] = candidates.target_sums(features, state.p, 0.0)
     if complementary:
-        sums += target_sums(features, candidates, state.q, state.q_off_support)
+        sums += candidates.target_sums(features, state.q, state.q_off_support)
     return state.objective, state.squared_change, *sums
 
 
@@ -117,7 +118,7 @@ def _to_state(state: PLCLState, objective: float, squared_change: float) -> Stat
 def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
     """A classifier's outputs for a partition; norm and sums over all rows are the driver's part."""
     candidates = partition.candidates
-    outputs = pair_outputs(partition.features, candidates, fit.coef, fit.intercept)
+    outputs = candidates.pair_outputs(partition.features, fit.coef, fit.intercept)
     return SupportFit(*fit[:2], outputs, 0.0, 0.0, 0.0, 0, candidates.pair_weights)
 
 
@@ -140,5 +141,6 @@ def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 sizeof.register(
-    (Partition, State, Neighborhoods, LocalGeometry, SupportGraph, CandidateSets), attribute_bytes
+    (Partition, State, Neighborhoods, LocalGeometry, SupportGraph, CandidateSets, HostSupport),
+    attribute_bytes,
 )

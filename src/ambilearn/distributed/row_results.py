@@ -9,6 +9,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.distributed.blocks import RowBlocks, persist_now
 
@@ -62,11 +63,11 @@ def _pick(block: tuple[Any, ...], which: int) -> sparse.csr_array:
 
 def _dense(matrix: sparse.csr_array, off_support: float) -> NDArray[np.float64]:
     sets = CandidateSets(np.arange(matrix.shape[1]), matrix.indptr, matrix.indices)
-    return sets.scatter(matrix.data, off_support)
+    return HOST.support(sets).scatter(matrix.data, off_support)
 
 
 def _best(P: sparse.csr_array, classes: NDArray[Any]) -> NDArray[Any]:
     if not P.shape[0]:
         return classes[:0]
     sets = CandidateSets(classes, P.indptr, P.indices)
-    return classes[sets.labels[sets.best_pairs(P.data)]]
+    return classes[HOST.support(sets).best_labels(P.data)]

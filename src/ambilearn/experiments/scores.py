@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ambilearn.backend import HOST
 from ambilearn.experiments.splits import Split
 from ambilearn.metrics import accuracy, approximated_accuracy, covering_rate, tolerance_accuracy
 
@@ -40,12 +41,12 @@ def score_by_truth(model: Any, split: Split) -> dict[str, float]:
         (``outputs``). Each also with ``@3`` and ``@5``: right if missed by at most that many
         labels, which the paper calls MAE3 and MAE5.
     """
-    sets = split.candidates
+    sets, support = split.candidates, HOST.support(split.candidates)
     outputs = train_outputs(model, split.X_train)
     predicted = {
         "accuracy": (split.y_test, model.predict(split.X_test)),
-        "transductive.confidences": (split.y_train, sets.best(model.label_distributions_)),
-        "transductive.outputs_in_set": (split.y_train, sets.best(outputs)),
+        "transductive.confidences": (split.y_train, support.best(model.label_distributions_)),
+        "transductive.outputs_in_set": (split.y_train, support.best(outputs)),
         "transductive.outputs": (split.y_train, sets.classes[outputs.argmax(axis=1)]),
     }
     scores = {}

@@ -73,7 +73,7 @@ def _split(
             "[[candidates]]."
         )
     else:
-        candidates = data.candidates.take(train)
+        candidates = data.candidates[train]
     X_train, X_test = _scaled(data.X, scaling, order, train, test)
     return Split(X_train, candidates, data.y[train], X_test, data.y[test])
 

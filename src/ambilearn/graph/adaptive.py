@@ -1,6 +1,6 @@
-r"""The adaptive neighbour graph of PL-CL and PL-AGGD, shared by features and confidences.
+r"""The adaptive neighbor graph of PL-CL and PL-AGGD, shared by features and confidences.
 
-Row *i* of *W* holds the weights with which its neighbours rebuild row *i*, in feature space and in
+Row *i* of *W* holds the weights with which its neighbors rebuild row *i*, in feature space and in
 label space at once:
 
 .. math:: \min_W\ \gamma \|X - WX\|_F^2 + \mu \|P - WP\|_F^2
@@ -16,63 +16,56 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from ambilearn.candidates import CandidateSets
-from ambilearn.graph.convergence import warn_inexact
-from ambilearn.graph.geometry import LocalGeometry, weights_to_graph
-from ambilearn.graph.neighbors import usable_neighbors
-from ambilearn.solvers import (
-    CandidateSimplex,
-    Solution,
-    SupportGraph,
-    solve_confidences,
-    solve_neighbor_weights,
-)
-from ambilearn.solvers.support_graph_on_device import DeviceSupportGraph
+from ambilearn.backend import Support
+from ambilearn.graph.geometry import LocalGeometry
+from ambilearn.graph.neighbors import usable_neighbors, warn_inexact
+from ambilearn.solvers import Solution, solve_confidences, solve_neighbor_weights
 
 
 class Neighborhoods:
-    """What every graph of a fit has in common: neighbours, Gram matrices, sparsity pattern.
+    """What all graphs of a fit share: neighbors, Gram matrices, sparsity pattern.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
         Features, or a kernel matrix with ``precomputed``.
-    candidates : CandidateSets
-        Candidate sets of the rows.
+    candidates : Support
+        Candidate pairs of the rows.
     n_neighbors : int
         Neighbours per row; n − 1 where there are not that many other rows.
     precomputed : bool, default=False
         Whether X is a kernel matrix.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+        How neighbors are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
     geometry : LocalGeometry
         Neighbours of each row, and the Gram matrices of the differences to them.
-    support : SupportGraph
-        The graph's pattern on the candidate pairs.
+    pattern : SupportGraph
+        The graph's sparsity pattern on the candidate pairs.
     simplex : CandidateSimplex
-        Where the confidences live.
+        The feasible set of the confidences.
     """
 
     def __init__(
         self,
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         n_neighbors: int,
         precomputed: bool = False,
         neighbors: Any = "auto",
     ) -> None:
         n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
-        self.geometry = LocalGeometry(X, n_neighbors, precomputed=precomputed, neighbors=neighbors)
-        self.simplex = CandidateSimplex(candidates.indptr)
-        neighbor_indices = self.geometry.neighbor_indices
-        pattern = SupportGraph if is_numpy_array(neighbor_indices) else DeviceSupportGraph
-        self.support: Any = pattern(candidates.indptr, candidates.labels, neighbor_indices)
+        self.backend = candidates.backend
+        self.geometry = LocalGeometry(
+            X, n_neighbors, self.backend, precomputed=precomputed, neighbors=neighbors
+        )
+        self.simplex = candidates.simplex
+        self.pattern: Any = candidates.neighbor_graph(self.geometry.neighbor_indices)
 
     def fit_graph(
         self,
@@ -97,10 +90,10 @@ class Neighborhoods:
         AdaptiveGraph
         """
         solutions = []
-        for block in self.support.blocks:
+        for block in self.pattern.blocks:
             gram = feature_weight * self.geometry.gram[block.rows, ...]
             if p is not None:
-                gram += label_weight * self.support.difference_grams(p, block)
+                gram += label_weight * self.pattern.difference_grams(p, block)
             if self.geometry.averages is not None:
                 gram = _share_equally(gram, self.geometry.averages[block.rows, ...])
             block_start = None if start is None else start[block.rows, ...]
@@ -109,7 +102,7 @@ class Neighborhoods:
         weights = xp.concat([solution.value for solution in solutions])
         worst = max(solutions, key=lambda each: (not each.is_optimal, each.residual))
         if not worst.is_optimal:
-            warn_inexact(worst, "neighbour weights")
+            warn_inexact(worst, "neighbor weights")
         return AdaptiveGraph(self, weights)
 
 
@@ -132,9 +125,9 @@ class AdaptiveGraph:
     Parameters
     ----------
     neighborhoods : Neighborhoods
-        Who the neighbours are.
+        Neighbors of each row.
     weights : ndarray of shape (n, k)
-        Weights of the neighbours.
+        Weights of the neighbors.
     """
 
     neighborhoods: Neighborhoods
@@ -143,7 +136,7 @@ class AdaptiveGraph:
     @cached_property
     def roughness(self) -> Any:
         r"""The matrix of :math:`\|(I - W)P\|_F^2` on the support."""
-        return self.neighborhoods.support.roughness(self.weights)
+        return self.neighborhoods.pattern.roughness(self.weights)
 
     def refit(
         self, feature_weight: float, label_weight: float, p: NDArray[np.float64]
@@ -158,10 +151,11 @@ class AdaptiveGraph:
         weight: float,
         anchor: Any = 1.0,
     ) -> NDArray[np.float64]:
-        r"""Confidences near ``target`` that agree with the neighbours'; all are support vectors.
+        r"""Confidences near ``target`` that agree with the neighbors'; all are support vectors.
 
-        Minimises :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
-        target only the second term. The first counts ``anchor`` times, a number or one a pair.
+        Minimizes :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
+        target only the second term. The first term has the weight ``anchor``, a number or one per
+        pair.
         """
         simplex = self.neighborhoods.simplex
         solution: Solution[NDArray[np.float64]] = solve_confidences(
@@ -173,26 +167,23 @@ class AdaptiveGraph:
 
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""
-        gram = self.neighborhoods.geometry.gram
-        if not is_numpy_array(gram):
-            xp = array_namespace(gram)
-            rebuilt = xp.matmul(gram, self.weights[:, :, None])[:, :, 0]
-            return float(xp.sum(self.weights * rebuilt))
-        return float(np.einsum("ia,iab,ib->", self.weights, gram, self.weights, optimize=True))
+        hoods = self.neighborhoods
+        return hoods.backend.sum_of_forms(hoods.geometry.gram, self.weights)
 
     def label_roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\|P - WP\|_F^2` for a support vector."""
         xp = array_namespace(p)
         return float(xp.sum(p * (self.roughness @ p)))
 
-    def to_csr(self) -> Any:
-        """The graph *W* of shape (n, n); on a device, its edges."""
-        return weights_to_graph(self.neighborhoods.geometry.neighbor_indices, self.weights)
+    def output(self) -> Any:
+        """The graph *W* of shape (n, n) as a user gets it."""
+        hoods = self.neighborhoods
+        return hoods.backend.graph(hoods.geometry.neighbor_indices, self.weights)
 
 
 def initial_graph(
     X: Any,
-    candidates: CandidateSets,
+    candidates: Support,
     n_neighbors: int,
     precomputed: bool = False,
     neighbors: Any = "auto",
@@ -208,7 +199,7 @@ def initial_graph(
     -------
     graph : AdaptiveGraph
     p : ndarray of shape (n_pairs,)
-        The confidences that agree best with the neighbours', a support vector.
+        The confidences that agree best with the neighbors', a support vector.
     """
     neighborhoods = Neighborhoods(X, candidates, n_neighbors, precomputed, neighbors)
     graph = neighborhoods.fit_graph(feature_weight=1.0)

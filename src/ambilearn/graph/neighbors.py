@@ -11,21 +11,20 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_numpy_array
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.graph.neighbors_on_device import distances_on_device, nearest_on_device
-from ambilearn.graph.ties import in_single, nearest_first, nearest_places, without_rounding
+from ambilearn.backend import HOST, choose_backend
+from ambilearn.backend.host.neighbors import pair_distances
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, nearest_first, nearest_places
+from ambilearn.solvers import Solution
 
 
 class _Transformer(HasMethods):
@@ -44,7 +43,6 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
     _Transformer(["fit_transform", "transform"]),
 ]
 
-_EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
 _MAX_PAIRS = 2**28  # rows compared at most to settle ties that a transformer leaves open
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
 _EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
@@ -67,7 +65,7 @@ class NeighborSearch:
 
     A row is never its own neighbour; a duplicate of it may be. At equal distance the row with the
     lower number is nearer, and distances that differ only by rounding are equal
-    (:mod:`ambilearn.graph.ties`).
+    (:mod:`ambilearn.backend.ties`).
 
     Parameters
     ----------
@@ -95,7 +93,7 @@ class NeighborSearch:
         )
         self._neighbors = neighbors
 
-    def fit(self, X: Any, n_neighbors: int) -> NDArray[np.intp]:
+    def fit(self, X: Any, n_neighbors: int) -> Any:
         """Search among these rows, now and later, and give each row's neighbours among the others.
 
         Parameters
@@ -111,45 +109,41 @@ class NeighborSearch:
             Indices of the neighbours, nearest first.
         """
         self._X, self._n_neighbors = X, n_neighbors
-        if self._is_on_device:
-            _refuse_search_on_device(self._neighbors)
-            self._transformer = None
-            return self._search_exactly(None, n_neighbors)
-        if self._neighbors == "auto":  # chosen once: a saved search is built again as it was
-            self._neighbors = _sensible_choice(X)
-        self._transformer = _make_transformer(self._neighbors, X, n_neighbors)
+        self._choose()
         if self._transformer is None:
-            self._exact = NearestNeighbors().fit(X)
-            return self._search_exactly(None, n_neighbors)
+            return self._exact.nearest(None, n_neighbors)
         return self._from_graph(self._transformer.fit_transform(X), None, n_neighbors)
 
+    def _choose(self) -> None:
+        """Choose how to search among the rows; a transformer is not fitted yet."""
+        self.backend = choose_backend(self._X)
+        if self.backend is not HOST:
+            _refuse_search_on_device(self._neighbors)
+            self._neighbors = "exact"
+        elif self._neighbors == "auto":  # chosen once: a saved search is built again as it was
+            self._neighbors = _sensible_choice(self._X)
+        self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
+        if self._transformer is None:
+            self._exact = self.backend.exact_search(self._X)
+
     def __getstate__(self) -> dict[str, Any]:
-        # What is saved or pickled has no index, which few formats can hold: it is built again.
+        # Few formats can hold an index: it is built again.
         return {"neighbors": self._neighbors, "X": self._X, "n_neighbors": self._n_neighbors}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._neighbors, self._X = state["neighbors"], state["X"]
         self._n_neighbors = state["n_neighbors"]
-        if self._is_on_device:
-            _refuse_search_on_device(self._neighbors)
-            self._transformer = None
-            return
-        self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
-        if self._transformer is None:
-            self._exact = NearestNeighbors().fit(self._X)
-        else:
+        self._choose()
+        if self._transformer is not None:
             self._transformer.fit(self._X)
 
-    def moved(self, move: Callable[[Any], Any]) -> "NeighborSearch":
-        """The same search among the same rows elsewhere, such as on a device."""
-        state = self.__getstate__()
-        if isinstance(state["neighbors"], str) and state["neighbors"] == "auto":
-            state["neighbors"] = "exact"  # chosen by where the rows were
+    def to_device(self, move: Callable[[Any], Any]) -> "NeighborSearch":
+        """The same search among rows that ``move`` copies, for instance to a device."""
         other = NeighborSearch.__new__(NeighborSearch)
-        other.__setstate__(state | {"X": move(state["X"])})
+        other.__setstate__(self.__getstate__() | {"X": move(self._X)})
         return other
 
-    def query(self, queries: Any, n_neighbors: int) -> NDArray[np.intp]:
+    def query(self, queries: Any, n_neighbors: int) -> Any:
         """Neighbours of new rows among those of :meth:`fit`.
 
         Parameters
@@ -165,64 +159,8 @@ class NeighborSearch:
             Indices of the neighbours, nearest first.
         """
         if self._transformer is None:
-            return self._search_exactly(queries, n_neighbors)
+            return self._exact.nearest(queries, n_neighbors)
         return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
-
-    def _search_exactly(self, queries: Any | None, k: int) -> NDArray[np.intp]:
-        """The k nearest rows of queries, or the k nearest other rows of the rows themselves."""
-        if self._is_on_device:
-            found: NDArray[np.intp] = nearest_on_device(self._X, queries, k, _EXTRA_NEIGHBORS)
-            return found
-        available = self._X.shape[0] - (queries is None)
-        wanted = min(k + _EXTRA_NEIGHBORS, available)
-        found = np.sort(self._exact.kneighbors(queries, wanted, return_distance=False), axis=1)
-        rows = self._X if queries is None else queries
-        distances = neighbor_distances(rows, self._X, found)
-        places, tied = nearest_places(distances, k)
-        nearest = np.take_along_axis(found, places, axis=1)
-        if wanted < available and tied.any():
-            reach = np.take_along_axis(distances, places[:, -1:], axis=1)
-            for block in row_blocks(tied.sum(), 4 * self._X.shape[0]):
-                asked = np.flatnonzero(tied)[block]
-                own = asked if queries is None else None
-                nearest[asked] = self._compare_all(rows[asked], reach[asked], own, k)
-        return nearest
-
-    def _compare_all(
-        self, rows: Any, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
-    ) -> NDArray[np.intp]:
-        """The k nearest of all rows, where ties extend beyond the proposed neighbors.
-
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (m, d)
-            Rows.
-        reach : ndarray of shape (m, 1)
-            Distance of their k-th neighbors.
-        own : ndarray of shape (m,) or None
-            Numbers of the rows, which are not their own neighbors.
-        k : int
-            Number of neighbors.
-
-        Returns
-        -------
-        neighbor_indices : ndarray of shape (m, k)
-        """
-        # The matrix product is fast but inexact: only rows clearly beyond reach are left out.
-        squared = euclidean_distances(rows, self._X, squared=True)
-        longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
-        near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
-        if own is not None:
-            near[np.arange(len(own)), own] = False
-        distances = np.full(near.shape, np.inf)
-        which, others = np.nonzero(near)
-        distances[near] = pair_distances(rows, which, self._X, others)
-        nearest: NDArray[np.intp] = nearest_first(distances)[:, :k]
-        return nearest
-
-    @property
-    def _is_on_device(self) -> bool:
-        return not (sparse.issparse(self._X) or is_numpy_array(self._X))
 
     def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
         """The k nearest neighbours in a transformer's sparse graph of distances."""
@@ -278,8 +216,8 @@ class NeighborSearch:
     ) -> NDArray[np.intp]:
         """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
         if not hasattr(self, "_exact"):
-            self._exact = NearestNeighbors().fit(self._X)
-        found = self._search_exactly(X[short], k + others_only)
+            self._exact = self.backend.exact_search(self._X)
+        found: NDArray[np.intp] = self._exact.nearest(X[short], k + others_only)
         if not others_only:
             return found
         # Among many duplicates the row itself need not be found; then the last one is too many.
@@ -307,7 +245,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
     transformer = clone(neighbors)
     if "n_neighbors" in transformer.get_params(deep=False):
         # One more for the row itself, where a transformer counts it.
-        wanted = max(k + 1 + _EXTRA_NEIGHBORS, transformer.n_neighbors)
+        wanted = max(k + 1 + EXTRA_NEIGHBORS, transformer.n_neighbors)
         transformer.set_params(n_neighbors=min(wanted, X.shape[0] - 1))
     return transformer
 
@@ -382,7 +320,7 @@ def _refuse_search_on_device(neighbors: Any) -> None:
 def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Indices of the k nearest other rows of every row, from an (n, n) matrix of distances."""
     search = NearestNeighbors(metric="precomputed").fit(distances)
-    wanted = min(k + _EXTRA_NEIGHBORS, len(distances) - 1)
+    wanted = min(k + EXTRA_NEIGHBORS, len(distances) - 1)
     found = np.sort(search.kneighbors(None, wanted, return_distance=False), axis=1)
     places, tied = nearest_places(np.take_along_axis(distances, found, axis=1), k)
     nearest = np.take_along_axis(found, places, axis=1)
@@ -400,26 +338,19 @@ def in_form_of(fitted: Any, X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
-def pair_distances(
-    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
+def warn_inexact(solution: Solution[Any], problem: str) -> None:
+    """Warn that a solution is not optimal.
 
-    From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbour search leaves rounding errors of 1e-7 there. Rows that coincide up to rounding are at
-    distance zero, too.
+    Parameters
+    ----------
+    solution : Solution
+        Result of a solver.
+    problem : str
+        Name of the unknowns, for the message.
     """
-    distances = np.empty(len(rows))
-    held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
-    for block in row_blocks(len(rows), held, limit=IN_CACHE):
-        distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
-    return settled
-
-
-def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> Any:
-    """Distances of the rows of X to their neighbours in Z, of the shape of ``neighbor_indices``."""
-    if not (sparse.issparse(X) or is_numpy_array(X)):
-        return distances_on_device(X, Z, neighbor_indices)
-    rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
-    return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)
+    warn_user(
+        f"The {problem} are not exact: {solution.status.value} (residual "
+        f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
+        "lower the weight of the graph.",
+        ConvergenceWarning,
+    )

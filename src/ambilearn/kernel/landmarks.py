@@ -18,16 +18,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
-from numpy.typing import NDArray
-from scipy import linalg
+from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.blocks import array_blocks, row_blocks
-from ambilearn._utils.devices import to_like, to_numpy
 from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
+from ambilearn.backend import HOST, Backend
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.kernel.functions import KernelFunction, cross_kernel
 
 
 class _Count(Interval):
@@ -41,8 +39,7 @@ class _Count(Interval):
 LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
 _MAX_SIGMA_ROWS = 5000  # rows from which the bandwidth is estimated
-_ROWS_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centres
-_MIN_EIGENVALUE_RATIO = 1e-13  # share of the largest eigenvalue below which one is rounding error
+_ROWS_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centers
 
 
 class LandmarkFeatures:
@@ -54,8 +51,10 @@ class LandmarkFeatures:
         The landmarks.
     kernel : {"rbf"} or callable
         As in :func:`ambilearn.kernel.functions.cross_kernel`.
-    sigma : float or None
+    sigma : float, optional
         Bandwidth of the Gaussian kernel.
+    backend : Backend, default=HOST
+        Where the landmarks are.
 
     Attributes
     ----------
@@ -65,46 +64,27 @@ class LandmarkFeatures:
     """
 
     def __init__(
-        self, landmarks: Any, kernel: str | KernelFunction, sigma: float | None = None
+        self,
+        landmarks: Any,
+        kernel: str | KernelFunction,
+        sigma: float | None = None,
+        backend: Backend = HOST,
     ) -> None:
         self.landmarks, self.kernel, self.sigma = landmarks, kernel, sigma
-        K = cross_kernel(landmarks, landmarks, kernel, sigma)
-        if not is_numpy_array(K):
-            self.whitening = _whitening_on_device(K)
-            return
-        values, vectors = linalg.eigh((K + K.T) / 2)
-        kept = values > _MIN_EIGENVALUE_RATIO * values[-1]
-        self.whitening = vectors[:, kept] / np.sqrt(values[kept])
+        self._backend = backend
+        self.whitening = backend.whitening(self._kernel_with(landmarks))
 
     def transform(self, X: Any) -> Any:
         """Features of the rows of X, shape (n, r)."""
+        xp = array_namespace(self.whitening)
         m, rank = self.whitening.shape
-        if not is_numpy_array(self.whitening):
-            return self._transform_on_device(X)
-        features = np.empty((X.shape[0], rank))
-        for rows in row_blocks(X.shape[0], m):
-            K = cross_kernel(X[rows], self.landmarks, self.kernel, self.sigma)
-            np.matmul(K, self.whitening, out=features[rows])
+        features = xp.empty((X.shape[0], rank), dtype=xp.float64, device=device(self.whitening))
+        for rows in self._backend.blocks(X, m):
+            features[rows, :] = self._kernel_with(X[rows, ...]) @ self.whitening
         return features
 
-    def _transform_on_device(self, X: Any) -> Any:
-        xp = array_namespace(X)
-        parts = [
-            xp.matmul(
-                cross_kernel(X[rows, :], self.landmarks, self.kernel, self.sigma), self.whitening
-            )
-            for rows in array_blocks(X, self.whitening.shape[0])
-        ]
-        return xp.concat(parts)
-
-
-def _whitening_on_device(K: Any) -> Any:
-    xp = array_namespace(K)
-    values, vectors = xp.linalg.eigh((K + xp.matrix_transpose(K)) / 2)
-    # They ascend, so those that are kept are the last.
-    kept = int(xp.sum(xp.astype(values > _MIN_EIGENVALUE_RATIO * values[-1], xp.int64)))
-    first = K.shape[0] - kept
-    return vectors[:, first:] / xp.sqrt(values[first:])
+    def _kernel_with(self, X: Any) -> Any:
+        return cross_kernel(X, self.landmarks, self.kernel, self.sigma, backend=self._backend)
 
 
 def sample_limit(m: int) -> int:
@@ -112,8 +92,8 @@ def sample_limit(m: int) -> int:
     return max(_MAX_SIGMA_ROWS, _ROWS_PER_LANDMARK * m)
 
 
-def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
-    """Rows, or centres of rows, that stand for all rows.
+def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backend = HOST) -> Any:
+    """Rows, or centers of rows, that stand for all rows.
 
     Parameters
     ----------
@@ -125,6 +105,8 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
         Centres of k-means, which approximate the kernel better [2]_; or rows drawn at random.
     random_state : int, RandomState or None
         Seed.
+    backend : Backend, default=HOST
+        Where X is.
 
     Returns
     -------
@@ -135,17 +117,19 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any) -> Any:
         return X
     random = check_random_state(random_state)
     if how == "uniform":
-        return _take_rows(X, np.sort(random.choice(n, m, replace=False)))
+        return backend.take_rows(X, np.sort(random.choice(n, m, replace=False)))
     if n > _ROWS_PER_LANDMARK * m:
-        X = _take_rows(X, np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False)))
-    # Equal centres only lower the rank. Rows on a device are few by now: k-means, which is
-    # scikit-learn's, sees them on the processor, and finds the same centres as there.
-    centers = kmeans_centers(to_numpy(X), m, random, max_iter=20)
-    return to_like(centers, X) if _on_device(X) else centers
+        sample = np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False))
+        X = backend.take_rows(X, sample)
+    # Equal centers only lower the rank. k-means is scikit-learn's and runs on the CPU, on a sample
+    # that is small by now.
+    return backend.asarray(kmeans_centers(to_numpy(X), m, random, max_iter=20))
 
 
-def sampled_sigma(X: Any, random_state: Any, row_weights: Any | None = None) -> float:
-    """Mean pairwise distance of the rows, estimated from 5000 of them where there are more.
+def sampled_sigma(
+    X: Any, random_state: Any, row_weights: Any | None = None, backend: Backend = HOST
+) -> float:
+    """Mean pairwise distance of the rows, estimated from at most 5000 of them.
 
     Parameters
     ----------
@@ -155,6 +139,8 @@ def sampled_sigma(X: Any, random_state: Any, row_weights: Any | None = None) -> 
         Seed of the sample.
     row_weights : array of shape (n,), optional
         How often each row counts.
+    backend : Backend, default=HOST
+        Where X is.
 
     Returns
     -------
@@ -164,16 +150,7 @@ def sampled_sigma(X: Any, random_state: Any, row_weights: Any | None = None) -> 
     if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)
         picked = np.sort(random.choice(n, _MAX_SIGMA_ROWS, replace=False))
-        X = _take_rows(X, picked)
-        row_weights = None if row_weights is None else _take_rows(row_weights, picked)
-    return mean_distance(X, row_weights)
-
-
-def _on_device(X: Any) -> bool:
-    return is_array_api_obj(X) and not is_numpy_array(X)
-
-
-def _take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    if _on_device(X):
-        return array_namespace(X).take(X, to_like(rows, X), axis=0)
-    return X[rows]
+        X = backend.take_rows(X, picked)
+        if row_weights is not None:
+            row_weights = backend.take_rows(row_weights, picked)
+    return backend.mean_distance(backend.squared_distances(X), row_weights)

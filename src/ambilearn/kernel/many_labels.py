@@ -19,19 +19,13 @@ from scipy import sparse
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
-from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.regression import (
-    OutputBlock,
-    SupportFit,
-    excess_over,
-    leave_out,
-    output_sums,
-)
+from ambilearn.backend import HostSupport
+from ambilearn.kernel.regression import OutputBlock, SupportFit, leave_out, output_sums
 from ambilearn.solvers import KernelRidge
 
 
 class FactoredCoefficients:
-    r"""Dual coefficients by their factors; knows the product with a kernel matrix, ``K @ self``.
+    r"""Dual coefficients by their factors; supports ``K @ self`` with a kernel matrix.
 
     Parameters
     ----------
@@ -45,7 +39,7 @@ class FactoredCoefficients:
         The bias *b*.
     """
 
-    __array_ufunc__ = None  # a NumPy array leaves the product to us
+    __array_ufunc__ = None  # NumPy then calls __rmatmul__
 
     def __init__(
         self,
@@ -80,7 +74,7 @@ class FactoredCoefficients:
 
 
 class LabelBlock(NamedTuple):
-    """Labels that are worked on together.
+    """Labels that are processed together.
 
     Parameters
     ----------
@@ -110,11 +104,11 @@ class ManyLabelRegressor:
     ----------
     ridge : KernelRidge
         The factored kernel matrix.
-    candidates : CandidateSets
-        The support.
+    candidates : HostSupport
+        The candidate pairs.
     """
 
-    def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
+    def __init__(self, ridge: KernelRidge, candidates: HostSupport) -> None:
         self._ridge = ridge
         self._candidates = candidates
         self._blocks = list(_blocks_of_labels(candidates))
@@ -134,7 +128,7 @@ class ManyLabelRegressor:
             intercept[block.labels] = fit.intercept
             of_outputs = output_sums(fit.fitted, self._candidates)
             sums += block.times * np.array([fit.squared_norm, *of_outputs])
-        excess = excess_over(off, self._candidates, values)
+        excess = self._candidates.excess_over(off, values)
         coef = FactoredCoefficients(self._ridge, excess, off, intercept)
         weights = self._candidates.pair_weights
         norm, squares, total, size = sums.tolist()
@@ -165,7 +159,7 @@ class ManyLabelRegressor:
         return complements
 
 
-def _blocks_of_labels(candidates: CandidateSets) -> Iterator[LabelBlock]:
+def _blocks_of_labels(candidates: HostSupport) -> Iterator[LabelBlock]:
     used, column = np.unique(candidates.labels, return_inverse=True)
     by_column = np.argsort(column, kind="stable")
     for block in row_blocks(len(used), 4 * candidates.n_rows):  # of labels, each with all rows

@@ -18,19 +18,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.blocks import array_blocks, row_blocks
-from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.threads import threads_for
-from ambilearn.candidates import CandidateSets
-from ambilearn.candidates.on_device import DeviceCandidates
+from ambilearn.backend import Support
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers import KernelRidge, PrimalRidge
-
-# With more labels than this per candidate, products of single pairs beat one matrix product.
-_MAX_LABELS_PER_PAIR = 40
 
 
 class OutputBlock(NamedTuple):
@@ -101,17 +96,17 @@ class DualRegressor:
     ----------
     ridge : KernelRidge
         The factored kernel matrix.
-    candidates : CandidateSets
-        The support.
+    candidates : Support
+        The candidate pairs.
     """
 
-    def __init__(self, ridge: KernelRidge, candidates: CandidateSets) -> None:
+    def __init__(self, ridge: KernelRidge, candidates: Support) -> None:
         self._ridge = ridge
         self._candidates = candidates
 
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
         """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
-        targets = self._candidates.scatter(values, _as_column(off_support))
+        targets = self._candidates.scatter(values, off_support)
         n, l = targets.shape
         with threads_for(4.0 * n * n * l):
             fit = self._ridge.solve(targets).value
@@ -130,13 +125,13 @@ class DualRegressor:
 
     def train_output(self, fit: SupportFit) -> Any:
         """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
-        if self._candidates.sparse_mask:
+        if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
         return fit.fitted
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
         """Outputs for each row of the fit to all other rows; zero is the target off the support."""
-        targets = self._candidates.scatter(self._candidates.moved(values))
+        targets = self._candidates.scatter(self._candidates.backend.asarray(values))
         n, l = targets.shape
         with threads_for(4.0 * n * n * l):
             fitted = self._ridge.solve(targets).value.fitted
@@ -159,11 +154,11 @@ class PrimalRegressor:
         The features, linear or of low rank.
     ridge : PrimalRidge
         Their factored normal equations.
-    candidates : CandidateSets
-        The support.
+    candidates : Support
+        The candidate pairs.
     """
 
-    def __init__(self, features: Any, ridge: PrimalRidge, candidates: CandidateSets) -> None:
+    def __init__(self, features: Any, ridge: PrimalRidge, candidates: Support) -> None:
         self._features = features
         self._ridge = ridge
         self._candidates = candidates
@@ -171,26 +166,27 @@ class PrimalRegressor:
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
         """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
         candidates = self._candidates
-        product, total = target_sums(self._features, candidates, values, off_support)
+        product, total = candidates.target_sums(self._features, values, off_support)
         fit = self._ridge.solve(product, total).value
-        outputs = pair_outputs(self._features, candidates, fit.coef, fit.intercept)
+        outputs = candidates.pair_outputs(self._features, fit.coef, fit.intercept)
         size = candidates.total_weight * candidates.n_labels
         weights = candidates.pair_weights
         return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size, weights)
 
     def train_output(self, fit: SupportFit) -> Any:
         """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
-        if self._candidates.sparse_mask:
+        if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
         return self._features @ fit.coef + fit.intercept
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
         """Outputs for each row of the fit to all other rows; zero is the target off the support."""
-        values = self._candidates.moved(values)
+        values = self._candidates.backend.asarray(values)
         fit = self.fit(values)
         labels = np.arange(self._candidates.n_labels)
         row_weights = self._candidates.row_weights
-        for block in array_blocks(self._features, 8 * len(labels) + 2 * self._features.shape[1]):
+        per_row = 8 * len(labels) + 2 * self._features.shape[1]
+        for block in self._candidates.backend.blocks(self._features, per_row):
             is_sparse = sparse.issparse(self._features)
             features = self._features[block].toarray() if is_sparse else self._features[block, ...]
             weights = 1.0 if row_weights is None else row_weights[block]
@@ -221,9 +217,7 @@ def leave_out(
     return targets - (targets - fitted) / complements[:, None]
 
 
-def output_sums(
-    outputs: NDArray[np.float64], candidates: CandidateSets
-) -> tuple[float, float, float]:
+def output_sums(outputs: NDArray[np.float64], candidates: Support) -> tuple[float, float, float]:
     """Sums of the squares, the outputs and ones over (n, c) outputs, with the rows' weights."""
     weighted = outputs
     if candidates.row_weights is not None:
@@ -231,124 +225,3 @@ def output_sums(
     size = candidates.total_weight * outputs.shape[1]
     xp = array_namespace(outputs)
     return float(xp.sum(weighted * outputs)), float(xp.sum(weighted)), size
-
-
-def _as_column(off_support: Any) -> Any:
-    """One number a row as a column of a matrix; one number for all as it is."""
-    return off_support[:, None] if getattr(off_support, "ndim", 0) else off_support
-
-
-def target_sums(
-    features: Any, candidates: CandidateSets, values: NDArray[np.float64], off_support: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of the targets with the features.
-
-    Where rows have weights *v*, of the targets :math:`v_i t_{ij}`.
-
-    Parameters
-    ----------
-    features : array or sparse matrix of shape (n, m)
-        Features.
-    candidates : CandidateSets
-        The support.
-    values : ndarray of shape (n_pairs,)
-        Targets on the support.
-    off_support : float or ndarray of shape (n,)
-        Targets off it, one number for each row.
-
-    Returns
-    -------
-    product : ndarray of shape (m, l)
-    total : ndarray of shape (l,)
-    """
-    if isinstance(candidates, DeviceCandidates):
-        return _target_sums_on_device(features, candidates, values, off_support)
-    off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (candidates.n_rows,))
-    excess = excess_over(off, candidates, values)
-    if candidates.row_weights is not None:
-        excess.data *= candidates.pair_weights
-        off = off * candidates.row_weights
-    product = excess.T @ features
-    product = (product.toarray() if sparse.issparse(product) else product).T
-    # NumPy's types say that it counts, also where it adds up weights.
-    total: NDArray[Any] = np.bincount(candidates.labels, excess.data, candidates.n_labels)
-    if off.any():
-        product = product + (features.T @ off)[:, None]
-        total = total + off.sum()
-    return np.ascontiguousarray(product), total
-
-
-def excess_over(
-    off_support: NDArray[np.float64], candidates: CandidateSets, values: NDArray[np.float64]
-) -> sparse.csr_array:
-    """What the targets are more than ``off_support``, one number a row: zero off the support."""
-    return candidates.to_csr(values - off_support[candidates.rows])
-
-
-def pair_outputs(
-    features: Any,
-    candidates: CandidateSets,
-    coef: NDArray[np.float64],
-    intercept: NDArray[np.float64],
-) -> Any:
-    r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j) of the support.
-
-    Parameters
-    ----------
-    features : array or sparse matrix of shape (n, m)
-        Features.
-    candidates : CandidateSets
-        The support.
-    coef : ndarray of shape (m, l)
-        Weights.
-    intercept : ndarray of shape (l,)
-        Bias.
-
-    Returns
-    -------
-    outputs : ndarray of shape (n_pairs,)
-    """
-    if isinstance(candidates, DeviceCandidates):
-        return _pair_outputs_on_device(features, candidates, coef, intercept)
-    rows, labels, indptr = candidates.rows, candidates.labels, candidates.indptr
-    outputs = np.empty(len(labels))
-    labels_per_pair = len(intercept) * candidates.n_rows / len(labels)
-    if not sparse.issparse(features) and labels_per_pair > _MAX_LABELS_PER_PAIR:
-        of_label = np.ascontiguousarray(coef.T)
-        for pairs in row_blocks(len(labels), 4 * len(coef)):
-            np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
-    else:
-        for block in row_blocks(len(indptr) - 1, 4 * len(intercept)):
-            pairs = slice(indptr[block.start], indptr[block.stop])
-            product = features[block] @ coef
-            outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
-    return outputs + intercept[labels]
-
-
-def _target_sums_on_device(
-    features: Any, candidates: DeviceCandidates, values: Any, off_support: Any
-) -> tuple[Any, Any]:
-    """The same from dense blocks of targets: on a device nothing is faster than a product."""
-    xp = array_namespace(features)
-    m, l = features.shape[1], candidates.n_labels
-    product = xp.zeros((m, l), dtype=values.dtype, device=device(values))
-    total = xp.zeros((l,), dtype=values.dtype, device=device(values))
-    for rows in array_blocks(features, 4 * l):
-        off = off_support[rows] if getattr(off_support, "ndim", 0) else off_support
-        targets = candidates.scatter_rows(values, off, rows)
-        if candidates.row_weights is not None:
-            targets = candidates.row_weights[rows][:, None] * targets
-        product += xp.matmul(xp.matrix_transpose(features[rows, :]), targets)
-        total += xp.sum(targets, axis=0)
-    return product, total
-
-
-def _pair_outputs_on_device(
-    features: Any, candidates: DeviceCandidates, coef: Any, intercept: Any
-) -> Any:
-    xp = array_namespace(features)
-    parts = [
-        candidates.gather_rows(xp.matmul(features[rows, :], coef) + intercept, rows)
-        for rows in array_blocks(features, 4 * candidates.n_labels)
-    ]
-    return xp.concat(parts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 
@@ -39,7 +39,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
     def _alternate(
         self,
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         start: NDArray[np.float64],
         improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
@@ -54,8 +54,8 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         ----------
         X : array or sparse matrix of shape (n, d)
             Training rows.
-        candidates : CandidateSets
-            Their candidate sets.
+        candidates : Support
+            Their candidate pairs.
         cache : FitCache
             What other fits on the same rows have computed.
         start : ndarray of shape (n_pairs,)
@@ -85,4 +85,4 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         self._keep(X, f, landmarks)
         self.label_distributions_ = candidates.as_output(p)
         self.train_output_ = regressor.train_output(f)
-        self.n_iter_, self.objective_ = loop.n_iter, self._history(loop, X)
+        self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)

@@ -4,8 +4,7 @@ from typing import Any, Self
 
 from sklearn.utils import get_tags
 
-from ambilearn._utils.devices import on_device, place_of
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 
 
@@ -63,16 +62,7 @@ class WrapperMixin(OptionalEstimatorMixin):
             tags.array_api_support = get_tags(self.estimator).array_api_support
         return tags
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
-        if on_device(X) and not get_tags(self).array_api_support:
-            raise no_way_on_device("estimator", self.estimator, type(self).__name__, X)
-        return super()._validate_rows(X, **options)  # type: ignore[misc]
-
-
-def no_way_on_device(name: str, learner: Any, owner: str, X: Any) -> ValueError:
-    """The error that says which part of a method keeps it from computing where X is."""
-    return ValueError(
-        f"{name!r}, a {type(learner).__name__}, has no way to compute on a device, and X is an "
-        f"array of {place_of(X)}: pass a NumPy array, or give {owner} another in its place, such "
-        "as PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
-    )
+    def _check_device_support(self, X: Any) -> None:
+        if not get_tags(self).array_api_support:
+            name = type(self.estimator).__name__
+            raise not_supported_on_device(f"'estimator', a {name},", X)

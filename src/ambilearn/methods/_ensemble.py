@@ -12,14 +12,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 
-from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _BaseComposition
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.backend import Support
+from ambilearn.backend.memory import require_memory
+from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.device_memory import require_memory
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._base_method import no_way_on_device
 from ambilearn.methods._members import (
     bytes_of_member,
     computes_on_devices,
@@ -163,25 +162,22 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- on a device ----------------------------------------------------------------------------
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
-        if on_device(X):
-            self._checked_members()
-            for name, learner in self._bound_to_the_processor():
-                raise no_way_on_device(name, learner, type(self).__name__, X)
-        return super()._validate_rows(X, **options)
+    def _check_device_support(self, X: Any) -> None:
+        self._checked_members()
+        for name, learner in self._host_only_learners():
+            raise not_supported_on_device(f"{name!r}, a {type(learner).__name__},", X)
 
-    def _bound_to_the_processor(self) -> Iterator[tuple[str, Any]]:
-        """All that learn and cannot do so on a device."""
+    def _host_only_learners(self) -> Iterator[tuple[str, Any]]:
+        """The learners that do not support device arrays."""
         inside = self._innermost_learners()
         return ((name, learner) for name, learner in inside if not computes_on_devices(learner))
 
-    def _check_memory(self, X: Any, candidates: CandidateSets) -> None:
-        """Refuse a fit that will not fit on X's device, before any work is done."""
-        if on_device(X):
-            needed = self._bytes_of_fit(X.shape[1], candidates)
-            require_memory(X, needed, low_rank=self.n_landmarks is not None)
+    def _check_memory(self, X: Any, candidates: Support) -> None:
+        """Raise an error if the fit does not fit in the memory of X's device."""
+        needed = self._bytes_of_fit(X.shape[1], candidates)
+        require_memory(X, needed, low_rank=self.n_landmarks is not None)
 
-    def _bytes_of_fit(self, n_features: int, candidates: CandidateSets, n_matrices: int = 1) -> int:
+    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
         """What a fit needs of a device's memory: that of the largest learner, and all results."""
         learners = [self._prepare(learner, None) for _, learner in self._learners()]
         n_outputs = len(learners) * candidates.n_labels
@@ -256,7 +252,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
             members = [get_tags(member).input_tags for _, member in self._named_members()]
             tags.input_tags.sparse = all(member.sparse for member in members)
-            tags.array_api_support = not any(self._bound_to_the_processor())
+            tags.array_api_support = not any(self._host_only_learners())
             tags.input_tags.pairwise = any(member.pairwise for member in members)
         return tags
 

@@ -4,19 +4,17 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.blocks import array_blocks
-from ambilearn._utils.devices import on_device, to_like
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn.backend import HOST, Backend, Support, choose_backend
+from ambilearn.backend.memory import bytes_of_fit, has_room, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
-from ambilearn.candidates.on_device import DeviceCandidates
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
-from ambilearn.kernel.device_memory import bytes_of_fit, has_room, require_memory
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
@@ -26,7 +24,6 @@ from ambilearn.kernel.landmarks import (
 )
 from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
-from ambilearn.methods._outer_loop import OuterLoop
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
 MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
@@ -60,12 +57,15 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         """Different ridge weights of its regressors, each of which needs a factorization."""
         return (self.reg,)
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
-        if self._pairwise and on_device(X):
+    def _check_device_support(self, X: Any) -> None:
+        if self._pairwise:
             raise ValueError(
-                "kernel='precomputed' has no way to compute on a device: pass the features and a "
+                "kernel='precomputed' does not support device arrays: pass the features and a "
                 "kernel function, or the kernel matrix as a NumPy array."
             )
+        super()._check_device_support(X)
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
         X = super()._validate_rows(X, **options)
         if self._pairwise and options.get("reset", True):
             if X.shape[0] != X.shape[1]:
@@ -82,9 +82,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return X
 
     def _factor(
-        self, X: Any, candidates: CandidateSets, cache: FitCache, *ridges: float
+        self, X: Any, candidates: Support, cache: FitCache, *ridges: float
     ) -> tuple[list[Regressor], LandmarkFeatures | None]:
         """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
+        backend = candidates.backend
         self.sigma_: float | None = None
         key: tuple[Any, ...] = content_key(self.kernel), self.sigma
         one_factor = self._check_memory(X, candidates, cache, key, ridges)
@@ -93,21 +94,14 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         if self.n_landmarks is not None and self.kernel != "linear":
             key = *key, self.n_landmarks, self.landmarks, seed_key(self.random_state)
             landmarks, features = cache.get_or_compute(
-                "features",
-                key,
-                self._landmark_features,
-                X,
-                self.n_landmarks,
-                candidates.row_weights,
+                "features", key, self._landmark_features, X, self.n_landmarks, candidates
             )
             self.sigma_ = landmarks.sigma
             return self._factor_features(features, candidates, cache, ridges, key), landmarks
 
-        K, self.sigma_ = cache.get_or_compute(
-            "kernel", key, self._train_kernel, X, candidates.row_weights
-        )
-        many_labels = candidates.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
-        regressor = ManyLabelRegressor if many_labels else DualRegressor
+        K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X, candidates)
+        many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
+        regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:
             # The last factor may take the place of a kernel matrix that nobody else needs.
@@ -118,7 +112,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
                     "factorization",
                     (*key, ridge),
                     KernelRidge,
-                    *(K, ridge, overwrite, candidates.row_weights),
+                    *(K, ridge, overwrite, candidates.row_weights, backend.factorize),
                 )
             )
         factored += [factored[0].with_ridge(ridge) for ridge in ridges[len(factored) :]]
@@ -127,14 +121,12 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _check_memory(
         self,
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         key: tuple[Any, ...],
         ridges: tuple[float, ...],
     ) -> bool:
-        """Refuse a fit that will not fit on X's device; whether one factor has to do for all."""
-        if sparse.issparse(X) or is_numpy_array(X):
-            return False
+        """Check the memory of X's device; whether it has room for one factor only."""
 
         def needed(ridges: tuple[float, ...]) -> int:
             """Bytes to be allocated: kernel and factors, without those that are there already."""
@@ -149,12 +141,12 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         require_memory(X, needed(ridges[:1]), low_rank=self._rank(*X.shape) is not None)
         return True
 
-    def _bytes_of_fit(self, n_features: int, candidates: CandidateSets, n_matrices: int = 1) -> int:
+    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
         """What a fit needs of a device's memory, with so many matrices of rows and rows."""
         return bytes_of_fit(
             candidates.n_rows,
             n_labels=candidates.n_labels,
-            n_pairs=candidates.labels.shape[0],
+            n_pairs=candidates.n_pairs,
             n_neighbors=getattr(self, "n_neighbors", 0),
             rank=self._rank(candidates.n_rows, n_features),
             n_matrices=n_matrices,
@@ -166,25 +158,19 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             return n_features if n_features <= n_rows else None
         return self.n_landmarks
 
-    def _history(self, loop: OuterLoop, X: Any) -> Any:
-        """The objective after each iteration, where X is."""
-        objective = np.array(loop.objective)
-        return objective if sparse.issparse(X) or is_numpy_array(X) else to_like(objective, X)
-
-    def _make_regressor(self, X: Any, candidates: CandidateSets, cache: FitCache) -> Regressor:
-        """The regressor of a fit to these rows, which no fit has used yet."""
+    def _make_regressor(self, X: Any, sets: CandidateSets, cache: FitCache) -> Regressor:
+        """The regressor of a fit to these rows."""
         self._validate_params()
         X = self._validate_rows(X, ensure_min_samples=2)
-        bind_cache(cache, X, candidates)
-        if on_device(X):
-            candidates = DeviceCandidates.of(candidates, X)
+        bind_cache(cache, X, sets)
+        candidates = choose_backend(X).support(sets)
         (regressor,), _ = self._factor(X, candidates, cache, self.reg)
         return regressor
 
     def _factor_features(
         self,
         features: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         ridges: tuple[float, ...],
         key: tuple[Any, ...],
@@ -192,7 +178,12 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         rows = features, candidates.row_weights
         moments = cache.get_or_compute("moments", key, Moments.of, *rows)
         factored = [
-            cache.get_or_compute("factorization", (*key, ridge), PrimalRidge, moments, ridge)
+            cache.get_or_compute(
+                "factorization",
+                (*key, ridge),
+                PrimalRidge,
+                *(moments, ridge, candidates.backend.factorize),
+            )
             for ridge in ridges
         ]
         return [PrimalRegressor(features, ridge, candidates) for ridge in factored]
@@ -202,32 +193,41 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return self.kernel == "linear" and self._rank(*X.shape) is not None
 
     def _train_kernel(
-        self, X: Any, row_weights: Any | None
+        self, X: Any, candidates: Support
     ) -> tuple[NDArray[np.float64], float | None]:
         """Kernel matrix of the training rows, and its bandwidth."""
-        K, sigma = train_kernel(X, self.kernel, self.sigma, row_weights)
+        K, sigma = train_kernel(
+            X, self.kernel, self.sigma, candidates.row_weights, backend=candidates.backend
+        )
         if callable(self.kernel):
             _check_symmetric(K)
         return K, sigma
 
     def _landmark_features(
-        self, X: Any, n_landmarks: int, row_weights: Any | None
+        self, X: Any, n_landmarks: int, candidates: Support
     ) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
         """The map from rows to low-rank features, and the features of the training rows."""
-        low_rank = self._landmark_map(X, n_landmarks, row_weights)
+        low_rank = self._landmark_map(X, n_landmarks, candidates.row_weights, candidates.backend)
         return low_rank, low_rank.transform(X)
 
-    def _landmark_map(self, X: Any, n_landmarks: int, row_weights: Any | None) -> LandmarkFeatures:
+    def _landmark_map(
+        self,
+        X: Any,
+        n_landmarks: int,
+        row_weights: Any | None = None,
+        backend: Backend = HOST,
+    ) -> LandmarkFeatures:
         """The map from rows to low-rank features; of X only samples are taken if it is large."""
         sigma = None
         if self.kernel == "rbf":
+            given = isinstance(self.sigma, Real)
             sigma = (
                 float(self.sigma)
-                if isinstance(self.sigma, Real)
-                else sampled_sigma(X, self.random_state, row_weights)
+                if given
+                else sampled_sigma(X, self.random_state, row_weights, backend)
             )
-        landmarks = choose_landmarks(X, n_landmarks, self.landmarks, self.random_state)
-        return LandmarkFeatures(landmarks, self.kernel, sigma)
+        landmarks = choose_landmarks(X, n_landmarks, self.landmarks, self.random_state, backend)
+        return LandmarkFeatures(landmarks, self.kernel, sigma, backend)
 
     def _keep(self, X: Any, fit: SupportFit, landmarks: LandmarkFeatures | None) -> None:
         """Store the classifier that predicts."""
@@ -244,7 +244,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             self.X_fit_ = None if self._pairwise else X
 
     def _initial_graph(
-        self, X: Any, candidates: CandidateSets, cache: FitCache
+        self, X: Any, candidates: Support, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
         key = self.n_neighbors, content_key(self.neighbors), self._pairwise
@@ -264,12 +264,13 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         elif self._pairwise:
             scores = X @ self.dual_coef_ + self.intercept_
         else:
-            xp = array_namespace(self.intercept_)
-            parts = []
-            for rows in array_blocks(X, self.dual_coef_.shape[0]):
-                K = cross_kernel(X[rows, ...], self.X_fit_, self.kernel, self.sigma_)
+            backend, parts = choose_backend(X), []
+            for rows in backend.blocks(X, self.dual_coef_.shape[0]):
+                K = cross_kernel(
+                    X[rows, ...], self.X_fit_, self.kernel, self.sigma_, backend=backend
+                )
                 parts.append(K @ self.dual_coef_ + self.intercept_)
-            scores = xp.concat(parts)
+            scores = array_namespace(self.intercept_).concat(parts)
         return scores
 
     @property

@@ -21,12 +21,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn._utils.devices import on_device
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST, HostSupport, Support
+from ambilearn.backend.memory import bytes_of_fit, has_room
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.device_memory import bytes_of_fit, has_room
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
@@ -103,7 +102,7 @@ def computes_on_devices(estimator: Any) -> bool:
 
 
 def bytes_of_member(
-    estimator: Any, n_features: int, candidates: CandidateSets, n_matrices: int = 1
+    estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
 ) -> int:
     """What the fit of a member needs of a device's memory.
 
@@ -129,7 +128,7 @@ def bytes_of_member(
     return bytes_of_fit(
         candidates.n_rows,
         n_labels=candidates.n_labels,
-        n_pairs=candidates.labels.shape[0],
+        n_pairs=candidates.n_pairs,
         n_neighbors=getattr(learner, "n_neighbors", 0),
         rank=0,
     )
@@ -149,7 +148,7 @@ def is_reproducible(estimator: Any) -> bool:
     return True
 
 
-def warn_without_set_learner(members: Members, candidates: CandidateSets) -> None:
+def warn_without_set_learner(members: Members, candidates: Support) -> None:
     """Warn if foreign members have nobody to learn from, and candidates no weights to tell apart.
 
     Parameters
@@ -159,7 +158,7 @@ def warn_without_set_learner(members: Members, candidates: CandidateSets) -> Non
     candidates : CandidateSets
         What they are to learn from.
     """
-    is_ambiguous = candidates.labels.shape[0] > candidates.n_rows and candidates.weights is None
+    is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
     if is_ambiguous and all(set_learner(member) is None for _, member in members):
         warn_user(
             f"No member ({', '.join(name for name, _ in members)}) is a method of candidate sets: "
@@ -171,7 +170,7 @@ def warn_without_set_learner(members: Members, candidates: CandidateSets) -> Non
 def fit_members(
     members: Members,
     X: Any,
-    candidates: CandidateSets,
+    candidates: Support,
     cache: FitCache,
     *,
     teacher: NDArray[np.float64] | None = None,
@@ -217,7 +216,7 @@ def fit_members(
             cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
             for name, member in ours
         ]
-    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and not on_device(X):
+    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
         fitted = Parallel(n_jobs=n_jobs)(delayed(run.fit)(*each) for each in ours)
     else:
         fitted = _fit_sharing(ours, run)
@@ -271,14 +270,12 @@ def _ridges(member: Any) -> tuple[float, ...]:
 class _Run:
     """Fits of single members to some rows, which name the member that fails."""
 
-    def __init__(self, X: Any, candidates: CandidateSets, verbose: int) -> None:
+    def __init__(self, X: Any, candidates: Support, verbose: int) -> None:
         self._X, self._verbose = X, verbose
-        self._candidates = candidates.in_memory  # every fit moves them to where X is
+        self._candidates, self._sets = candidates, candidates.sets
 
     def has_room_to_share(self, members: Members) -> bool:
         """Whether the kernel matrix can be kept beside a factorization of it."""
-        if not on_device(self._X):
-            return True
         shape = self._X.shape[1], self._candidates
         return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
@@ -287,7 +284,7 @@ class _Run:
         shares = cache is not None and has_fit_parameter(member, "cache")
         options = {"cache": cache} if shares else {}
         with self._watch(name):  # the weights of the rows are part of the candidate sets
-            return clone(member).fit(self._X, self._candidates, **options)
+            return clone(member).fit(self._X, self._sets, **options)
 
     def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
         """A fitted clone of a foreign member, which has learned from confidences.
@@ -295,15 +292,15 @@ class _Run:
         It sees every row once for each of its candidates, weighted with the confidence; if it does
         not take weights, once with the label of the largest.
         """
-        sets = self._candidates
+        support = HostSupport(self._sets, HOST)
         with self._watch(name):
             weight_name = weight_argument(member)
             if weight_name is None:
-                best = sets.classes[sets.labels[sets.best_pairs(teacher)]]
+                best = support.classes[support.best_labels(teacher)]
                 return clone(member).fit(self._X, best)
-            weights = teacher * sets.pair_weights
+            weights = teacher * support.pair_weights
             pairs = np.flatnonzero(weights)
-            rows, labels = self._X[sets.rows[pairs]], sets.classes[sets.labels[pairs]]
+            rows, labels = self._X[support.rows[pairs]], support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 
     @contextmanager
@@ -403,9 +400,9 @@ def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.fl
 def mean_confidences(
     fitted: Iterable[Any],
     X: Any,
-    candidates: CandidateSets,
+    candidates: Support,
     weights: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+) -> Any:
     """Mean of the members' confidences in the candidates of their training rows.
 
     Parameters
@@ -428,10 +425,9 @@ def mean_confidences(
     if not found:
         return candidates.prior()
     if weights is None:
-        weights = candidates.moved(np.ones(len(found)))
+        weights = candidates.backend.asarray(np.ones(len(found)))
     total = array_namespace(weights).sum(weights)
-    p: NDArray[np.float64] = weighted_sum(weights, found) / total
-    return p
+    return weighted_sum(weights, found) / total
 
 
 def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
@@ -439,7 +435,7 @@ def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
-def candidate_confidences(fitted: Any, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> Any:
     """A member's confidences in the candidates of its training rows, a support vector."""
     learner = set_learner(fitted)
     if learner is not None:

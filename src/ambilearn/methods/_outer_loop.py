@@ -51,6 +51,11 @@ class OuterLoop:
         self.n_iter = 0
         self.objective: list[float] = []
 
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """Objective after each iteration."""
+        return np.array(self.objective)
+
     def should_continue(self) -> bool:
         """Whether another iteration is due; warns when the limit came before convergence."""
         if self._change <= self._tol:

@@ -1,12 +1,10 @@
 """Votes as confidences: each row divided by its sum, the shares before them if nobody voted."""
 
-from typing import Any
-
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 
 
 def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -30,14 +28,14 @@ def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def normalize_candidate_votes(
-    candidates: CandidateSets, votes: NDArray[np.float64]
+    candidates: Support, votes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Share of every candidate in the votes for the candidates of its row.
 
     Parameters
     ----------
-    candidates : CandidateSets
-        Candidate sets of the rows.
+    candidates : Support
+        Candidate pairs of the rows.
     votes : ndarray of shape (n_pairs,)
         Non-negative votes, one per candidate.
 
@@ -46,18 +44,15 @@ def normalize_candidate_votes(
     shares : ndarray of shape (n_pairs,)
         A point of the candidate simplices.
     """
-    if not is_numpy_array(votes):
-        xp = array_namespace(votes)
-        total = xp.take(xp.sum(candidates.scatter(votes), axis=1), candidates.rows)
-        shares = votes / xp.where(total > 0, total, 1.0)
-        known: NDArray[np.float64] = xp.where(total > 0, shares, candidates.prior())
-        return known
-    total = np.bincount(candidates.rows, votes, candidates.n_rows)[candidates.rows]
-    return np.where(total > 0, votes / np.where(total > 0, total, 1.0), candidates.prior())
+    xp = array_namespace(votes)
+    total = xp.take(candidates.row_sums(votes), candidates.rows)
+    shares = votes / xp.where(total > 0, total, 1.0)
+    known: NDArray[np.float64] = xp.where(total > 0, shares, candidates.prior())
+    return known
 
 
 def restore_class_mass(
-    candidates: CandidateSets,
+    candidates: Support,
     f: NDArray[np.float64],
     prior: NDArray[np.float64],
     share: float = 1.0,
@@ -68,8 +63,8 @@ def restore_class_mass(
 
     Parameters
     ----------
-    candidates : CandidateSets
-        Candidate sets of the rows.
+    candidates : Support
+        Candidate pairs of the rows.
     f : ndarray of shape (n_pairs,)
         Confidences, one per candidate.
     prior : ndarray of shape (n_pairs,)
@@ -82,15 +77,8 @@ def restore_class_mass(
     -------
     scaled : ndarray of shape (n_pairs,)
     """
-    factors: Any
-    scaled: NDArray[np.float64]
-    if not is_numpy_array(f):
-        xp = array_namespace(f)
-        mass, wanted = (xp.sum(candidates.scatter(v), axis=0) for v in (f, prior))
-        factors = (wanted / xp.where(mass > 0, mass, 1.0)) ** share
-        scaled = f * xp.take(factors, candidates.labels)
-        return scaled
-    mass, wanted = (np.bincount(candidates.labels, v, candidates.n_labels) for v in (f, prior))
-    factors = (wanted / np.where(mass > 0, mass, 1.0)) ** share
-    scaled = f * factors[candidates.labels]
+    xp = array_namespace(f)
+    mass, wanted = candidates.label_sums(f), candidates.label_sums(prior)
+    factors = (wanted / xp.where(mass > 0, mass, 1.0)) ** share
+    scaled: NDArray[np.float64] = f * xp.take(factors, candidates.labels)
     return scaled

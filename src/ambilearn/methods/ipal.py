@@ -4,22 +4,19 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.blocks import array_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn.backend import Backend, Support
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.candidates import CandidateSets
-from ambilearn.graph.convergence import warn_inexact
-from ambilearn.graph.edges_on_device import DeviceGraph
-from ambilearn.graph.geometry import neighbor_products, unit_rows, weights_to_graph
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
     in_form_of,
     usable_neighbors,
+    warn_inexact,
 )
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
@@ -29,8 +26,6 @@ from ambilearn.methods._votes import (
     restore_class_mass,
 )
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
-from ambilearn.solvers.support_graph import restrict_to_support
-from ambilearn.solvers.support_graph_on_device import restricted_pattern
 
 
 class IPAL(PartialLabelClassifier):
@@ -147,21 +142,22 @@ class IPAL(PartialLabelClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         # Small letters are support vectors: F has one entry per candidate.
-        self.X_fit_ = X = unit_rows(X)
+        backend = candidates.backend
+        self.X_fit_ = X = backend.unit_rows(X)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         neighbor_indices = self._search.fit(X, k)
         xp = array_namespace(neighbor_indices)
         parts = [
-            _rebuild(_rows_of(X, rows), X, neighbor_indices[rows, ...])[0]
-            for rows in array_blocks(X, (k + 1) ** 2)
+            _rebuild(backend, X[rows, ...], X, neighbor_indices[rows, ...])[0]
+            for rows in backend.blocks(X, (k + 1) ** 2)
         ]
         weights = xp.concat(parts)
         total = xp.sum(weights, axis=1, keepdims=True)
-        self.graph_ = weights_to_graph(neighbor_indices, weights / xp.where(total > 0, total, 1.0))
-        spread = _spread(self.graph_, candidates)
+        self.graph_ = backend.graph(neighbor_indices, weights / xp.where(total > 0, total, 1.0))
+        spread = candidates.restrict(self.graph_)
 
         f = start = candidates.prior()
         loop = OuterLoop(self)
@@ -178,47 +174,25 @@ class IPAL(PartialLabelClassifier):
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = unit_rows(in_form_of(self.X_fit_, X))
+        backend = self._search.backend
+        X = backend.unit_rows(in_form_of(self.X_fit_, X))
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         parts = [
-            self._block_scores(_rows_of(X, rows), neighbor_indices[rows, ...])
-            for rows in array_blocks(X, (k + 1) ** 2)
+            self._block_scores(X[rows, ...], neighbor_indices[rows, ...])
+            for rows in backend.blocks(X, (k + 1) ** 2)
         ]
         scores: NDArray[np.float64] = array_namespace(neighbor_indices).concat(parts)
         return scores
 
     def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
         """Scores of some unit-length rows; what they need has a k×k matrix for each."""
-        weights, products = _rebuild(X, self.X_fit_, neighbor_indices)
-        if not is_numpy_array(weights):
-            return self._block_scores_on_device(weights, products, neighbor_indices)
-        labels = self._disambiguated[neighbor_indices]
-
-        # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbours of one label, worked
-        # out for the label of each neighbour. The others explain nothing: their residual is ‖x‖.
-        together = labels[:, :, None] == labels[:, None, :]
-        inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
-        xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
-        vv = np.einsum("iab,ib->ia", together, np.sum(together * inner, axis=2))
-        xx = products[:, :1, 0]
-        squares = np.tile(xx, self.classes_.shape[0])
-        np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
-        return -np.sqrt(np.maximum(squares, 0.0))
-
-    def _block_scores_on_device(self, weights: Any, products: Any, neighbor_indices: Any) -> Any:
-        """The same, label by label in sums: the standard cannot write to the labels' places."""
-        xp, l = array_namespace(weights), self.classes_.shape[0]
-        n, k = neighbor_indices.shape
+        backend = self._search.backend
+        weights, products = _rebuild(backend, X, self.X_fit_, neighbor_indices)
+        xp = array_namespace(weights)
         labels = xp.take(self._disambiguated, xp.reshape(neighbor_indices, (-1,)))
-        together = xp.reshape(labels, (n, k, 1)) == xp.reshape(labels, (n, 1, k))
-        together = xp.astype(together, weights.dtype)
-        inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
-        xv = weights * products[:, 1:, 0]
-        own = xp.sum(together * inner, axis=2) - 2 * xv  # summed over a label: −2x'v + v'v
-        one_hot = xp.reshape(labels, (n, k, 1)) == xp.arange(l, device=device(labels))
-        gains = xp.matmul(own[:, None, :], xp.astype(one_hot, weights.dtype))[:, 0, :]
-        squares = products[:, :1, 0] + gains
+        labels = xp.reshape(labels, neighbor_indices.shape)
+        squares = backend.squared_residuals(weights, products, labels, self.classes_.shape[0])
         return -xp.sqrt(xp.clip(squares, min=0.0))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -227,25 +201,11 @@ class IPAL(PartialLabelClassifier):
         return normalize_votes(worst + scores)
 
 
-def _rows_of(X: Any, rows: slice) -> Any:
-    return X[rows, ...] if is_array_api_obj(X) else X[rows]
-
-
-def _spread(graph: Any, candidates: CandidateSets) -> Any:
-    """The graph as a matrix on the support."""
-    if not isinstance(graph, DeviceGraph):
-        return restrict_to_support(graph, candidates.indptr, candidates.labels)
-    pattern, edge = restricted_pattern(
-        graph.rows, graph.columns, candidates.indptr, candidates.labels
-    )
-    return pattern.matrix(array_namespace(edge).take(graph.weights, edge))
-
-
 def _rebuild(
-    X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
+    backend: Backend, X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Non-negative weights that rebuild the rows of X from neighbours in Z; all inner products."""
-    products = neighbor_products(X, Z, neighbor_indices)
+    products = backend.neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
     if not solution.is_optimal:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.kernel.functions import KernelFunction
@@ -157,7 +157,7 @@ class LALO(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         graph = SimilarityGraph(
             X,
             candidates,

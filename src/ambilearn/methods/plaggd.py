@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
@@ -172,14 +172,14 @@ class PLAGGD(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         graph, start = self._initial_graph(X, candidates, cache)
         self._resume(X, candidates, cache, graph, start)
 
     def _resume(
         self,
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         graph: AdaptiveGraph,
         start: NDArray[np.float64],
@@ -198,4 +198,4 @@ class PLAGGD(AlternatingClassifier):
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()
 
         self._alternate(X, candidates, cache, start, disambiguate, penalty, first_output)
-        self.graph_ = graph.to_csr()
+        self.graph_ = graph.output()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
@@ -17,7 +17,6 @@ from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
-from ambilearn.solvers import CandidateSimplex
 
 
 class PLCL(KernelPartialLabelClassifier):
@@ -235,7 +234,7 @@ class PLCL(KernelPartialLabelClassifier):
         ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
         return tuple(dict.fromkeys(ridges))
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
         # candidates P is 0, and Q is `q_off_support`, which is 1 once it has been updated.
         steps = PLCLSteps(candidates, PLCLWeights.of(self))
@@ -262,8 +261,8 @@ class PLCL(KernelPartialLabelClassifier):
             self.complementary_distributions_ = candidates.as_output(state.q, off_support=1.0)
             self.complementary_train_output_ = complementary.train_output(f_hat)
         if state.graph is not None:
-            self.graph_ = state.graph.to_csr()
-        self.n_iter_, self.objective_ = loop.n_iter, self._history(loop, X)
+            self.graph_ = state.graph.output()
+        self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)
 
 
 class PLCLWeights(NamedTuple):
@@ -311,15 +310,15 @@ class PLCLSteps:
 
     Parameters
     ----------
-    candidates : CandidateSets
-        Candidate sets of the rows.
+    candidates : Support
+        Candidate pairs of the rows.
     weights : PLCLWeights
         Weights of the objective.
     """
 
-    def __init__(self, candidates: CandidateSets, weights: PLCLWeights) -> None:
+    def __init__(self, candidates: Support, weights: PLCLWeights) -> None:
         self._weights = weights
-        self._simplex = CandidateSimplex(candidates.indptr)
+        self._simplex = candidates.simplex
         self._row_weights = candidates.pair_weights
         self._reward = weights.rho * candidates.preference()
         # Eq. (Q ini): 1 / (l − |S_i|) off the candidates of row i, and 0 on them.

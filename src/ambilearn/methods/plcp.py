@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.devices import to_numpy
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn.backend import Support
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._base_method import WrapperMixin
@@ -23,7 +23,6 @@ from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.methods.plaggd import PLAGGD
-from ambilearn.solvers import CandidateSimplex
 
 
 class PLCP(WrapperMixin, KernelPartialLabelClassifier):
@@ -211,12 +210,12 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         # All are support vectors: E, B and P of the docstring, Z = 1 − Q and U = 1 − F.
         if not cache.keeps_results:
             cache = FitCache()  # so that partner and base share one factorization
         (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
-        simplex = CandidateSimplex(candidates.indptr)
+        simplex = candidates.simplex
         reward = self.rho * candidates.preference()
         base = self._base(X, candidates, cache)
 
@@ -242,11 +241,11 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         self.train_output_ = regressor.train_output(g)
         self.n_iter_ = loop.n_iter
 
-    def _blur(self, candidates: CandidateSets, m: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _blur(self, candidates: Support, m: NDArray[np.float64]) -> NDArray[np.float64]:
         kappa = float(np.exp(-1)) if self.kappa is None else self.kappa
         return normalize_candidate_votes(candidates, array_namespace(m).exp(kappa * m))
 
-    def _base(self, X: Any, candidates: CandidateSets, cache: FitCache) -> "_Base":
+    def _base(self, X: Any, candidates: Support, cache: FitCache) -> "_Base":
         if self.estimator is None:
             params = self.get_params(deep=False)
             shared = {name: params[name] for name in PLAGGD().get_params()}
@@ -281,7 +280,7 @@ class _ResumedBase:
         self,
         estimator: PLAGGD,
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         keeps_output: bool,
     ) -> None:
@@ -290,7 +289,7 @@ class _ResumedBase:
         self._keeps_output = keeps_output
         self._graph, self.start = estimator._initial_graph(X, candidates, cache)
         self._output: NDArray[np.float64] | None = None
-        estimator.classes_ = candidates.moved(candidates.classes)
+        estimator.classes_ = candidates.backend.asarray(candidates.classes)
         estimator.n_features_in_ = X.shape[1]
 
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -305,9 +304,7 @@ class _ResumedBase:
 class _RefittedBase:
     """Any method, fitted in each stage to candidates weighted with the partner's confidences."""
 
-    def __init__(
-        self, estimator: PartialLabelClassifier, X: Any, candidates: CandidateSets
-    ) -> None:
+    def __init__(self, estimator: PartialLabelClassifier, X: Any, candidates: Support) -> None:
         self._unfitted = estimator
         self._X, self._candidates = X, candidates
         self.start = candidates.uniform()  # so the first stage is the method on its own
@@ -315,6 +312,7 @@ class _RefittedBase:
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         candidates = self._candidates
         weights = to_numpy(candidates.relative_weights * p)
-        weighted = replace(candidates.in_memory, weights=weights)
+        weighted = replace(candidates.sets, weights=weights)
         self.estimator = clone(self._unfitted).fit(self._X, weighted)
-        return candidates.gather(self.estimator.label_distributions_)
+        output: NDArray[np.float64] = candidates.gather(self.estimator.label_distributions_)
+        return output

@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
+from ambilearn.backend import HOST, HostSupport, Support
+from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
-from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.graph.geometry import weights_to_csr
+from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     in_form_of,
-    neighbor_distances,
-    pair_distances,
 )
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._base_method import OptionalEstimatorMixin
@@ -226,11 +225,11 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             X = validate_rows(self, X, ensure_min_samples=2)
-            candidates = as_candidates(y, n_rows=X.shape[0])
+            candidates = HOST.support(as_candidates(y, n_rows=X.shape[0]))
         with unfitted_on_error(self):
             return self._augment_training_rows(X, candidates)
 
-    def _augment_training_rows(self, X: Any, candidates: CandidateSets) -> Any:
+    def _augment_training_rows(self, X: Any, candidates: HostSupport) -> Any:
         graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
 
         f = candidates.uniform()
@@ -252,18 +251,19 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.sigma_ = graph.sigma
         self.X_fit_ = X
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
-        return _append(X, _as_matrix(candidates, f) @ C)
+        return _append(X, candidates.to_csr(f) @ C)
 
-    def _cost(self, X: Any, candidates: CandidateSets, C: Any) -> NDArray[np.float64]:
+    def _cost(self, X: Any, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
         r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate, less its reward."""
         distances = pair_distances(X, candidates.rows, C, candidates.labels)
-        return self.lam * distances**2 - self.rho * candidates.preference()
+        cost: NDArray[np.float64] = self.lam * distances**2 - self.rho * candidates.preference()
+        return cost
 
     def _augment_new(self, X: Any) -> Any:
         X = in_form_of(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
-        squared = neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2
+        squared = HOST.neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2
         # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
         closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
@@ -391,19 +391,19 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         params = self.get_params(deep=False)
         del params["estimator"]
         self.transformer_ = PLDATransformer(**params)
-        augmented = self.transformer_._fit(X, candidates)
+        augmented = self.transformer_._fit(X, candidates.sets)
         if self.estimator is None:
             learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
             with warnings.catch_warnings():
                 # It searches among as many rows: what there was to say has been said above.
                 warnings.simplefilter("ignore", UserWarning)
-                self.estimator_ = learner.fit(augmented, candidates)
+                self.estimator_ = learner.fit(augmented, candidates.sets)
         else:
-            self.estimator_ = clone(self.estimator).fit(augmented, candidates)
+            self.estimator_ = clone(self.estimator).fit(augmented, candidates.sets)
         self.label_distributions_ = self.transformer_.label_distributions_
         self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
 
@@ -414,21 +414,15 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         return self.estimator_._confidences(scores)
 
 
-def _prototypes(X: Any, candidates: CandidateSets, f: NDArray[np.float64]) -> Any:
+def _prototypes(X: Any, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
     r"""Mean row of every label, :math:`c_j = \sum_i F_{ij} x_i / \sum_i F_{ij}`.
 
     Labels that nobody has any confidence in get the zero row.
     """
-    mass = np.bincount(candidates.labels, f, candidates.n_labels)
+    mass = candidates.label_sums(f)
     scale = sparse.diags_array(1 / np.where(mass > 0, mass, 1.0))
-    prototypes = scale @ (_as_matrix(candidates, f).T @ X)
+    prototypes = scale @ (candidates.to_csr(f).T @ X)
     return prototypes.tocsr() if sparse.issparse(prototypes) else prototypes
-
-
-def _as_matrix(candidates: CandidateSets, f: NDArray[np.float64]) -> sparse.csr_array:
-    """The support vector as a sparse matrix of shape (n, l)."""
-    shape = (candidates.n_rows, candidates.n_labels)
-    return sparse.csr_array((f, candidates.labels, candidates.indptr), shape=shape)
 
 
 def _append(X: Any, columns: Any) -> Any:

@@ -4,21 +4,18 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.blocks import array_blocks
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn.backend import Support
 from ambilearn.base import WeightedRowsClassifier
-from ambilearn.candidates import CandidateSets
-from ambilearn.graph.geometry import weights_to_csr
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
     in_form_of,
-    neighbor_distances,
     usable_neighbors,
 )
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
@@ -113,20 +110,14 @@ class PLKNN(WeightedRowsClassifier):
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         self.X_fit_ = X
         votes_of_rows = candidates.relative_weights * candidates.pair_weights
-        here = sparse.issparse(X) or is_numpy_array(X)
-        self.candidates_: Any
-        if here:
-            self.candidates_ = candidates.to_csr(votes_of_rows)
-        else:
-            self.candidates_ = candidates.scatter(votes_of_rows)
+        self.candidates_ = candidates.vote_table(votes_of_rows)
         k = usable_neighbors(self.n_neighbors, X.shape[0])
         self._search = NeighborSearch(self.neighbors)
         votes = self._votes(X, self._search.fit(X, k))
-        dense = candidates.sparse_mask or not here
-        self.train_output_ = votes if dense else votes.toarray()
+        self.train_output_ = votes if candidates.sets.sparse_mask else _dense(votes)
         shares = candidates.gather(votes) * candidates.relative_weights
         shares = normalize_candidate_votes(candidates, shares)
         self.label_distributions_ = candidates.as_output(shares)
@@ -134,32 +125,23 @@ class PLKNN(WeightedRowsClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         X = in_form_of(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
-        votes = self._votes(X, self._search.query(X, k))
-        dense: NDArray[np.float64] = votes.toarray() if sparse.issparse(votes) else votes
-        return dense
+        return _dense(self._votes(X, self._search.query(X, k)))
 
     def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
         """Votes of the given neighbours for every label, shape (n, l)."""
-        distances = neighbor_distances(X, self.X_fit_, neighbor_indices)
+        backend = self._search.backend
+        distances = backend.neighbor_distances(X, self.X_fit_, neighbor_indices)
         xp = array_namespace(distances)
         total = xp.sum(distances, axis=1, keepdims=True)
         weights = 1 - distances / xp.where(total > 0, total, 1.0)
         if neighbor_indices.shape[1] == 1:
             weights = xp.ones_like(weights)
-        if not is_numpy_array(weights):
-            return self._count_on_device(neighbor_indices, weights)
-        voters = weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
-        return voters @ self.candidates_
-
-    def _count_on_device(self, neighbor_indices: Any, weights: Any) -> Any:
-        xp = array_namespace(weights)
-        (_, k), l = weights.shape, self.candidates_.shape[1]
-        parts = []
-        for rows in array_blocks(weights, k * l):
-            taken = xp.take(self.candidates_, xp.reshape(neighbor_indices[rows, :], (-1,)), axis=0)
-            taken = xp.reshape(taken, (-1, k, l))
-            parts.append(xp.matmul(weights[rows, None, :], taken)[:, 0, :])
-        return xp.concat(parts)
+        return backend.count_votes(neighbor_indices, weights, self.candidates_)
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return normalize_votes(scores)
+
+
+def _dense(votes: Any) -> NDArray[np.float64]:
+    dense: NDArray[np.float64] = votes.toarray() if sparse.issparse(votes) else votes
+    return dense

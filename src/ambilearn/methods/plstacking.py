@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 
-from ambilearn._utils.devices import take_rows
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.sklearn_compat import HasMethods
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
 from ambilearn.methods._members import (
@@ -199,7 +198,7 @@ class PLStacking(EnsembleClassifier):
             params |= {f"final_estimator__{name}": value for name, value in final.items()}
         return params
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         members = self._checked_members()
         final = self._final()
         check_member("final_estimator", final)
@@ -234,7 +233,7 @@ class PLStacking(EnsembleClassifier):
         self,
         members: list[tuple[str, Any]],
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         cache: FitCache,
         seed: int | None,
     ) -> "_Level":
@@ -243,7 +242,7 @@ class PLStacking(EnsembleClassifier):
             members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
         )
         if not members:
-            nothing = candidates.moved(np.empty(0))
+            nothing = candidates.backend.asarray(np.empty(0))
             return _Level([], nothing, nothing, X, FitCache())
         if self.cv is None:
             Z = side_by_side(*(train_scores_of(each, X, candidates.classes) for each in fitted))
@@ -261,23 +260,24 @@ class PLStacking(EnsembleClassifier):
         self,
         members: list[tuple[str, Any]],
         X: Any,
-        candidates: CandidateSets,
+        candidates: Support,
         seed: int | None,
     ) -> NDArray[np.float64]:
         """Outputs for each row of members that have not seen it, shape (n, n_members * l)."""
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(cv, shuffle=True, random_state=seed)
-        sets = candidates.in_memory
+        backend, sets = candidates.backend, candidates.sets
         parts: list[Any] = []
         place = np.full(X.shape[0], -1)  # of each row in the parts
         n_held_out = 0
         for split in check_cv(cv).split(X):
             train, test = (np.arange(X.shape[0])[part] for part in split)  # also masks and lists
-            X_train, X_test = take_rows(X, train), take_rows(X, test)
+            X_train, X_test = backend.take_rows(X, train), backend.take_rows(X, test)
             if self._pairwise:
                 X_train, X_test = X_train[:, train], X_test[:, train]
-            fitted = fit_members(members, X_train, sets.take(train), NO_CACHE, n_jobs=self.n_jobs)
+            held_in = backend.support(sets[train])
+            fitted = fit_members(members, X_train, held_in, NO_CACHE, n_jobs=self.n_jobs)
             parts.append(side_by_side(*(scores_of(each, X_test, sets.classes) for each in fitted)))
             place[test] = n_held_out + np.arange(len(test))
             n_held_out += len(test)
@@ -286,7 +286,9 @@ class PLStacking(EnsembleClassifier):
                 f"No fold of cv={self.cv!r} holds out row {int(np.argmin(place))}: every row must "
                 "be held out once, as KFold does."
             )
-        outputs: NDArray[np.float64] = take_rows(array_namespace(*parts).concat(parts), place)
+        outputs: NDArray[np.float64] = backend.take_rows(
+            array_namespace(*parts).concat(parts), place
+        )
         return outputs
 
     def _final(self) -> Any:
@@ -305,10 +307,10 @@ class PLStacking(EnsembleClassifier):
             return []  # without a hash: never found again
         return self.passthrough, content_key(self.cv), seed, content_key(members)
 
-    def _check_sizes(self, candidates: CandidateSets, members: list[tuple[str, Any]]) -> None:
+    def _check_sizes(self, candidates: Support, members: list[tuple[str, Any]]) -> None:
         if not members:
             return
-        if candidates.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS:
+        if candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS:
             raise ValueError(
                 f"Stacking appends a column for each member and label to X, and there are "
                 f"{candidates.n_labels} labels in a sparse mask: use PLVoting, which makes no "

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._members import (
     as_confidences,
@@ -150,7 +150,7 @@ class PLVoting(EnsembleClassifier):
     def _default_estimators() -> list[tuple[str, Any]]:
         return [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())]
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         named = self._checked_members()
         self._check_memory(X, candidates)
         weights = self._weights_by_name()
@@ -169,7 +169,7 @@ class PLVoting(EnsembleClassifier):
         )
         self.member_names_ = [name for name, _ in members]
         total = np.array([weights[name] for name in self.member_names_], dtype=np.float64)
-        self.weights_ = candidates.moved(total / total.sum())
+        self.weights_ = candidates.backend.asarray(total / total.sum())
         p = mean_confidences(self.estimators_, X, candidates, self.weights_)
         if self.restore_mass and len(members) > 1:
             scaled = restore_class_mass(candidates, p, candidates.prior(), self.restore_mass)

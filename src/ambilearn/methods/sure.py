@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn.candidates import CandidateSets
+from ambilearn.backend import Support
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.methods._tuning import RIDGES
-from ambilearn.solvers import CandidateSimplex
 
 
 class SURE(AlternatingClassifier):
@@ -140,8 +139,8 @@ class SURE(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
-        simplex = CandidateSimplex(candidates.indptr)
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+        simplex = candidates.simplex
         row_weights = 1.0 if candidates.row_weights is None else candidates.row_weights
 
         def sharpen(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:

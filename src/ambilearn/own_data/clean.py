@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST
 from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.own_data.devices import device_rows
@@ -123,7 +124,7 @@ def clean_table(
         progress=progress,
     )
     table = table.with_min_votes(model.min_votes)  # as it was learned
-    confidences = table.candidates.gather(model.method.label_distributions_)
+    confidences = HOST.support(table.candidates).gather(model.method.label_distributions_)
     choices = choose_candidates(table.candidates, confidences)
     found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.devices import computing_on, to_numpy
-from ambilearn.graph.edges_on_device import DeviceGraph
+from ambilearn.backend.arrays import computing_on, to_numpy
+from ambilearn.backend.device.graph import DeviceGraph
 from ambilearn.graph.neighbors import NeighborSearch
 from ambilearn.kernel.many_labels import FactoredCoefficients
 
@@ -74,13 +74,13 @@ def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
         if move is to_numpy:
             return value
         raise ValueError(
-            "A model of more than 1000 labels from a sparse mask has no way to compute on a "
-            "device: leave out --device."
+            "A model of more than 1000 labels from a sparse mask does not support devices: leave "
+            "out --device."
         )
     if isinstance(value, DeviceGraph):
         return value.to_csr()
     if isinstance(value, NeighborSearch):
-        return value.moved(move)
+        return value.to_device(move)
     if sparse.issparse(value):
         return value if move is to_numpy else move(value.toarray())
     if isinstance(value, np.ndarray):

@@ -16,19 +16,19 @@ becomes :math:`D \mathbf 1`. With the solution *B* of that problem :math:`A = DB
 :math:`H = P - \lambda D^{-1} B`.
 """
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
-from scipy import linalg, sparse
+from array_api_compat import array_namespace, device
+from scipy import sparse
 
-from ambilearn.solvers.blocked_cholesky import ShiftedFactor, factor_in_place
+from ambilearn.solvers.blocked_cholesky import ShiftedFactor
+from ambilearn.solvers.cholesky import factorize_by_lapack
 from ambilearn.solvers.result import Solution, Status
 
-# LAPACK, as SciPy calls it, counts entries by 32 bits: larger matrices end the process.
-_MAX_LAPACK_ROWS = 46_340
-_COLUMNS_AT_ONCE = 64  # of an inverse factor that are squared
+Factorize = Callable[[Any, float, bool], Any]
 
 
 class RidgeFit(NamedTuple):
@@ -62,50 +62,58 @@ class KernelRidge:
     ridge : float
         The weight λ > 0.
     overwrite : bool, default=False
-        Let the factor take the kernel matrix's place (saves n² numbers).
+        Whether the factor may overwrite the kernel matrix (saves n² numbers).
     row_weights : array of shape (n,), optional
         Weight > 0 of each row in the squared error.
+    factorize : callable, default=factorize_by_lapack
+        ``factorize(matrix, ridge, overwrite)`` returns the Cholesky factor of
+        ``matrix + ridge * I``, an object with ``solve`` and ``inverse_diagonal``.
     """
 
     def __init__(
-        self, kernel: Any, ridge: float, overwrite: bool = False, row_weights: Any | None = None
+        self,
+        kernel: Any,
+        ridge: float,
+        overwrite: bool = False,
+        row_weights: Any | None = None,
+        factorize: Factorize = factorize_by_lapack,
     ) -> None:
         xp = array_namespace(kernel)
         self._ridge = ridge
         self._root: Any | None = None  # D
         if row_weights is not None:
             self._root = xp.sqrt(row_weights)[:, None]
-            if overwrite and not is_numpy_array(kernel):  # there may be no room for another
+            if overwrite:  # there may not be enough memory for a copy
                 kernel *= self._root
             else:
                 kernel, overwrite = self._root * kernel, True
             kernel *= self._root[:, 0]
-        self._factor = _cholesky(kernel, ridge, overwrite)
+        self._factor = factorize(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
-        self._unit = _cholesky_solve(self._factor, self._scale(ones))
+        self._unit = self._factor.solve(self._scale(ones))
 
     def _scale(self, values: Any) -> Any:
-        """The product with *D*; no copy where all rows count alike."""
+        """The product with *D*; no copy if all rows have equal weight."""
         return values if self._root is None else self._root * values
 
     def with_ridge(self, ridge: float) -> "KernelRidge":
-        """The same rows with another ridge weight, without a second factor; on a device only.
+        """The same rows with another ridge weight, without a second factor.
 
-        Conjugate gradients take the more steps the more the two weights differ
-        (:class:`~ambilearn.solvers.blocked_cholesky.ShiftedFactor`). That pays where a second
-        factor does not fit in memory.
+        For a blocked factor only, if a second one does not fit in memory: conjugate gradients take
+        more steps the more the two weights differ
+        (:class:`~ambilearn.solvers.blocked_cholesky.ShiftedFactor`).
         """
         other = copy(self)
         other._ridge = ridge
         other._factor = ShiftedFactor(self._factor, ridge - self._ridge)
         xp = array_namespace(self._unit)
-        other._unit = _cholesky_solve(other._factor, self._scale(xp.ones_like(self._unit)))
+        other._unit = other._factor.solve(self._scale(xp.ones_like(self._unit)))
         return other
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
         xp = array_namespace(targets)
-        solved = _cholesky_solve(self._factor, self._scale(targets))
+        solved = self._factor.solve(self._scale(targets))
         # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
         intercept = xp.sum(self._scale(solved), axis=0) / xp.sum(self._scale(self._unit))
         coef = solved - self._unit * intercept[None, :]
@@ -119,7 +127,7 @@ class KernelRidge:
 
     def solve_system(self, columns: Any) -> Any:
         r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c); :math:`DM^{-1}DC`."""
-        return self._scale(_cholesky_solve(self._factor, self._scale(columns)))
+        return self._scale(self._factor.solve(self._scale(columns)))
 
     def leverage_complements(self) -> Any:
         r"""What each row's own target leaves to the others, :math:`1 - h_i`, shape (n,).
@@ -141,7 +149,7 @@ class KernelRidge:
         xp = array_namespace(self._unit)
         unit = self._unit[:, 0]
         return self._ridge * (
-            _inverse_diagonal(self._factor) - unit**2 / xp.sum(self._scale(self._unit))
+            self._factor.inverse_diagonal() - unit**2 / xp.sum(self._scale(self._unit))
         )
 
 
@@ -222,13 +230,17 @@ class PrimalRidge:
         Of the features.
     ridge : float
         The weight λ > 0.
+    factorize : callable, default=factorize_by_lapack
+        As in :class:`KernelRidge`.
     """
 
-    def __init__(self, moments: Moments, ridge: float) -> None:
+    def __init__(
+        self, moments: Moments, ridge: float, factorize: Factorize = factorize_by_lapack
+    ) -> None:
         self._n_rows = moments.n_rows
         self._mean = moments.total / moments.n_rows
         self._gram = moments.gram - moments.n_rows * self._mean[:, None] * self._mean[None, :]
-        self._factor = _cholesky(self._gram, ridge, False)
+        self._factor = factorize(self._gram, ridge, False)
 
     def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
         r"""Fit targets P of which only sums are known; a :class:`PrimalFit`.
@@ -241,7 +253,7 @@ class PrimalRidge:
             :math:`\mathbf 1^\top P`.
         """
         xp = array_namespace(product)
-        coef = _cholesky_solve(self._factor, product - self._mean[:, None] * total[None, :])
+        coef = self._factor.solve(product - self._mean[:, None] * total[None, :])
         center = total / self._n_rows
         fit = PrimalFit(
             coef=coef,
@@ -274,64 +286,5 @@ class PrimalRidge:
         """
         xp = array_namespace(features)
         centered = xp.matrix_transpose(features - self._mean[None, :])
-        solved = _cholesky_solve(self._factor, centered)
+        solved = self._factor.solve(centered)
         return 1 - row_weights * (1 / self._n_rows + xp.sum(centered * solved, axis=0))
-
-
-def _inverse_diagonal(factor: Any) -> Any:
-    """Diagonal of the inverse of a matrix, from its lower Cholesky factor."""
-    if not is_numpy_array(factor):
-        return factor.inverse_diagonal()
-    inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
-    diagonal = np.empty(len(inverse))
-    for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
-        # What stands above the diagonal is not part of the factor.
-        columns = np.tril(inverse[first:, first : first + _COLUMNS_AT_ONCE])
-        diagonal[first : first + _COLUMNS_AT_ONCE] = np.sum(columns * columns, axis=0)
-    return diagonal
-
-
-def _cholesky(matrix: Any, ridge: float, overwrite: bool) -> Any:
-    """Lower Cholesky factor of ``matrix + ridge * I``."""
-    xp = array_namespace(matrix)
-    if not is_numpy_array(matrix) or matrix.shape[0] > _MAX_LAPACK_ROWS:
-        matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
-        _add_to_diagonal(xp, matrix, ridge)
-        try:
-            return factor_in_place(matrix)
-        except ArithmeticError as error:
-            raise _not_positive_definite(ridge, error.args[0]) from error
-    if not matrix.flags.f_contiguous:
-        matrix = matrix.T  # the same, being symmetric, but in LAPACK's column order
-    matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
-    matrix[np.diag_indices_from(matrix)] += ridge
-    factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-    if info:
-        raise _not_positive_definite(ridge, info)
-    return factor
-
-
-def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
-    """In place; by small blocks, because the standard has no way to a diagonal."""
-    step = min(1024, matrix.shape[0])
-    identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
-    for first in range(0, matrix.shape[0], step):
-        rows = slice(first, min(first + step, matrix.shape[0]))
-        size = rows.stop - first
-        matrix[rows, rows] += identity[:size, :size]
-
-
-def _not_positive_definite(ridge: float, minor: int) -> Exception:
-    return np.linalg.LinAlgError(
-        f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
-        f"minor {minor}): the kernel is not a valid (positive semi-definite) one, or the ridge "
-        "weight `reg` is too small for the scale of the features; raise it or scale them."
-    )
-
-
-def _cholesky_solve(factor: Any, targets: Any) -> Any:
-    """Solve with both triangles of a lower Cholesky factor."""
-    if not is_numpy_array(factor):
-        return factor.solve(targets)
-    solved, _ = linalg.lapack.dpotrs(factor, targets, lower=1)
-    return solved

@@ -18,13 +18,13 @@ References
    simplex of R^n. J. Optimization Theory and Applications 50, 195-200, 1986.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import array_namespace, device
 from scipy import sparse
 
-from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 from ambilearn.solvers.result import Solution, Status
 
 
@@ -52,7 +52,7 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     xp = array_namespace(values)
     if mask is not None:
         values = xp.where(mask, values, -xp.inf)
-    # The projection is the same, and beside large values 1 would be lost in rounding.
+    # Does not change the projection; next to large values, 1 would be lost in rounding.
     values = values - xp.max(values, axis=1, keepdims=True)
     descending = xp.sort(values, axis=1, descending=True)
     counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
@@ -69,23 +69,24 @@ class CandidateSimplex:
     ----------
     indptr : array of shape (n_rows + 1,)
         Row *i* owns the entries ``indptr[i]:indptr[i + 1]``; every row owns at least one.
+    sum_rows : callable, optional
+        ``sum_rows(a, b)`` returns the sums of each row's entries of two support vectors. By default
+        a SciPy product, for NumPy arrays.
     """
 
-    def __init__(self, indptr: Any) -> None:
-        if not is_numpy_array(indptr):
-            self._row, self._on_device = _row_sums_on_device(indptr)
-            return
-        n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
-        dtype = sparse.get_index_dtype(maxval=n_pairs)
-        parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
-        self._members = sparse.csr_array(parts, shape=(n_rows, n_pairs))
-        self._row = np.repeat(np.arange(n_rows), np.diff(indptr))
+    def __init__(
+        self, indptr: Any, sum_rows: Callable[[Any, Any], tuple[Any, Any]] | None = None
+    ) -> None:
+        xp = array_namespace(indptr)
+        numbers = xp.arange(indptr.shape[0] - 1, device=device(indptr))
+        self._row = xp.repeat(numbers, indptr[1:] - indptr[:-1])
+        self._sum_rows = SparseRowSums(indptr) if sum_rows is None else sum_rows
 
     def project(self, values: Any, near: Any | None = None) -> Any:
         """Project the support vector ``values`` row by row; an array of the same shape.
 
-        Where ``near`` is given, on the simplices, its positive entries are tried first: the closer
-        they are to those of the answer, the sooner it is found.
+        If ``near``, a point of the simplices, is given, its positive entries are tried first: the
+        closer they are to those of the projection, the sooner it is found.
         """
         xp = array_namespace(values)
         row = self._row
@@ -93,27 +94,32 @@ class CandidateSimplex:
         shrinking = False
         while True:
             inside = xp.astype(positive, values.dtype)
-            sums, counts = self._sums(xp, inside * values, inside)
+            sums, counts = self._sum_rows(inside * values, inside)
             excess = values - xp.take((sums - 1.0) / counts, row)
-            found = excess >= 0  # zeros too: 1 may be lost in rounding, but a row keeps an entry
-            if shrinking:  # as it does after the first round, but for rounding
+            # Zeros too: 1 may be lost in rounding, but every row keeps an entry.
+            found = excess >= 0
+            if shrinking:  # after the first round the set only shrinks, except for rounding
                 found = found & positive
             if xp.all(found == positive):
                 return xp.maximum(excess, xp.zeros_like(excess))
             positive, shrinking = found, True
 
-    def _sums(self, xp: Any, *values: Any) -> Any:
-        """Sums of each row's entries, for several support vectors."""
-        if is_numpy_array(values[0]):
-            return tuple(self._members @ each for each in values)
-        both = self._on_device @ xp.stack(values, axis=1)
-        return tuple(both[:, i] for i in range(len(values)))
 
+class SparseRowSums:
+    """Row sums of support vectors by a SciPy product.
 
-def _row_sums_on_device(indptr: Any) -> tuple[Any, GatheredMatrix]:
-    """Row of each pair, and the matrix that adds up the pairs of a row."""
-    xp, where = array_namespace(indptr), device(indptr)
-    n_rows = indptr.shape[0] - 1
-    row = xp.repeat(xp.arange(n_rows, device=where), indptr[1:] - indptr[:-1])
-    pattern = SparsePattern(row, xp.arange(row.shape[0], device=where), n_rows)
-    return row, pattern.matrix(xp.ones(row.shape, dtype=xp.float64, device=where))
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_rows + 1,)
+        As in :class:`CandidateSimplex`.
+    """
+
+    def __init__(self, indptr: Any) -> None:
+        n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
+        dtype = sparse.get_index_dtype(maxval=n_pairs)
+        parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
+        self._members = sparse.csr_array(parts, shape=(n_rows, n_pairs))
+
+    def __call__(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Row sums of two support vectors."""
+        return self._members @ a, self._members @ b

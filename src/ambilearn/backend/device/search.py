@@ -1,9 +1,8 @@
-"""The nearest rows on a device, exactly: blocks of matrix products, and the smallest of each row.
+"""Exact neighbor search on a device: blocks of matrix products, and the smallest of each row.
 
-On the processor scikit-learn searches; it has no search for arrays of other libraries. The k
-smallest of a row lie in those k groups of columns whose own smallest entries are least. So one pass
-finds the smallest entry of every group, a selection among these finds the groups, and only what is
-in them is looked at again. Distances that decide are taken from differences, as on the processor.
+The k smallest entries of a row lie in the k groups of columns with the smallest minima. So one pass
+finds the minimum of every group, a selection among these finds the groups, and only their entries
+are examined again. The final distances are computed from differences, as on the CPU.
 """
 
 from typing import Any
@@ -15,14 +14,32 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-from ambilearn._utils.blocks import array_blocks
-from ambilearn.graph.ties import nearest_first, nearest_places, without_rounding
+from ambilearn.backend.device.blocks import device_blocks
+from ambilearn.backend.device.neighbors import neighbor_distances
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
 
 _GROUP = 32  # columns in a group
 
 
-def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
-    """Indices of the k nearest rows of X for each query; without any, of the k nearest others.
+class DeviceSearch:
+    """Exact search among rows on a device.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    def nearest(self, queries: Any | None, k: int) -> Any:
+        """Indices of the k nearest rows of each query, or of the k nearest others."""
+        return nearest_rows(self._X, queries, k, EXTRA_NEIGHBORS)
+
+
+def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
+    """Indices of the k nearest rows of X for each query; without queries, of the k nearest others.
 
     Parameters
     ----------
@@ -31,7 +48,7 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     queries : array of shape (m, d) or None
         New rows.
     k : int
-        Number of neighbours, at most as many as there are.
+        Number of neighbors, at most as many as there are.
     n_extra : int
         Proposed neighbors beyond those wanted, to detect ties for the last place.
 
@@ -44,7 +61,7 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     n = X.shape[0]
     asked = X if queries is None else queries
     wanted = min(k + n_extra + (queries is None), n)
-    # Rows beyond the last fill up the groups; they are infinitely far away.
+    # Rows beyond the last fill the groups; they are infinitely far away.
     group = _GROUP if n >= _GROUP * wanted else 1
     n_groups = -(-n // group)
     center = xp.mean(X, axis=0)
@@ -54,8 +71,8 @@ def nearest_on_device(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
     others = xp.matrix_transpose(Z)
     parts, ties = [], []
-    for rows in array_blocks(asked, n_groups * group):
-        # Less the row's own square, which changes nothing in its order.
+    for rows in device_blocks(asked.shape[0], n_groups * group):
+        # Without the row's own square, which does not change the order.
         squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
         squared += norms
         found = _smallest(xp, squared, wanted, n_groups, group)
@@ -75,7 +92,7 @@ def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> 
     where, n_rows = device(squared), squared.shape[0]
     if group == 1:
         return xp.sort(smallest_places(xp, squared, wanted), axis=1)
-    # Group g has the columns g, g + n_groups, …: neighbours in memory belong to different groups.
+    # Group g has the columns g, g + n_groups, …: adjacent columns belong to different groups.
     least = xp.min(xp.reshape(squared, (n_rows, group, n_groups)), axis=1)
     groups = smallest_places(xp, least, wanted)
     steps = xp.arange(group, device=where) * n_groups
@@ -90,7 +107,7 @@ def _numbers(xp: Any, rows: slice, X: Any) -> Any:
 
 def _distances_to_others(xp: Any, X: Any, asked: Any, found: Any, own: Any | None) -> Any:
     """Distances to the rows found; infinite to the rows' own numbers, where they have some."""
-    distances = distances_on_device(asked, X, found)
+    distances = neighbor_distances(asked, X, found)
     return distances if own is None else xp.where(found == own[:, None], xp.inf, distances)
 
 
@@ -99,33 +116,20 @@ def _compare_all(xp: Any, X: Any, asked: Any, nearest: Any, tied: Any, others_on
     (n, k), everyone = nearest.shape, xp.arange(X.shape[0], device=device(X))
     (numbers,) = xp.nonzero(tied)
     parts = [nearest]
-    for block in array_blocks(numbers, X.shape[0] * X.shape[1]):
+    for block in device_blocks(numbers.shape[0], X.shape[0] * X.shape[1]):
         own = numbers[block]
         found = xp.broadcast_to(everyone[None, :], (own.shape[0], X.shape[0]))
         rows = xp.take(asked, own, axis=0)
         distances = _distances_to_others(xp, X, rows, found, own if others_only else None)
         parts.append(nearest_first(distances)[:, :k])
-    # The standard cannot write to some rows: they are taken from behind the others.
+    # The array API cannot write to some rows: they are appended and taken from there.
     behind = n - 1 + xp.cumulative_sum(xp.astype(tied, xp.int64))
     place = xp.where(tied, behind, xp.arange(n, device=device(X)))
     return xp.take(xp.concat(parts), place, axis=0)
 
 
-def distances_on_device(X: Any, Z: Any, neighbor_indices: Any) -> Any:
-    """Distances of the rows of X to their neighbors in Z, from differences."""
-    xp, k = array_namespace(X), neighbor_indices.shape[1]
-    parts = []
-    for block in array_blocks(X, k * X.shape[1]):
-        taken = xp.take(Z, xp.reshape(neighbor_indices[block, :], (-1,)), axis=0)
-        difference = X[block, None, :] - xp.reshape(taken, (-1, k, X.shape[1]))
-        distances = xp.sqrt(xp.sum(difference * difference, axis=2))
-        lengths = xp.sqrt(xp.sum(X[block, :] * X[block, :], axis=1, keepdims=True))
-        parts.append(without_rounding(distances, lengths))
-    return xp.concat(parts)
-
-
 def smallest_places(xp: Any, values: Any, k: int) -> Any:
-    """Places of the k smallest entries of each row in any order; the standard can only sort."""
+    """Positions of the k smallest entries of each row, in any order."""
     if k >= values.shape[1]:
         k = values.shape[1]
     if is_torch_namespace(xp):

@@ -1,16 +1,18 @@
 import numpy as np
 import pytest
 
+from ambilearn.backend import HOST, choose_backend
 from ambilearn.candidates import as_candidates
-from ambilearn.candidates.on_device import DeviceCandidates, take_classes
 
-SETS = as_candidates([{"a": 1.0, "b": 3.0}, {"c": 2.0}, {"a": 1.0, "b": 1.0, "c": 2.0}])
+SETS = HOST.support(
+    as_candidates([{"a": 1.0, "b": 3.0}, {"c": 2.0}, {"a": 1.0, "b": 1.0, "c": 2.0}])
+)
 VALUES = np.array([0.2, 0.8, 1.0, 0.3, 0.6, 0.6])
 
 
 @pytest.fixture
 def sets(there):
-    return DeviceCandidates.of(SETS, there.move(np.zeros(1)))
+    return choose_backend(there.move(np.zeros(1))).support(SETS.sets)
 
 
 @pytest.mark.parametrize("name", ["sizes", "rows", "labels", "indptr", "relative_weights"])
@@ -27,7 +29,7 @@ def test_shares(there, sets, name):
 @pytest.mark.parametrize("off_support", [0.0, 0.5, np.array([1.0, 2.0, 3.0])])
 def test_fills_a_matrix(there, sets, off_support):
     off = there.move(off_support) if isinstance(off_support, np.ndarray) else off_support
-    expected = SETS.scatter(VALUES, np.reshape(off_support, (-1, 1)))
+    expected = SETS.scatter(VALUES, off_support)
     values = there.move(VALUES)
     np.testing.assert_array_equal(there.back(sets.scatter(values, off)), expected)
     part = off[1:3] if isinstance(off_support, np.ndarray) else off
@@ -38,9 +40,6 @@ def test_fills_a_matrix(there, sets, off_support):
 def test_reads_a_matrix(there, sets):
     matrix = np.arange(9.0).reshape(3, 3)
     np.testing.assert_array_equal(there.back(sets.gather(there.move(matrix))), SETS.gather(matrix))
-    rows = there.move(matrix[1:])
-    found = there.back(sets.gather_rows(rows, slice(1, 3)))
-    np.testing.assert_array_equal(found, SETS.gather(matrix)[2:])
 
 
 def test_the_best_candidate_is_the_first_of_equals(there, sets):
@@ -53,19 +52,34 @@ def test_the_best_candidate_is_the_first_of_equals(there, sets):
 def test_weights_of_rows(there):
     from dataclasses import replace
 
-    weighted = replace(SETS, row_weights=np.array([1.0, 2.0, 4.0]))
-    sets = DeviceCandidates.of(weighted, there.move(np.zeros(1)))
+    weighted = replace(SETS.sets, row_weights=np.array([1.0, 2.0, 4.0]))
+    sets = choose_backend(there.move(np.zeros(1))).support(weighted)
     assert there.back(sets.pair_weights).tolist() == [1, 1, 2, 4, 4, 4]
     assert sets.total_weight == 7.0
 
 
 def test_numbers_are_on_the_device_and_texts_are_not(there):
     columns = there.move(np.array([1, 0]))
+    take_classes = choose_backend(columns).take_classes
     assert there.holds(take_classes(np.array([10, 20]), columns))
     assert there.back(take_classes(np.array([10, 20]), columns)).tolist() == [20, 10]
     assert take_classes(np.array(["x", "y"]), columns).tolist() == ["y", "x"]
 
 
-def test_gives_back_the_sets_that_it_was_made_of(sets):
-    assert sets.in_memory is SETS
-    assert SETS.in_memory is SETS
+def test_sums(there, sets):
+    for name in ("row_sums", "label_sums"):
+        found = there.back(getattr(sets, name)(there.move(VALUES)))
+        np.testing.assert_allclose(found, getattr(SETS, name)(VALUES), atol=1e-15)
+
+
+def test_regression_on_the_support(there, sets):
+    features, coef = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(2, 3)
+    for off_support in (0.0, 1.0, np.array([1.0, 2.0, 3.0])):
+        off = there.move(off_support) if isinstance(off_support, np.ndarray) else off_support
+        found = sets.target_sums(there.move(features), there.move(VALUES), off)
+        expected = SETS.target_sums(features, VALUES, off_support)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(there.back(a), b, atol=1e-14)
+    outputs = sets.pair_outputs(there.move(features), there.move(coef), there.move(np.ones(3)))
+    expected = SETS.pair_outputs(features, coef, np.ones(3))
+    np.testing.assert_allclose(there.back(outputs), expected)

@@ -1,7 +1,7 @@
-"""Arrays of other libraries on their devices: which are taken, and what is wrong with the rest.
+"""Validate arrays from other libraries (PyTorch, CuPy) and explain why an array is rejected.
 
-By scikit-learn's convention they are taken only where ``array_api_dispatch`` is on. Nothing here
-imports such a library: an array brings its own.
+As everywhere in scikit-learn, such arrays are accepted only if ``array_api_dispatch`` is on.
+Nothing here imports these libraries.
 """
 
 from collections.abc import Iterator
@@ -22,24 +22,25 @@ from array_api_compat import (
     is_torch_namespace,
 )
 from numpy.typing import NDArray
+from scipy import sparse
 
 DISPATCH_HINT = (
     "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
-    "starts, and call within `with sklearn.config_context(array_api_dispatch=True):`"
+    "starts, and call inside `with sklearn.config_context(array_api_dispatch=True):`"
 )
 
 
 def on_device(X: Any) -> bool:
-    """Whether X is an array of another library than NumPy, and scikit-learn dispatches on it.
+    """Whether X is an array of another library than NumPy and scikit-learn dispatches on it.
 
-    Without dispatch it is an array-like as any other, which has to be in the processor's memory.
+    Without dispatch it is treated as an ordinary array-like, which must be in host memory.
 
     Raises
     ------
     ValueError
-        If the array is on a device and dispatch is off, or its library is not known.
+        If the array is on a device and dispatch is off, or its library is not supported.
     """
-    if is_numpy_array(X) or not is_array_api_obj(X):
+    if not is_device_array(X):
         return False
     if not sklearn.get_config()["array_api_dispatch"]:
         if (is_torch_array(X) or is_cupy_array(X)) and str(device(X)) != "cpu":
@@ -49,8 +50,8 @@ def on_device(X: Any) -> bool:
             )
         return False
     xp = array_namespace(X)
-    known = is_torch_namespace, is_cupy_namespace, is_array_api_strict_namespace
-    if not any(is_it(xp) for is_it in known):
+    supported = is_torch_namespace, is_cupy_namespace, is_array_api_strict_namespace
+    if not any(is_namespace(xp) for is_namespace in supported):
         raise ValueError(
             f"Arrays of {type(X).__module__.partition('.')[0]} are not supported with "
             "array_api_dispatch: pass a PyTorch tensor, a CuPy array or a NumPy array."
@@ -58,8 +59,8 @@ def on_device(X: Any) -> bool:
     return True
 
 
-def check_array(X: Any) -> Any:
-    """Rows on a device as float64, checked; the same array where nothing has to change.
+def check_device_array(X: Any) -> Any:
+    """Validate rows on a device and convert them to float64.
 
     Parameters
     ----------
@@ -69,17 +70,18 @@ def check_array(X: Any) -> Any:
     Returns
     -------
     X : float64 array of shape (n, d)
+        The input itself if it is float64 already.
 
     Raises
     ------
     TypeError
         If the entries are neither float64 nor float32.
     ValueError
-        If X is not two-dimensional, needs a gradient, or holds NaN or infinity.
+        If X is not two-dimensional, requires a gradient, or contains NaN or infinity.
     """
     xp = array_namespace(X)
     if getattr(X, "requires_grad", False):
-        raise ValueError("X needs a gradient, and a fit has none to give: pass X.detach().")
+        raise ValueError("X requires a gradient, which fit does not compute: pass X.detach().")
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead: X must have the shape (rows, "
@@ -87,65 +89,68 @@ def check_array(X: Any) -> Any:
         )
     if X.dtype not in (xp.float64, xp.float32):
         raise TypeError(
-            f"X has entries of type {X.dtype}; on a device float64 is needed, or float32, which "
-            "is computed with in float64. Convert it, for instance by X.double() in PyTorch."
+            f"X has dtype {X.dtype}, but a device array must be float64, or float32, which is "
+            "converted to float64. Convert it, for instance with X.double() in PyTorch."
         )
     finite = xp.isfinite(X)
     if not bool(xp.all(finite)):
         row = int(xp.argmax(xp.astype(~xp.all(finite, axis=1), xp.int64)))
         raise ValueError(
             f"Input X contains NaN or infinity, first in row {row}. Impute or drop such rows "
-            "before, for instance by sklearn.impute.SimpleImputer on the CPU."
+            "first, for instance with sklearn.impute.SimpleImputer on the CPU."
         )
     return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
-    """A copy of an array in the processor's memory; what is no array of a library comes back."""
-    moved: NDArray[Any] = array
+    """Copy an array of another library to host memory; anything else is returned unchanged."""
+    host: NDArray[Any] = array
     if is_torch_array(array):
-        moved = array.detach().cpu().numpy()
+        host = array.detach().cpu().numpy()
     elif is_cupy_array(array):
-        moved = array.get()
+        host = array.get()
     elif is_array_api_obj(array) and is_array_api_strict_namespace(array_namespace(array)):
-        host = array_namespace(array).Device("CPU_DEVICE")
-        moved = np.asarray(array.to_device(host))
-    return moved
+        cpu = array_namespace(array).Device("CPU_DEVICE")
+        host = np.asarray(array.to_device(cpu))
+    return host
 
 
-def to_like(array: Any, like: Any) -> Any:
-    """A NumPy array as one of the library and on the device of another; texts stay NumPy's."""
+def to_device_of(array: NDArray[Any], like: Any) -> Any:
+    """Copy a NumPy array to the library and device of ``like``; text stays a NumPy array."""
     if array.dtype.kind not in "biuf":
         return array
     xp = array_namespace(like)
     if is_torch_namespace(xp) and not array.flags.writeable:
-        array = array.copy()  # which PyTorch would warn of
+        array = array.copy()  # PyTorch warns about read-only arrays
     return xp.asarray(array, device=device(like))
 
 
-def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of an array or sparse matrix by their numbers, where it is."""
-    if is_array_api_obj(X) and not is_numpy_array(X):
-        return array_namespace(X).take(X, to_like(rows, X), axis=0)
-    return X[rows]
-
-
-def same_place(array: Any, like: Any) -> bool:
-    """Whether two arrays are of one library and on one device."""
+def on_same_device(array: Any, like: Any) -> bool:
+    """Whether two arrays belong to the same library and device."""
     if not (is_array_api_obj(array) and is_array_api_obj(like)):
         return False
     return array_namespace(array) is array_namespace(like) and device(array) == device(like)
 
 
-def place_of(array: Any) -> str:
-    """Library and device of an array, for a message."""
-    if is_numpy_array(array) or not is_array_api_obj(array):
+def describe_device(array: Any) -> str:
+    """Library and device of an array, for error messages."""
+    if not is_device_array(array):
         return "NumPy"
     return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
 
 
+def is_device_array(X: Any) -> bool:
+    """Whether X is an array of another library than NumPy."""
+    return is_array_api_obj(X) and not is_numpy_array(X)
+
+
+def is_host_array(X: Any) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix."""
+    return is_numpy_array(X) or sparse.issparse(X)
+
+
 def free_memory(array: Any) -> float:
-    """Bytes that can still be allocated where an array is; infinite where nobody tells."""
+    """Bytes that can still be allocated on the device of an array; infinite if unknown."""
     if is_torch_array(array) and array.device.type == "cuda":
         import torch
 
@@ -163,7 +168,7 @@ def free_memory(array: Any) -> float:
 
 @contextmanager
 def computing_on(name: str) -> Iterator[Any]:
-    """A context that dispatches; gives a function that moves a NumPy array to a PyTorch device.
+    """Turn on dispatch; yields a function that copies a NumPy array to a PyTorch device.
 
     Parameters
     ----------
@@ -181,12 +186,12 @@ def computing_on(name: str) -> Iterator[Any]:
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
-            f"There is no device {name!r} here: {str(error).splitlines()[0]} PyTorch "
-            f"{torch.__version__} knows 'cpu'"
-            + (", 'cuda'." if torch.cuda.is_available() else " alone.")
+            f"Device {name!r} is not available: {str(error).splitlines()[0]} PyTorch "
+            f"{torch.__version__} supports 'cpu'"
+            + (" and 'cuda' here." if torch.cuda.is_available() else " only here.")
         ) from error
     before = os.environ.get("SCIPY_ARRAY_API")
-    os.environ["SCIPY_ARRAY_API"] = "1"  # which scikit-learn asks for
+    os.environ["SCIPY_ARRAY_API"] = "1"  # required by scikit-learn
     try:
         with sklearn.config_context(array_api_dispatch=True):
             yield lambda array: torch.asarray(array, device=where)

@@ -1,13 +1,23 @@
 import numpy as np
 import pytest
 
-from ambilearn._utils import blocks
-from ambilearn.kernel.functions import cross_kernel, mean_distance, train_kernel
+from ambilearn.backend import choose_backend
+from ambilearn.backend.device import blocks
+from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
 @pytest.fixture(params=[2**27, 50])
 def block(request, monkeypatch):
     monkeypatch.setattr(blocks, "ON_DEVICE", request.param)
+
+
+def on_device(function, X, *args):
+    return function(X, *args, backend=choose_backend(X))
+
+
+def mean_distance(X, row_weights=None):
+    backend = choose_backend(X)
+    return backend.mean_distance(backend.squared_distances(X), row_weights)
 
 
 def rows(n, seed=0):
@@ -17,14 +27,14 @@ def rows(n, seed=0):
 def test_the_gaussian_kernel_of_the_training_rows(there, block):
     X = rows(40)
     expected, sigma = train_kernel(X, "rbf")
-    K, found = train_kernel(there.move(X), "rbf")
+    K, found = on_device(train_kernel, there.move(X), "rbf")
     np.testing.assert_allclose(there.back(K), expected, atol=1e-14)
     assert found == pytest.approx(sigma, rel=1e-14)
     assert (np.diag(there.back(K)) == 1).all()
 
 
 def test_a_given_bandwidth(there, block):
-    K, sigma = train_kernel(there.move(rows(20)), "rbf", 2.0)
+    K, sigma = on_device(train_kernel, there.move(rows(20)), "rbf", 2.0)
     np.testing.assert_allclose(there.back(K), train_kernel(rows(20), "rbf", 2.0)[0], atol=1e-14)
     assert sigma == 2.0
 
@@ -32,15 +42,15 @@ def test_a_given_bandwidth(there, block):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_between_new_and_training_rows(there, block, kernel):
     X, Z = rows(9, 1), rows(20)
-    found = cross_kernel(there.move(X), there.move(Z), kernel, 1.5)
+    found = on_device(cross_kernel, there.move(X), there.move(Z), kernel, 1.5)
     np.testing.assert_allclose(there.back(found), cross_kernel(X, Z, kernel, 1.5), atol=1e-12)
 
 
 def test_a_kernel_function_computes_there(there):
-    K = cross_kernel(there.move(rows(5)), there.move(rows(6)), lambda X, Z: X @ Z.T)
+    K = on_device(cross_kernel, there.move(rows(5)), there.move(rows(6)), lambda X, Z: X @ Z.T)
     assert there.holds(K)
     with pytest.raises(ValueError, match="finite matrix of shape"):
-        cross_kernel(there.move(rows(5)), there.move(rows(6)), lambda X, Z: X)
+        on_device(cross_kernel, there.move(rows(5)), there.move(rows(6)), lambda X, Z: X)
 
 
 def test_the_mean_distance(there, block):

@@ -1,23 +1,84 @@
-r"""The neighbour graph seen from the candidate support, on a device.
+r"""Neighbor graphs on a device, and what they do to the candidate support.
 
-The same matrix *Z* as in :mod:`ambilearn.solvers.support_graph`, whose worked example holds here as
-well. That one is made for a processor: SciPy's sparse products, and blocks of rows that stay in
-the cache. On a device blocks are large, because every call has its price, and products gather
+The same matrix *Z* as in :mod:`ambilearn.solvers.support_graph`, which has a worked example. Blocks
+are large, because every call has its price, and sparse products gather
 (:mod:`ambilearn.solvers.gathered_products`).
 """
 
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
+from scipy import sparse
 
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 
 _MAX_BLOCK_ROWS = 2**17
 _MAX_BLOCK_VALUES = 2**27  # confidences laid out at once: 1 GiB
 
 
+class DeviceGraph(NamedTuple):
+    """The edges of a graph, as arrays on a device.
+
+    There are no sparse matrices on a device; :meth:`to_csr` makes one in host memory.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of shape (n_edges,)
+        Edge *e* leads from row ``columns[e]`` to row ``rows[e]``, which it rebuilds.
+    weights : array of shape (n_edges,)
+        Weights; those of equal edges add up.
+    n_rows : int
+        Number of rows.
+    """
+
+    rows: Any
+    columns: Any
+    weights: Any
+    n_rows: int
+
+    def to_csr(self) -> sparse.csr_array:
+        """The matrix of shape (n, n) in host memory, without stored zeros."""
+        rows, columns, weights = (to_numpy(each) for each in self[:3])
+        shape = self.n_rows, self.n_rows
+        graph = sparse.coo_array((weights, (rows, columns)), shape=shape).tocsr()
+        graph.eliminate_zeros()
+        return graph
+
+
+def graph_of_neighbors(neighbor_indices: Any, weights: Any) -> DeviceGraph:
+    """The graph with the given weights (n, k) of each row's neighbors."""
+    xp = array_namespace(weights)
+    n, k = neighbor_indices.shape
+    rows = xp.repeat(xp.arange(n, device=device(weights)), k)
+    return DeviceGraph(rows, xp.reshape(neighbor_indices, (-1,)), xp.reshape(weights, (-1,)), n)
+
+
+def symmetric_graph(neighbor_indices: Any, weights: Any) -> DeviceGraph:
+    r"""The graph :math:`D^{-1/2} (W + W^\top) D^{-1/2}` with the degrees *D*."""
+    xp = array_namespace(weights)
+    one_way = graph_of_neighbors(neighbor_indices, weights)
+    rows = xp.concat([one_way.rows, one_way.columns])
+    columns = xp.concat([one_way.columns, one_way.rows])
+    weights = xp.concat([one_way.weights, one_way.weights])
+    ones = xp.ones((one_way.n_rows,), dtype=weights.dtype, device=device(weights))
+    degrees = SparsePattern(rows, columns, one_way.n_rows).matrix(weights) @ ones
+    inverse = 1 / xp.sqrt(xp.where(degrees > 0, degrees, 1.0))
+    weights = xp.take(inverse, rows) * weights * xp.take(inverse, columns)
+    return DeviceGraph(rows, columns, weights, one_way.n_rows)
+
+
+class ShiftedIdentity(NamedTuple):
+    """The matrix *I* − *S*; supports ``@``."""
+
+    matrix: GatheredMatrix
+
+    def __matmul__(self, p: Any) -> Any:
+        return p - self.matrix @ p
+
+
 class DeviceRoughness(NamedTuple):
-    r"""The matrix :math:`Z^\top Z` by its factor; it knows ``@``."""
+    r"""The matrix :math:`Z^\top Z` by its factor; supports ``@``."""
 
     factor: GatheredMatrix
     transposed: GatheredMatrix
@@ -28,15 +89,15 @@ class DeviceRoughness(NamedTuple):
 
 
 class DeviceBlock(NamedTuple):
-    """Rows that are worked on together.
+    """Rows that are processed together.
 
     Parameters
     ----------
     rows : slice
         The rows.
     laid_out : integer array of shape (rows, k + 1, n_slots)
-        Pair whose confidence stands there: of the row itself, then of its neighbours, one slot for
-        each label that the row shares. The number of pairs where there is none.
+        Pair whose confidence is used: of the row itself, then of its neighbors, one slot for each
+        label that the row shares. The number of pairs where there is none.
     lonely : GatheredMatrix
         Adds up the squares of the lonely entries of each edge.
     """
@@ -47,14 +108,14 @@ class DeviceBlock(NamedTuple):
 
 
 class DeviceSupportGraph:
-    """The pattern of *Z* on a device; what SupportGraph is on the processor.
+    """The pattern of *Z* on a device; the counterpart of SupportGraph.
 
     Parameters
     ----------
     indptr, labels : integer arrays
         The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
     neighbor_indices : integer array of shape (n, k)
-        Indices of the neighbours that rebuild each row.
+        Indices of the neighbors that rebuild each row.
 
     Attributes
     ----------
@@ -115,7 +176,7 @@ class DeviceSupportGraph:
         self._lonely = SparsePattern(lonely_columns, xp.zeros_like(lonely_columns), n_pairs)
 
     def roughness(self, weights: Any) -> DeviceRoughness:
-        r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbour weights of shape (n, k)."""
+        r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbor weights of shape (n, k)."""
         xp = array_namespace(weights)
         one = xp.ones((1,), dtype=weights.dtype, device=device(weights))
         entries = xp.concat([-xp.reshape(weights, (-1,)), one])
@@ -127,7 +188,7 @@ class DeviceSupportGraph:
         )
 
     def difference_grams(self, p: Any, block: DeviceBlock) -> Any:
-        r"""Gram matrices of the differences of some rows' confidences to their neighbours'.
+        r"""Gram matrices of the differences of some rows' confidences to their neighbors'.
 
         As :meth:`ambilearn.solvers.SupportGraph.difference_grams`; an array of shape (rows, k, k).
         """
@@ -137,44 +198,39 @@ class DeviceSupportGraph:
         P = xp.reshape(xp.take(padded, xp.reshape(block.laid_out, (-1,))), block.laid_out.shape)
         differences = P[:, :1, :] - P[:, 1:, :]
         gram = xp.matmul(differences, xp.matrix_transpose(differences))
-        # A label that one neighbour alone has is a difference of no other.
+        # A label of a single neighbor contributes to the diagonal only.
         squares = xp.reshape(block.lonely @ (p * p), (n_rows, members - 1))
         identity = xp.eye(members - 1, dtype=p.dtype, device=device(p))
         return gram + squares[:, :, None] * identity
 
 
-def restricted_pattern(
-    rows: Any, columns: Any, indptr: Any, labels: Any
-) -> tuple[SparsePattern, Any]:
-    """A graph on the rows as a pattern on the support: label *j* passes along the edges.
+def restricted_matrix(graph: DeviceGraph, indptr: Any, labels: Any) -> GatheredMatrix:
+    """A graph on the rows as a matrix on the support: label *j* passes along the edges.
 
-    What :func:`ambilearn.solvers.support_graph.restrict_to_support` is on the processor.
+    The counterpart of :func:`ambilearn.solvers.support_graph.restrict_to_support`.
 
     Parameters
     ----------
-    rows, columns : integer arrays of shape (n_edges,)
+    graph : DeviceGraph
         The edges.
     indptr, labels : integer arrays
         The candidate pairs.
 
     Returns
     -------
-    pattern : SparsePattern
-        Between the pairs.
-    edge : integer array
-        Edge whose weight each entry of the pattern has.
+    matrix : GatheredMatrix of shape (n_pairs, n_pairs)
     """
     xp, where = array_namespace(labels), device(labels)
     n, n_labels, n_pairs = indptr.shape[0] - 1, int(xp.max(labels)) + 1, labels.shape[0]
-    edge, pair = pairs_of_edges(indptr, columns)
+    edge, pair = pairs_of_edges(indptr, graph.columns)
     owner = xp.repeat(xp.arange(n, device=where), indptr[1:] - indptr[:-1])
     keys = owner * n_labels + labels  # ascending
-    wanted = xp.take(rows, edge) * n_labels + xp.take(labels, pair)
+    wanted = xp.take(graph.rows, edge) * n_labels + xp.take(labels, pair)
     found = xp.searchsorted(keys, wanted)
     found = xp.where(found < n_pairs, found, n_pairs - 1)
     (shared,) = xp.nonzero(xp.take(keys, found) == wanted)
     own, pair, edge = (xp.take(each, shared) for each in (found, pair, edge))
-    return SparsePattern(own, pair, n_pairs), edge
+    return SparsePattern(own, pair, n_pairs).matrix(xp.take(graph.weights, edge))
 
 
 def pairs_of_edges(indptr: Any, targets: Any) -> tuple[Any, Any]:
@@ -197,6 +253,6 @@ def _lay_out(xp: Any, keys: Any, pairs: Any, bounds: Any, members: int, nothing:
     found = xp.searchsorted(keys, xp.reshape(wanted, (-1,)))
     found = xp.reshape(xp.where(found < keys.shape[0], found, keys.shape[0] - 1), wanted.shape)
     flat = xp.reshape(found, (-1,))
-    is_there = xp.reshape(xp.take(keys, flat), wanted.shape) == wanted
-    is_there = is_there & (slots < count[:, None, None])
-    return xp.where(is_there, xp.reshape(xp.take(pairs, flat), wanted.shape), nothing)
+    is_shared = xp.reshape(xp.take(keys, flat), wanted.shape) == wanted
+    is_shared = is_shared & (slots < count[:, None, None])
+    return xp.where(is_shared, xp.reshape(xp.take(pairs, flat), wanted.shape), nothing)

@@ -4,9 +4,9 @@ import pytest
 from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLStacking
-from ambilearn._utils.devices import to_numpy
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.backend.ties import nearest_first, nearest_places, without_rounding
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
-from ambilearn.graph.ties import nearest_first, nearest_places, without_rounding
 
 
 def test_different_distances_are_sorted(there):

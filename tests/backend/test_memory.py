@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from ambilearn.kernel import device_memory
-from ambilearn.kernel.device_memory import (
+from ambilearn.backend import memory as device_memory
+from ambilearn.backend.memory import (
     bytes_beside_kernel,
     bytes_of_fit,
     has_room,

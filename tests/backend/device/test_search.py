@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 
-from ambilearn._utils import blocks
-from ambilearn.graph import neighbors_on_device
+from ambilearn.backend.device import blocks, search
+from ambilearn.backend.device.search import nearest_rows
 from ambilearn.graph.neighbors import NeighborSearch
-from ambilearn.graph.neighbors_on_device import nearest_on_device
 
 
 @pytest.fixture(params=[(32, 2**27), (4, 2**27), (4, 1000)])
 def groups(request, monkeypatch):
     """Groups larger than the rows allow, groups, and groups in blocks of few rows."""
-    monkeypatch.setattr(neighbors_on_device, "_GROUP", request.param[0])
+    monkeypatch.setattr(search, "_GROUP", request.param[0])
     monkeypatch.setattr(blocks, "ON_DEVICE", request.param[1])
 
 
@@ -20,27 +19,27 @@ def rows(n=101, d=3):
 
 def test_finds_the_neighbours_that_the_processor_finds(there, groups):
     X = rows()
-    found = nearest_on_device(there.move(X), None, 5, 5)
+    found = nearest_rows(there.move(X), None, 5, 5)
     np.testing.assert_array_equal(there.back(found), NeighborSearch("exact").fit(X, 5))
 
 
 def test_neighbours_of_new_rows(there, groups):
     X, queries = rows(), rows(17)[::-1] + 0.1
-    search = NeighborSearch("exact")
-    search.fit(X, 5)
-    found = nearest_on_device(there.move(X), there.move(queries.copy()), 5, 5)
-    np.testing.assert_array_equal(there.back(found), search.query(queries, 5))
+    host = NeighborSearch("exact")
+    host.fit(X, 5)
+    found = nearest_rows(there.move(X), there.move(queries.copy()), 5, 5)
+    np.testing.assert_array_equal(there.back(found), host.query(queries, 5))
 
 
 def test_of_equals_the_first_comes_first(there, groups):
     X = np.repeat(rows(30), 4, axis=0)  # three duplicates of every row
-    found = there.back(nearest_on_device(there.move(X), None, 3, 5))
+    found = there.back(nearest_rows(there.move(X), None, 3, 5))
     expected = [[j for j in range(i // 4 * 4, i // 4 * 4 + 4) if j != i] for i in range(120)]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_a_row_among_many_duplicates_is_not_its_own_neighbour(there, groups):
-    found = there.back(nearest_on_device(there.move(np.zeros((60, 2))), None, 3, 2))
+    found = there.back(nearest_rows(there.move(np.zeros((60, 2))), None, 3, 2))
     assert (found != np.arange(60)[:, None]).all()
 
 
@@ -48,31 +47,31 @@ def test_ties_beyond_the_proposed_neighbours_go_to_the_lower_numbers(there, grou
     X = rows()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X[40], X[60:90] = 0, X[60]  # equally far from all rows; more duplicates than k + 5
-    found = there.back(nearest_on_device(there.move(X), None, 5, 5))
+    found = there.back(nearest_rows(there.move(X), None, 5, 5))
     assert found[40].tolist() == [0, 1, 2, 3, 4]
     assert found[[60, 61, 89]].tolist() == [
         [61, 62, 63, 64, 65], [60, 62, 63, 64, 65], [60, 61, 62, 63, 64]
     ]  # fmt: skip
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
-    new = there.back(nearest_on_device(there.move(X), there.move(X[[40, 89]]), 5, 5))
+    new = there.back(nearest_rows(there.move(X), there.move(X[[40, 89]]), 5, 5))
     assert new.tolist() == [[40, 0, 1, 2, 3], [60, 61, 62, 63, 64]]
 
 
 def test_rows_far_from_the_origin(there, groups):
     X = rows() + 1e6
-    found = there.back(nearest_on_device(there.move(X), None, 5, 5))
+    found = there.back(nearest_rows(there.move(X), None, 5, 5))
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
 
 
 def test_as_many_neighbours_as_there_are(there, groups):
-    found = there.back(nearest_on_device(there.move(rows(6)), None, 5, 5))
+    found = there.back(nearest_rows(there.move(rows(6)), None, 5, 5))
     assert [sorted(row) for row in found] == [[j for j in range(6) if j != i] for i in range(6)]
 
 
 def test_the_search_stays_on_the_device(there):
-    search = NeighborSearch()
-    assert there.holds(search.fit(there.move(rows()), 4))
-    assert there.holds(search.query(there.move(rows(3)), 4))
+    host = NeighborSearch()
+    assert there.holds(host.fit(there.move(rows()), 4))
+    assert there.holds(host.query(there.move(rows(3)), 4))
 
 
 @pytest.mark.parametrize("neighbors", ["approximate"])
@@ -82,11 +81,11 @@ def test_other_searches_are_refused(there, neighbors):
 
 
 def test_a_search_can_be_moved(there):
-    search = NeighborSearch()
-    search.fit(rows(), 4)
-    moved = search.moved(there.move)
+    host = NeighborSearch()
+    host.fit(rows(), 4)
+    moved = host.to_device(there.move)
     np.testing.assert_array_equal(
-        there.back(moved.query(there.move(rows(7)), 4)), search.query(rows(7), 4)
+        there.back(moved.query(there.move(rows(7)), 4)), host.query(rows(7), 4)
     )
-    back = moved.moved(there.back)
-    np.testing.assert_array_equal(back.query(rows(7), 4), search.query(rows(7), 4))
+    back = moved.to_device(there.back)
+    np.testing.assert_array_equal(back.query(rows(7), 4), host.query(rows(7), 4))

@@ -1,9 +1,9 @@
-"""What an exact fit needs of a device's memory, told before the work begins."""
+"""Memory that a fit needs on a device, checked before it starts."""
 
 from typing import Any
 
-from ambilearn._utils.blocks import ON_DEVICE
-from ambilearn._utils.devices import free_memory, place_of
+from ambilearn.backend.arrays import describe_device, free_memory
+from ambilearn.backend.device.blocks import ON_DEVICE
 
 _BYTES = 8
 _BLOCKS = 5  # blocks of rows that are held at once
@@ -24,12 +24,12 @@ def bytes_of_fit(
     Parameters
     ----------
     n_rows, n_labels, n_pairs, n_neighbors : int
-        Rows, labels, candidates of all rows together, and neighbours of a row.
+        Rows, labels, candidates of all rows together, and neighbors of a row.
     rank : int or None
-        Columns of the features that stand for the kernel matrix, such as landmarks; 0 where there
-        is no kernel, None for the exact one.
+        Columns of the features that replace the kernel matrix, such as landmarks; 0 without a
+        kernel, None for the exact kernel.
     n_matrices : int, default=1
-        Matrices n×n of the exact kernel: itself, or factors, one of which may take its place.
+        Matrices n×n of the exact kernel: itself, or factors, one of which may overwrite it.
 
     Returns
     -------
@@ -50,26 +50,26 @@ def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: i
 
 
 def has_room(X: Any, n_bytes: int) -> bool:
-    """Whether so much can be allocated where an array is."""
+    """Whether that much memory can be allocated on the device of X."""
     return n_bytes <= free_memory(X)
 
 
 def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
-    """Refuse a fit that does not fit where its rows are.
+    """Raise an error if a fit does not fit in the memory of its device.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Rows on their device.
     n_bytes : int
-        What the fit still has to allocate.
+        Memory that the fit has yet to allocate.
     low_rank : bool, default=False
-        Whether the kernel is of low rank already.
+        Whether the kernel has low rank already.
 
     Raises
     ------
     MemoryError
-        The message says what is needed, what is free, and what to do.
+        With what is needed, what is free, and what to do.
     """
     if has_room(X, n_bytes):
         return
@@ -81,5 +81,5 @@ def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
     )
     raise MemoryError(
         f"A fit of {X.shape[0]} rows needs about {n_bytes / _GIB:.3g} GiB on its device "
-        f"({place_of(X)}), of which {free_memory(X) / _GIB:.3g} GiB are free. {advice}"
+        f"({describe_device(X)}), of which {free_memory(X) / _GIB:.3g} GiB are free. {advice}"
     )

@@ -10,6 +10,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
+
 # Rows closer than this, relative to their length, coincide: a few rounding errors per entry.
 _COINCIDENT = 16 * 2.0**-52
 
@@ -53,7 +55,7 @@ def nearest_first(distances: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from ambilearn.graph.ties import nearest_first
+    >>> from ambilearn.backend.ties import nearest_first
     >>> nearest_first(np.array([[2.0 + 1e-12, 2.0, 1.0]])).tolist()
     [[2, 0, 1]]
     """

@@ -1,11 +1,18 @@
 import numpy as np
 import pytest
+from problems import support
 from scipy import sparse
 
-from ambilearn.candidates import as_candidates
-from ambilearn.solvers import SupportGraph, support_graph_on_device
+from ambilearn.backend.device import graph as device_graph
+from ambilearn.backend.device.graph import (
+    DeviceGraph,
+    DeviceSupportGraph,
+    graph_of_neighbors,
+    restricted_matrix,
+)
+from ambilearn.backend.host.neighbors import weights_to_csr
+from ambilearn.solvers import SupportGraph
 from ambilearn.solvers.support_graph import restrict_to_support
-from ambilearn.solvers.support_graph_on_device import DeviceSupportGraph, restricted_pattern
 
 
 class Problem:
@@ -16,7 +23,7 @@ class Problem:
         mask = rng.random((n, n_labels)) < 0.3
         mask[np.arange(n), rng.integers(n_labels, size=n)] = True
         mask[4] = True
-        self.sets = as_candidates(mask)
+        self.sets = support(mask)
         self.neighbors = np.array(
             [rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)]
         )
@@ -33,7 +40,7 @@ class Problem:
 @pytest.fixture(params=[1000, 5])
 def blocks(request, monkeypatch):
     """All rows in one block, or several blocks."""
-    monkeypatch.setattr(support_graph_on_device, "_MAX_BLOCK_ROWS", request.param)
+    monkeypatch.setattr(device_graph, "_MAX_BLOCK_ROWS", request.param)
 
 
 def test_the_roughness_is_that_of_the_processor(there, blocks):
@@ -70,8 +77,28 @@ def test_a_graph_on_the_support(there):
     problem = Problem()
     graph = sparse.random_array((23, 23), density=0.2, rng=np.random.default_rng(1)).tocsr()
     rows = np.repeat(np.arange(23), np.diff(graph.indptr))
-    indices = rows, graph.indices.astype(np.int64), problem.sets.indptr, problem.sets.labels
-    pattern, edge = restricted_pattern(*map(there.move, indices))
-    found = pattern.matrix(there.move(graph.data[there.back(edge)])) @ there.move(problem.p)
+    edges = rows, graph.indices.astype(np.int64), graph.data
+    on_device = DeviceGraph(*map(there.move, edges), 23)
+    pairs = map(there.move, (problem.sets.indptr, problem.sets.labels))
+    found = restricted_matrix(on_device, *pairs) @ there.move(problem.p)
     expected = restrict_to_support(graph, problem.sets.indptr, problem.sets.labels) @ problem.p
     np.testing.assert_allclose(there.back(found), expected, atol=1e-14)
+
+
+NEIGHBORS = np.array([[1, 2], [0, 2], [1, 0]])
+WEIGHTS = np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
+
+
+def test_becomes_the_matrix_of_the_processor(there):
+    graph = graph_of_neighbors(there.move(NEIGHBORS), there.move(WEIGHTS))
+    assert isinstance(graph, DeviceGraph)
+    assert there.holds(graph.weights)
+    expected = weights_to_csr(NEIGHBORS, WEIGHTS)
+    np.testing.assert_array_equal(graph.to_csr().toarray(), expected.toarray())
+    assert graph.to_csr().nnz == 5  # no zero is stored
+
+
+def test_equal_edges_add_up(there):
+    rows = there.move(np.array([0, 0, 1]))
+    graph = DeviceGraph(rows, there.move(np.array([1, 1, 0])), there.move(np.ones(3)), 2)
+    assert graph.to_csr().toarray().tolist() == [[0, 2], [1, 0]]

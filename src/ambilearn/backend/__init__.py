@@ -1,0 +1,52 @@
+"""Where a fit computes: NumPy and SciPy on the CPU, or the array API on a device.
+
+The library and device of the input choose the backend once, at the start of a fit or a prediction
+(:func:`choose_backend`). Everything after that calls the interface of the backend
+(:mod:`ambilearn.backend.interface`) and does not check types again.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.sklearn_compat import _safe_indexing
+from ambilearn.backend.arrays import is_device_array, is_host_array
+from ambilearn.backend.device import DeviceBackend
+from ambilearn.backend.host import HOST
+from ambilearn.backend.host.support import HostSupport
+from ambilearn.backend.interface import Backend, Support
+
+__all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index_rows"]
+
+
+def choose_backend(X: Any) -> Backend:
+    """The backend that computes where X is.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Validated rows.
+
+    Returns
+    -------
+    backend : Backend
+    """
+    return HOST if is_host_array(X) else DeviceBackend(X)
+
+
+def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of an array of any library, data frame, list or sparse matrix by index.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+        Rows as a user gives them.
+    rows : ndarray of shape (m,)
+        Indices.
+
+    Returns
+    -------
+    X : same type as X
+    """
+    return choose_backend(X).take_rows(X, rows) if is_device_array(X) else _safe_indexing(X, rows)

@@ -1,0 +1,92 @@
+"""The backend for arrays on a device, through the array API standard.
+
+Blocks are large, because every call has its price; sparse products gather
+(:mod:`ambilearn.solvers.gathered_products`); factors overwrite the kernel matrix.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+from ambilearn.backend.arrays import to_device_of, to_numpy
+from ambilearn.backend.device import distances, neighbors
+from ambilearn.backend.device.blocks import device_blocks
+from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
+from ambilearn.backend.device.search import DeviceSearch
+from ambilearn.backend.device.support import DeviceSupport
+from ambilearn.backend.interface import Backend, Factor
+from ambilearn.candidates import CandidateSets
+from ambilearn.solvers import factorize_by_blocks
+
+_MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
+
+
+class DeviceBackend(Backend):
+    """Operations on the rows of a fit on a device.
+
+    Parameters
+    ----------
+    like : array
+        An array on the device.
+    """
+
+    def __init__(self, like: Any) -> None:
+        self._like = like[:0, ...]  # the library and the device, but none of the memory
+
+    def support(self, sets: CandidateSets) -> DeviceSupport:
+        return DeviceSupport(sets, self)
+
+    def asarray(self, values: NDArray[Any]) -> Any:
+        return to_device_of(values, self._like)
+
+    def take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
+        return array_namespace(X).take(X, self.asarray(rows), axis=0)
+
+    def take_classes(self, classes: Any, columns: Any) -> Any:
+        classes = to_numpy(classes)
+        if classes.dtype.kind not in "biuf":  # text
+            return classes[to_numpy(columns)]
+        return array_namespace(columns).take(self.asarray(classes), columns)
+
+    def blocks(self, X: Any, numbers_per_row: int = 1) -> Iterator[slice]:
+        return device_blocks(X.shape[0], numbers_per_row)
+
+    def largest_magnitude(self, X: Any) -> float:
+        xp = array_namespace(X)
+        return max(float(xp.max(X)), -float(xp.min(X)), 0.0)
+
+    squared_distances = staticmethod(distances.squared_distances)
+    _mean_distance = staticmethod(distances.mean_distance)
+    gaussian = staticmethod(distances.gaussian)
+
+    def as_kernel(self, K: Any) -> Any:
+        return K
+
+    def whitening(self, K: Any) -> Any:
+        xp = array_namespace(K)
+        values, vectors = xp.linalg.eigh((K + xp.matrix_transpose(K)) / 2)
+        # Eigenvalues ascend: the last ones are kept.
+        kept = int(xp.sum(xp.astype(values > _MIN_EIGENVALUE_RATIO * values[-1], xp.int64)))
+        first = K.shape[0] - kept
+        return vectors[:, first:] / xp.sqrt(values[first:])
+
+    def factorize(self, matrix: Any, ridge: float, overwrite: bool) -> Factor:
+        return factorize_by_blocks(matrix, ridge, overwrite)
+
+    unit_rows = staticmethod(neighbors.unit_rows)
+    exact_search = staticmethod(DeviceSearch)
+    neighbor_distances = staticmethod(neighbors.neighbor_distances)
+    neighbor_products = staticmethod(neighbors.neighbor_products)
+    difference_grams = staticmethod(neighbors.difference_grams)
+    squared_residuals = staticmethod(neighbors.squared_residuals)
+    count_votes = staticmethod(neighbors.count_votes)
+    graph = staticmethod(graph_of_neighbors)
+    symmetric_graph = staticmethod(symmetric_graph)
+
+    def sum_of_forms(self, gram: Any, weights: Any) -> float:
+        xp = array_namespace(gram)
+        rebuilt = xp.matmul(gram, weights[:, :, None])[:, :, 0]
+        return float(xp.sum(weights * rebuilt))

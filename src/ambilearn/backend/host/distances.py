@@ -1,0 +1,56 @@
+"""Distances and the Gaussian kernel in host memory, finished block by block in the CPU's cache."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+
+from ambilearn._utils.blocks import row_blocks
+
+
+def squared_distances(X: Any, Z: Any | None = None) -> NDArray[np.float64]:
+    """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
+    squared: NDArray[np.float64]
+    if Z is None:
+        squared = squared_distances(X, X)
+        np.fill_diagonal(squared, 0.0)
+        return squared
+    if sparse.issparse(X) or sparse.issparse(Z):
+        squared = euclidean_distances(X, Z, squared=True)
+        return squared
+    # Centered, because the product below loses precision far from the origin.
+    center = Z.mean(axis=0)
+    X, Z = (X - center, Z - center) if X is not Z else 2 * (X - center,)
+    try:
+        squared = np.empty((len(X), len(Z)))
+    except MemoryError as error:
+        raise MemoryError(
+            f"The kernel matrix of {len(X)} × {len(Z)} rows needs {8e-9 * len(X) * len(Z):.0f} GB. "
+            "Set n_landmarks for a kernel of low rank, or use a method without one: PLKNN, IPAL, "
+            "PLDA."
+        ) from error
+    x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
+    for block in row_blocks(*squared.shape):
+        distances = np.matmul(X[block], Z.T, out=squared[block])
+        distances *= -2.0
+        distances += x_norms[block]
+        distances += z_norms
+        np.maximum(distances, 0.0, out=distances)
+    return squared
+
+
+def mean_distance(squared: NDArray[np.float64]) -> float:
+    """Mean of the off-diagonal distances, given their squares; 1 if all are zero."""
+    n = len(squared)
+    total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
+    return float(total / (n * (n - 1))) or 1.0
+
+
+def gaussian(squared: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """exp(−squared / 2σ²), in place: the matrix may fill much of the memory."""
+    for block in row_blocks(*squared.shape):
+        squared[block] *= -0.5 / sigma**2
+        np.exp(squared[block], out=squared[block])
+    return squared

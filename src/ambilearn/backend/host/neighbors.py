@@ -1,0 +1,207 @@
+"""Neighbors in host memory: exact search, distances, products, and graphs as CSR matrices."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.extmath import row_norms
+
+from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn.backend.ties import (
+    EXTRA_NEIGHBORS,
+    nearest_first,
+    nearest_places,
+    without_rounding,
+)
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows scaled to unit length; zero rows stay zero."""
+    norms = np.sqrt(row_norms(X, squared=True))
+    norms[norms == 0] = 1.0
+    if sparse.issparse(X):
+        unit = X.tocsr(copy=True)
+        unit.data /= np.repeat(norms, np.diff(unit.indptr))
+        return unit
+    return X / norms[:, None]
+
+
+class HostSearch:
+    """Exact search among rows in host memory.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._search = NearestNeighbors().fit(X)
+
+    def nearest(self, queries: Any | None, k: int) -> NDArray[np.intp]:
+        available = self._X.shape[0] - (queries is None)
+        wanted = min(k + EXTRA_NEIGHBORS, available)
+        found = np.sort(self._search.kneighbors(queries, wanted, return_distance=False), axis=1)
+        rows = self._X if queries is None else queries
+        distances = neighbor_distances(rows, self._X, found)
+        places, tied = nearest_places(distances, k)
+        nearest = np.take_along_axis(found, places, axis=1)
+        if wanted < available and tied.any():
+            reach = np.take_along_axis(distances, places[:, -1:], axis=1)
+            for block in row_blocks(tied.sum(), 4 * self._X.shape[0]):
+                asked = np.flatnonzero(tied)[block]
+                own = asked if queries is None else None
+                nearest[asked] = self._compare_all(rows[asked], reach[asked], own, k)
+        return nearest
+
+    def _compare_all(
+        self, rows: Any, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
+    ) -> NDArray[np.intp]:
+        """The k nearest of all rows, where ties extend beyond the proposed neighbors.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (m, d)
+            Rows.
+        reach : ndarray of shape (m, 1)
+            Distance of their k-th neighbors.
+        own : ndarray of shape (m,) or None
+            Numbers of the rows, which are not their own neighbors.
+        k : int
+            Number of neighbors.
+
+        Returns
+        -------
+        neighbor_indices : ndarray of shape (m, k)
+        """
+        # The matrix product is fast but inexact: only rows clearly beyond reach are left out.
+        squared = euclidean_distances(rows, self._X, squared=True)
+        longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
+        near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
+        if own is not None:
+            near[np.arange(len(own)), own] = False
+        distances = np.full(near.shape, np.inf)
+        which, others = np.nonzero(near)
+        distances[near] = pair_distances(rows, which, self._X, others)
+        nearest: NDArray[np.intp] = nearest_first(distances)[:, :k]
+        return nearest
+
+
+def pair_distances(
+    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
+
+    From differences, so that duplicates are at distance zero: the matrix product inside a
+    neighbor search leaves rounding errors of 1e-7 there. Rows that coincide up to rounding are at
+    distance zero, too.
+    """
+    distances = np.empty(len(rows))
+    held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
+    for block in row_blocks(len(rows), held, limit=IN_CACHE):
+        distances[block] = row_norms(X[rows[block]] - Z[others[block]])
+    settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
+    return settled
+
+
+def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
+    rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
+    return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)
+
+
+def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1)."""
+    n, k = neighbor_indices.shape
+    if sparse.issparse(X):
+        both = sparse.vstack([Z, X]).tocsr()
+        members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbor_indices], axis=1)
+        return inner_products(members, lambda a, b: _sparse_products(both, a, b))
+    products = np.empty((n, k + 1, k + 1))
+    for block in row_blocks(n, k * X.shape[1], limit=IN_CACHE):
+        members = np.concatenate([X[block, None, :], Z[neighbor_indices[block]]], axis=1)
+        np.matmul(members, members.transpose(0, 2, 1), out=products[block])
+    return products
+
+
+def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Gram matrices of the differences of each row of Z to its neighbors, shape (n, k, k)."""
+    if sparse.issparse(Z):
+        return grams_from_products(neighbor_indices, lambda a, b: _sparse_products(Z, a, b))
+    n, k = neighbor_indices.shape
+    gram = np.empty((n, k, k))
+    for block in row_blocks(n, k * Z.shape[1], limit=IN_CACHE):
+        differences = Z[block, None, :] - Z[neighbor_indices[block]]
+        np.matmul(differences, differences.transpose(0, 2, 1), out=gram[block])
+    return gram
+
+
+# More than rounding can change in sums of inner products of vectors of unit length.
+ROUNDING = 1e-14
+
+
+def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """The Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
+    own = np.arange(len(neighbor_indices))[:, None]
+    inner = inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
+    gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
+    # For equal rows only rounding is left, which may be negative: not a Gram matrix any more.
+    diagonal = np.arange(gram.shape[1])
+    gram[:, diagonal, diagonal] += ROUNDING
+    return gram
+
+
+def inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+    """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
+    n, m = members.shape
+    inner = np.empty((n, m, m))
+    for block in row_blocks(n, m**2, limit=IN_CACHE):
+        a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
+        inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
+    return inner
+
+
+def _sparse_products(
+    Z: sparse.csr_array, a: NDArray[np.intp], b: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Inner product of each pair of rows ``Z[a[p]]`` and ``Z[b[p]]``."""
+    return np.asarray(Z[a].multiply(Z[b]).sum(axis=1)).ravel()
+
+
+def squared_residuals(
+    weights: NDArray[np.float64],
+    products: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    n_labels: int,
+) -> NDArray[np.float64]:
+    """Squared distance of each row to what its neighbors of one label rebuild, shape (n, l)."""
+    # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbors of one label, computed for
+    # the label of each neighbor. The other labels rebuild nothing: their residual is ‖x‖.
+    together = labels[:, :, None] == labels[:, None, :]
+    inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
+    xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
+    vv = np.einsum("iab,ib->ia", together, np.sum(together * inner, axis=2))
+    xx = products[:, :1, 0]
+    squares = np.tile(xx, n_labels)
+    np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
+    return squares
+
+
+def weights_to_csr(
+    neighbor_indices: NDArray[np.intp], weights: NDArray[np.float64], n_columns: int | None = None
+) -> sparse.csr_array:
+    """The graph *W* as CSR matrix without stored zeros; row *i* rebuilds row *i*.
+
+    It is square unless ``n_columns`` gives the number of rows that were searched.
+    """
+    n, k = neighbor_indices.shape
+    # Copies, because the cleanup below works in place.
+    parts = (weights.flatten(), neighbor_indices.flatten(), np.arange(0, n * k + 1, k))
+    graph = sparse.csr_array(parts, shape=(n, n_columns or n))
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph

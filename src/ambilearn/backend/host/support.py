@@ -1,0 +1,128 @@
+"""Candidate pairs in host memory."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn._utils.blocks import row_blocks
+from ambilearn.backend.interface import Support
+from ambilearn.solvers import CandidateSimplex, SupportGraph
+from ambilearn.solvers.support_graph import restrict_to_support
+
+# With more labels than this per candidate, products of single pairs beat one matrix product.
+_MAX_LABELS_PER_PAIR = 40
+
+
+class HostSupport(Support):
+    """The candidate pairs of a fit in host memory."""
+
+    def gather(self, matrix: Any) -> NDArray[Any]:
+        return np.asarray(matrix[self.rows, self.labels]).ravel()
+
+    def scatter(self, values: ArrayLike, off_support: Any = 0.0) -> NDArray[np.float64]:
+        matrix = np.empty((self.n_rows, self.n_labels))
+        matrix[...] = _as_column(off_support)
+        matrix[self.rows, self.labels] = values
+        return matrix
+
+    def scatter_rows(
+        self, values: NDArray[np.float64], off_support: Any, rows: slice
+    ) -> NDArray[np.float64]:
+        pairs = slice(self.indptr[rows.start], self.indptr[rows.stop])
+        matrix = np.empty((rows.stop - rows.start, self.n_labels))
+        matrix[...] = _as_column(off_support)
+        matrix[self.rows[pairs] - rows.start, self.labels[pairs]] = values[pairs]
+        return matrix
+
+    def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
+        """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
+        parts = values, self.labels, self.indptr
+        return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
+
+    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Any:
+        if not self.sets.sparse_mask:
+            return self.scatter(values, off_support)
+        return self.to_csr(values).copy()  # the user may modify it
+
+    def vote_table(self, values: NDArray[np.float64]) -> sparse.csr_array:
+        return self.to_csr(values)
+
+    def largest(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.maximum.reduceat(values, self.indptr[:-1])
+
+    def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Pair of the largest value of each row, shape (n_rows,); ties keep the label order."""
+        hits = np.flatnonzero(values == self.largest(values)[self.rows])
+        first: NDArray[np.intp] = hits[np.searchsorted(hits, self.indptr[:-1])]
+        return first
+
+    def best_labels(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        best: NDArray[np.intp] = self.labels[self.best_pairs(values)]
+        return best
+
+    def row_sums(self, values: NDArray[np.float64]) -> Any:
+        return np.bincount(self.rows, values, self.n_rows)
+
+    def label_sums(self, values: NDArray[np.float64]) -> Any:
+        return np.bincount(self.labels, values, self.n_labels)
+
+    @cached_property
+    def simplex(self) -> CandidateSimplex:
+        return CandidateSimplex(self.indptr)
+
+    def target_sums(
+        self, features: Any, values: NDArray[np.float64], off_support: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (self.n_rows,))
+        excess = self.excess_over(off, values)
+        if self.row_weights is not None:
+            excess.data *= self.pair_weights
+            off = off * self.row_weights
+        product = excess.T @ features
+        product = (product.toarray() if sparse.issparse(product) else product).T
+        total = self.label_sums(excess.data)
+        if off.any():
+            product = product + (features.T @ off)[:, None]
+            total = total + off.sum()
+        return np.ascontiguousarray(product), total
+
+    def excess_over(
+        self, off_support: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> sparse.csr_array:
+        """The targets minus ``off_support``, one number per row: zero off the support."""
+        return self.to_csr(values - off_support[self.rows])
+
+    def pair_outputs(
+        self, features: Any, coef: NDArray[np.float64], intercept: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        rows, labels, indptr = self.rows, self.labels, self.indptr
+        outputs = np.empty(len(labels))
+        labels_per_pair = len(intercept) * self.n_rows / len(labels)
+        if not sparse.issparse(features) and labels_per_pair > _MAX_LABELS_PER_PAIR:
+            of_label = np.ascontiguousarray(coef.T)
+            for pairs in row_blocks(len(labels), 4 * len(coef)):
+                np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
+        else:
+            for block in row_blocks(self.n_rows, 4 * len(intercept)):
+                pairs = slice(indptr[block.start], indptr[block.stop])
+                product = features[block] @ coef
+                outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
+        outputs += intercept[labels]
+        return outputs
+
+    def neighbor_graph(self, neighbor_indices: NDArray[np.intp]) -> SupportGraph:
+        return SupportGraph(self.indptr, self.labels, neighbor_indices)
+
+    def restrict(self, graph: sparse.csr_array) -> sparse.csr_array:
+        return restrict_to_support(graph, self.indptr, self.labels)
+
+    def laplacian(self, graph: sparse.csr_array) -> sparse.csr_array:
+        return (sparse.eye_array(self.n_pairs) - self.restrict(graph)).tocsr()
+
+
+def _as_column(off_support: Any) -> Any:
+    """One number per row as a column; a single number unchanged."""
+    return off_support[:, None] if getattr(off_support, "ndim", 0) == 1 else off_support

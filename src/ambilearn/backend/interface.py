@@ -1,0 +1,325 @@
+"""The interface of a backend: everything that differs between the CPU and a device.
+
+A :class:`Backend` holds the operations on rows (kernels, factorizations, neighbors), a
+:class:`Support` the candidate pairs and the operations on them. Each has two implementations,
+:mod:`ambilearn.backend.host` (NumPy and SciPy) and :mod:`ambilearn.backend.device` (the array API),
+which pass the same tests.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+from ambilearn.candidates import CandidateSets
+from ambilearn.solvers import CandidateSimplex
+
+_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
+
+
+class Factor(Protocol):
+    """A Cholesky factor of a symmetric positive definite matrix *M*."""
+
+    def solve(self, columns: Any) -> Any:
+        r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c)."""
+
+    def inverse_diagonal(self) -> Any:
+        r"""The diagonal of :math:`M^{-1}`, shape (n,)."""
+
+
+class ExactSearch(Protocol):
+    """An exact neighbor search among fixed rows."""
+
+    def nearest(self, queries: Any | None, k: int) -> Any:
+        """Indices of the k nearest rows of each query, nearest first; ties keep the row order.
+
+        Without queries, of the k nearest *other* rows of each row.
+        """
+
+
+class Backend(ABC):
+    """Operations on the rows of a fit."""
+
+    # --- arrays -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def support(self, sets: CandidateSets) -> "Support":
+        """The candidate pairs of a fit, as arrays of this backend."""
+
+    @abstractmethod
+    def asarray(self, values: NDArray[Any]) -> Any:
+        """Convert a NumPy array; text stays a NumPy array."""
+
+    @abstractmethod
+    def take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
+        """Rows of an array or sparse matrix by index."""
+
+    @abstractmethod
+    def take_classes(self, classes: Any, columns: Any) -> Any:
+        """Labels of the given columns; text labels are a NumPy array."""
+
+    @abstractmethod
+    def blocks(self, X: Any, numbers_per_row: int = 1) -> Iterator[slice]:
+        """Slices that cover the rows of X; work on one row holds ``numbers_per_row`` numbers."""
+
+    @abstractmethod
+    def largest_magnitude(self, X: Any) -> float:
+        """Largest absolute value in X."""
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def squared_distances(self, X: Any, Z: Any | None = None) -> Any:
+        """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
+
+    def mean_distance(self, squared: Any, row_weights: Any | None = None) -> float:
+        """Mean of the off-diagonal distances, given their squares; 1 if all are zero.
+
+        A row of weight *v* counts as *v* copies.
+        """
+        if row_weights is None:
+            return self._mean_distance(squared)
+        xp = array_namespace(squared)
+        weights = row_weights / xp.max(row_weights)  # so that no product overflows
+        weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+        total = 0.0
+        for rows in self.blocks(squared, squared.shape[1]):
+            total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
+        # Pairs of all copies of all rows, without pairs of a copy with itself.
+        itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+        n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+        return total / n_pairs if total > 0 else 1.0
+
+    @abstractmethod
+    def _mean_distance(self, squared: Any) -> float: ...
+
+    @abstractmethod
+    def gaussian(self, squared: Any, sigma: float) -> Any:
+        r"""The kernel :math:`\exp(-d^2 / 2\sigma^2)` of squared distances, in place."""
+
+    @abstractmethod
+    def as_kernel(self, K: Any) -> Any:
+        """The result of a user's kernel function as an array of this backend."""
+
+    @abstractmethod
+    def whitening(self, K: Any) -> Any:
+        r"""The matrix :math:`U\Lambda^{-1/2}` of a kernel matrix :math:`U \Lambda U^\top`."""
+
+    @abstractmethod
+    def factorize(self, matrix: Any, ridge: float, overwrite: bool) -> Factor:
+        """Cholesky factor of ``matrix + ridge * I``."""
+
+    # --- neighbors and graphs ---------------------------------------------------------------------
+
+    @abstractmethod
+    def unit_rows(self, X: Any) -> Any:
+        """Rows scaled to unit length; zero rows stay zero."""
+
+    @abstractmethod
+    def exact_search(self, X: Any) -> ExactSearch:
+        """Exact neighbor search among the rows of X."""
+
+    @abstractmethod
+    def neighbor_distances(self, X: Any, Z: Any, neighbor_indices: Any) -> Any:
+        """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
+
+    @abstractmethod
+    def neighbor_products(self, X: Any, Z: Any, neighbor_indices: Any) -> Any:
+        """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1).
+
+        The row comes first, then its neighbors.
+        """
+
+    @abstractmethod
+    def difference_grams(self, Z: Any, neighbor_indices: Any) -> Any:
+        r"""Gram matrices :math:`(z_i - z_a)^\top (z_i - z_b)` over the neighbors, (n, k, k)."""
+
+    @abstractmethod
+    def sum_of_forms(self, gram: Any, weights: Any) -> float:
+        r"""The sum of :math:`w_i^\top B_i w_i` for matrices (n, k, k) and weights (n, k)."""
+
+    @abstractmethod
+    def graph(self, neighbor_indices: Any, weights: Any) -> Any:
+        """The graph as a user gets it: a CSR matrix, or a ``DeviceGraph``."""
+
+    @abstractmethod
+    def symmetric_graph(self, neighbor_indices: Any, weights: Any) -> Any:
+        r"""The graph :math:`D^{-1/2} (W + W^\top) D^{-1/2}` with the degrees *D*."""
+
+    @abstractmethod
+    def count_votes(self, neighbor_indices: Any, weights: Any, table: Any) -> Any:
+        """Weighted sums of the neighbors' rows of a vote table, shape (n, l)."""
+
+    @abstractmethod
+    def squared_residuals(self, weights: Any, products: Any, labels: Any, n_labels: int) -> Any:
+        r"""Squared distance of each row to what its neighbors of one label rebuild, (n, l).
+
+        .. math:: \Big\|x_i - \sum_{a : y_a = j} w_{ia} x_a\Big\|^2
+
+        from the ``products`` of :meth:`neighbor_products` and the neighbors' ``labels``.
+        """
+
+
+class Support(ABC):
+    """The candidate pairs (row, label) of a fit, and operations on support vectors.
+
+    A support vector has one entry per pair; pairs are ordered by row, then by label.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        The candidate sets in host memory.
+    backend : Backend
+        Where the fit computes.
+
+    Attributes
+    ----------
+    indptr, labels : integer arrays
+        As in :class:`~ambilearn.candidates.CandidateSets`.
+    row_weights : array of shape (n_rows,) or None
+        Weights of the rows.
+    """
+
+    def __init__(self, sets: CandidateSets, backend: Backend) -> None:
+        self.sets, self.backend = sets, backend
+        self.classes, self.n_labels = sets.classes, len(sets.classes)
+        self.n_rows, self.n_pairs = len(sets), len(sets.labels)
+        self.indptr, self.labels = backend.asarray(sets.indptr), backend.asarray(sets.labels)
+        weights = sets.row_weights
+        self.row_weights = None if weights is None else backend.asarray(weights)
+        self.total_weight = self.n_rows if weights is None else float(weights.sum())
+
+    # --- counted once, in host memory -------------------------------------------------------------
+
+    @cached_property
+    def _host_rows(self) -> NDArray[np.intp]:
+        return np.repeat(np.arange(self.n_rows), self.sets.sizes)
+
+    @cached_property
+    def rows(self) -> Any:
+        """Row of each pair."""
+        return self.backend.asarray(self._host_rows)
+
+    @cached_property
+    def sizes(self) -> Any:
+        """Number of candidates of each row."""
+        return self.backend.asarray(self.sets.sizes)
+
+    @cached_property
+    def pair_weights(self) -> Any:
+        """Weight of each pair's row; the scalar 1.0 if all weights are equal."""
+        weights = self.sets.row_weights
+        return 1.0 if weights is None else self.backend.asarray(weights[self._host_rows])
+
+    def uniform(self) -> Any:
+        """Equal confidence for every candidate, :math:`1 / |S_i|`."""
+        return self.backend.asarray(self._shares(None))
+
+    def prior(self) -> Any:
+        r"""Share :math:`\Pi_{ij}` of every candidate in the weights of its row; sums to one.
+
+        Without weights, and in rows with equal weights, bit for bit equal to :meth:`uniform`.
+        """
+        return self.backend.asarray(self._shares(self.sets.weights))
+
+    def preference(self) -> Any:
+        r"""Difference :math:`\Pi_{ij} - 1 / |S_i|` that the weights make; zero without weights."""
+        return self.prior() - self.uniform()
+
+    @cached_property
+    def relative_weights(self) -> Any:
+        """Weight of every candidate relative to the largest of its row; 1 without weights."""
+        return self.backend.asarray(self._relative(self.sets.weights))
+
+    def _relative(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        if weights is None:
+            return np.ones(self.n_pairs)
+        largest = np.maximum.reduceat(weights, self.sets.indptr[:-1])
+        return weights / largest[self._host_rows]
+
+    def _shares(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        if weights is None:
+            return np.repeat(1.0 / self.sets.sizes, self.sets.sizes)
+        relative = self._relative(weights)
+        return relative / np.add.reduceat(relative, self.sets.indptr[:-1])[self._host_rows]
+
+    # --- support vectors and matrices -------------------------------------------------------------
+
+    @abstractmethod
+    def gather(self, matrix: Any) -> Any:
+        """Entries of an (n_rows, n_labels) matrix on the support."""
+
+    @abstractmethod
+    def scatter(self, values: Any, off_support: Any = 0.0) -> Any:
+        """Dense (n_rows, n_labels) matrix; ``off_support`` is a number, or one per row."""
+
+    @abstractmethod
+    def scatter_rows(self, values: Any, off_support: Any, rows: slice) -> Any:
+        """As :meth:`scatter`, for a slice of the rows; ``off_support`` belongs to these rows."""
+
+    @abstractmethod
+    def as_output(self, values: Any, off_support: float = 0.0) -> Any:
+        """A support vector as a user gets it: sparse if the candidates came as a sparse mask.
+
+        The sparse form stores every pair, zeros included; entries that it does not store are
+        ``off_support``.
+        """
+
+    @abstractmethod
+    def vote_table(self, values: Any) -> Any:
+        """A support vector as the table that :meth:`Backend.count_votes` takes."""
+
+    @abstractmethod
+    def largest(self, values: Any) -> Any:
+        """Largest value of each row."""
+
+    @abstractmethod
+    def best_labels(self, values: Any) -> Any:
+        """Column of the largest value of each row; ties keep the label order."""
+
+    def best(self, matrix: Any) -> Any:
+        """Label of the largest entry of each row of a matrix among the row's candidates."""
+        return self.backend.take_classes(self.classes, self.best_labels(self.gather(matrix)))
+
+    @abstractmethod
+    def row_sums(self, values: Any) -> Any:
+        """Sum of the values of each row."""
+
+    @abstractmethod
+    def label_sums(self, values: Any) -> Any:
+        """Sum of the values of each label."""
+
+    @cached_property
+    @abstractmethod
+    def simplex(self) -> CandidateSimplex:
+        """The probability simplices over the candidates of each row."""
+
+    # --- regression and graphs on the support -----------------------------------------------------
+
+    @abstractmethod
+    def target_sums(self, features: Any, values: Any, off_support: Any) -> tuple[Any, Any]:
+        r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of targets with features.
+
+        The targets are ``values`` on the support and ``off_support``, a number or one per row,
+        off it; rows with weights *v* count :math:`v_i t_{ij}`.
+        """
+
+    @abstractmethod
+    def pair_outputs(self, features: Any, coef: Any, intercept: Any) -> Any:
+        r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j)."""
+
+    @abstractmethod
+    def neighbor_graph(self, neighbor_indices: Any) -> Any:
+        """The pattern of an adaptive graph; see :class:`~ambilearn.solvers.SupportGraph`."""
+
+    @abstractmethod
+    def restrict(self, graph: Any) -> Any:
+        """A graph of :meth:`Backend.graph` as a matrix on the support; supports ``@``."""
+
+    @abstractmethod
+    def laplacian(self, graph: Any) -> Any:
+        """The matrix *I* minus :meth:`restrict`; supports ``@``."""

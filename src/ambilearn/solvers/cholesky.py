@@ -1,0 +1,111 @@
+"""Cholesky factors of a kernel matrix plus a multiple of the identity."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ambilearn.solvers.blocked_cholesky import BlockedFactor, factor_in_place
+
+# SciPy's LAPACK counts entries with 32 bits: a larger matrix crashes the process.
+_MAX_LAPACK_ROWS = 46_340
+_COLUMNS_AT_ONCE = 64  # columns of the inverse factor that are squared together
+
+
+class LapackFactor(NamedTuple):
+    """A lower Cholesky factor in LAPACK's format; entries above the diagonal are arbitrary."""
+
+    lower: NDArray[np.float64]
+
+    def solve(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
+        solved: NDArray[np.float64]
+        solved, _ = linalg.lapack.dpotrs(self.lower, columns, lower=1)
+        return solved
+
+    def inverse_diagonal(self) -> NDArray[np.float64]:
+        r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
+        inverse, _ = linalg.lapack.dtrtri(self.lower, lower=1)
+        diagonal = np.empty(len(inverse))
+        for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
+            # Entries above the diagonal are not part of the factor.
+            columns = np.tril(inverse[first:, first : first + _COLUMNS_AT_ONCE])
+            diagonal[first : first + _COLUMNS_AT_ONCE] = np.sum(columns * columns, axis=0)
+        return diagonal
+
+
+def factorize_by_lapack(
+    matrix: NDArray[np.float64], ridge: float, overwrite: bool = False
+) -> LapackFactor | BlockedFactor:
+    """Cholesky factor of ``matrix + ridge * I`` for NumPy arrays.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric.
+    ridge : float
+        Added to the diagonal.
+    overwrite : bool, default=False
+        Whether the factor may overwrite the matrix.
+
+    Returns
+    -------
+    factor : LapackFactor or BlockedFactor
+        Blocked if the matrix is too large for SciPy's LAPACK.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the sum is not positive definite.
+    """
+    if len(matrix) > _MAX_LAPACK_ROWS:
+        return factorize_by_blocks(matrix, ridge, overwrite)
+    if not matrix.flags.f_contiguous:
+        matrix = matrix.T  # the same, because it is symmetric, but in LAPACK's column order
+    matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
+    matrix[np.diag_indices_from(matrix)] += ridge
+    factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    if info:
+        raise _not_positive_definite(ridge, info)
+    return LapackFactor(factor)
+
+
+def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> BlockedFactor:
+    """Cholesky factor of ``matrix + ridge * I`` for arrays of any library.
+
+    Parameters
+    ----------
+    matrix, ridge, overwrite
+        As in :func:`factorize_by_lapack`.
+
+    Returns
+    -------
+    factor : BlockedFactor
+    """
+    xp = array_namespace(matrix)
+    matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
+    _add_to_diagonal(xp, matrix, ridge)
+    try:
+        return factor_in_place(matrix)
+    except ArithmeticError as error:
+        raise _not_positive_definite(ridge, error.args[0]) from error
+
+
+def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
+    """In place and by small blocks: the array API has no access to a diagonal."""
+    step = min(1024, matrix.shape[0])
+    identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
+    for first in range(0, matrix.shape[0], step):
+        rows = slice(first, min(first + step, matrix.shape[0]))
+        size = rows.stop - first
+        matrix[rows, rows] += identity[:size, :size]
+
+
+def _not_positive_definite(ridge: float, minor: int) -> Exception:
+    return np.linalg.LinAlgError(
+        f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
+        f"minor {minor}): the kernel is not a valid (positive semi-definite) one, or the ridge "
+        "weight `reg` is too small for the scale of the features; raise it or scale them."
+    )
