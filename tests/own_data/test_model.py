@@ -215,3 +215,18 @@ def test_the_name_of_the_table_has_no_folder(table):
     fitted = fit_table(table, "plknn")
     assert fitted.about["table"] == "people.csv"
     assert repr(fitted) == "<TableModel plknn: height, weight, town, member, born → 3 labels>"
+
+
+def _table(lines):
+    file = io.StringIO("\n".join(["x,names", *lines]))
+    return read_candidate_table(file, candidates="names", format="csv")
+
+
+def test_labels_that_are_chosen_in_no_row_are_named(recwarn):
+    lines = [f"{i},{'a' if i < 10 else 'b'}" for i in range(20)]
+    fit_table(_table(lines), "plknn", {"n_neighbors": 3})
+    assert not [each for each in recwarn if "chosen in no row" in str(each.message)]
+    lines[3] += "|aa"
+    table = _table(lines)
+    with pytest.warns(UserWarning, match=r"1 label of 3 chosen in no row: 'aa'\. If a label is a"):
+        fit_table(table, "plknn", {"n_neighbors": 3})

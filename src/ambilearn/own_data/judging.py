@@ -7,7 +7,6 @@ from typing import Any
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
-from ambilearn.crowd.unvoted import estimate_unvoted_share
 from ambilearn.own_data.corrections import apply_corrections
 from ambilearn.own_data.default_method import choose_default
 from ambilearn.own_data.methods import make_method
@@ -31,8 +30,6 @@ class JudgedTable:
         Answers, agreement with the result, and confusions of each annotator.
     feature_trust : float
         How much the features tell, from 0 to 1.
-    unvoted_share : float
-        Estimated share of the rows whose label nobody gave.
     chosen : dict
         Parameters of the method that were chosen by the answers.
     """
@@ -40,7 +37,6 @@ class JudgedTable:
     table: CandidateTable
     annotators: AnnotatorReport
     feature_trust: float
-    unvoted_share: float
     chosen: dict[str, Any]
 
 
@@ -120,7 +116,6 @@ def judge_table(
     crowd = CrowdClassifier(
         estimator,
         param_grid=grid,
-        cv=min(5, len(votes)),
         random_state=random_state,
     ).fit(X, votes)
     judged = replace(
@@ -133,6 +128,5 @@ def judge_table(
         judged,
         crowd.annotators_,
         crowd.feature_trust_,
-        estimate_unvoted_share(votes),
         crowd.best_params_,
     )
