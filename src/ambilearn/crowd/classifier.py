@@ -184,6 +184,12 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        estimator = self._judge(X, votes)
+        self.estimator_ = fit_candidates(estimator, X, self.candidates_)
+        return self
+
+    def _judge(self, X: Any, votes: Any) -> Any:
+        """Judge annotators and rows; returns the classifier that is to be fitted to the result."""
         self._validate_params()
         _check_learner(self.estimator)
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
@@ -211,8 +217,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
         self.candidates_ = self._to_candidates(confidences)
-        self.estimator_ = fit_candidates(estimator, X, self.candidates_)
-        return self
+        return estimator
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
         check_structure(X, "X")

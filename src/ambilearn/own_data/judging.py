@@ -117,7 +117,8 @@ def judge_table(
         estimator,
         param_grid=grid,
         random_state=random_state,
-    ).fit(X, votes)
+    )
+    crowd._judge(X, votes)  # fit_table fits to the result
     judged = replace(
         table,
         candidates=apply_corrections(crowd.candidates_, table.corrections),

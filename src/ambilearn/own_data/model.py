@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.own_data.columns import Column, parse_features
@@ -305,7 +305,7 @@ def _warn_of_unchosen(name: str, fitted: Any) -> None:
     if unchosen:
         warn_user(
             f"{name}: {pluralize(len(unchosen), 'label')} of {len(fitted.classes_):,} chosen in no "
-            f"row: {shorten_list([repr(label) for label in unchosen])}. If a label is a spelling "
+            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a spelling "
             "mistake or a code for no answer, correct the table; otherwise settle some of its rows "
             "by corrections."
         )
