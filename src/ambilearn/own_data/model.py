@@ -305,9 +305,9 @@ def _warn_of_unchosen(name: str, fitted: Any) -> None:
     if unchosen:
         warn_user(
             f"{name}: {pluralize(len(unchosen), 'label')} of {len(fitted.classes_):,} chosen in no "
-            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a spelling "
-            "mistake or a code for no answer, correct the table; otherwise settle some of its rows "
-            "by corrections."
+            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
+            "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
+            "its rows by corrections."
         )
 
 
