@@ -63,8 +63,9 @@ def clean(
 
     Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six more columns:
     label, its confidence, its margin over the second-best candidate, doubt that any candidate is
-    right (above 0 another label is ahead of all), that other label as suggestion, and review_rank,
-    which is 1 for the row to look at first. Every other cell stays as it is. Excel files are read,
+    right (above 0 another label is ahead of all), that other label as suggestion where doubt is
+    above 0, and review_rank, which is 1 for the row to look at first. Every other cell stays as it
+    is. Excel files are read,
     not written.
 
     Where annotators answered, in a column each or in long form, TABLE with one answer a row, they

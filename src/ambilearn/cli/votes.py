@@ -215,7 +215,6 @@ def describe_annotators(console: Console, judged: Any) -> None:
         f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
         f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
     )
-    console.say(f"estimated share of rows whose label is in no answer: {judged.unvoted_share:.1%}")
     shown = Table(box=None, pad_edge=False)
     shown.add_column("annotator", no_wrap=True)
     shown.add_column("answers", justify="right", no_wrap=True)

@@ -96,10 +96,11 @@ def review_from_table(
 
 def image_column(table: CandidateTable) -> str | None:
     """The first column of a table that holds images, if any."""
+    numeric = {c.name for c in table.features.columns if c.kind in ("number", "vector")}
     columns = {
         column: [format_cell(cell) for cell in table.frame[column].to_list()]
         for column in table.frame.columns
-        if column not in table.candidate_columns
+        if column not in table.candidate_columns and column not in numeric
     }
     return find_image_column(columns)
 
