@@ -212,7 +212,6 @@ def run(name, seed, changes, timing):
         "rows": len(y),
         "test_accuracy": float(np.mean(model.predict(X_test) == y_test)),
         "transductive": float(np.mean(model.transduction_ == y)),
-        "transductive_last": float(np.mean(model._last_confidences.argmax(1) == y)),
         "settled": model.history_[-1].settled,
         "epochs": model.n_epochs_,
         "seconds": seconds,

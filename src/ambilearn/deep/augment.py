@@ -10,8 +10,29 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
+class ImageView:
+    """Base of the views of images: a function of the batch and of uniform random numbers.
+
+    The function itself has no random state, so it can be compiled.
+    """
+
+    n_random: int  # numbers per image
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """One view of each image of the batch, shape (b, c, h, w)."""
+        return self.apply(x, self.draw(x))
+
+    def draw(self, x: Tensor) -> Tensor:
+        """The random numbers of a batch, shape (b, n_random)."""
+        return torch.rand(len(x), self.n_random, device=x.device)
+
+    def apply(self, x: Tensor, u: Tensor) -> Tensor:
+        """The view that random numbers from 0 to 1 stand for."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class CropFlip:
+class CropFlip(ImageView):
     """Weak view of images: a shifted crop and, with probability one half, the mirror image.
 
     Parameters
@@ -24,29 +45,40 @@ class CropFlip:
 
     flip: bool = True
     shift: float = 0.125
+    n_random = 3
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """One view of each image of the batch, shape (b, c, h, w)."""
+    def apply(self, x: Tensor, u: Tensor) -> Tensor:
+        """The view that random numbers from 0 to 1 stand for."""
         b, c, h, w = x.shape
-        rows = self._positions(b, h, x.device)
-        columns = self._positions(b, w, x.device)
+        rows, columns = (_shifted(u[:, i], side, self.shift) for i, side in ((0, h), (1, w)))
         if self.flip:
-            mirrored = torch.rand(b, 1, device=x.device) < 0.5
-            columns = torch.where(mirrored, columns.flip(1), columns)
+            columns = torch.where(u[:, 2:] < 0.5, columns.flip(1), columns)
         images = torch.arange(b, device=x.device)[:, None, None, None]
         channels = torch.arange(c, device=x.device)[:, None, None]
         return x[images, channels, rows[:, None, :, None], columns[:, None, None, :]]
 
-    def _positions(self, b: int, side: int, device: torch.device) -> Tensor:
-        pad = min(round(self.shift * side), side - 1)
-        start = torch.randint(-pad, pad + 1, (b, 1), device=device)
-        position = (start + torch.arange(side, device=device)).abs()  # reflect at the first pixel
-        return side - 1 - (side - 1 - position).abs()  # and at the last
+
+def _steps(u: Tensor, side: int, share: float) -> Tensor:
+    """Random numbers as shifts by whole pixels."""
+    most = min(round(share * side), side - 1)
+    return torch.floor(u * (2 * most + 1)).clamp(max=2 * most) - most
+
+
+def _shifted(u: Tensor, side: int, share: float) -> Tensor:
+    """Pixels along one side after a shift, reflected at the ends; shape (b, side)."""
+    start = _steps(u, side, share).long()[:, None]
+    position = (start + torch.arange(side, device=u.device)).abs()
+    return side - 1 - (side - 1 - position).abs()
 
 
 @dataclass(frozen=True)
-class StrongImageView:
-    """Strong view of images: the weak one, then color, an affine map and a square hole.
+class StrongImageView(ImageView):
+    """Strong view of images: an affine map, other colors, and a square hole.
+
+    The map shifts and mirrors as the weak view does and, with probability .7, rotates by up to .35,
+    scales by .8 to 1.2 and shears by up to .2. With probability .8, contrast changes by .6 to
+    1.4, saturation by .2 to 1.8 and brightness by up to .4 standard deviations. The side of the
+    hole is up to half that of the image.
 
     Parameters
     ----------
@@ -55,46 +87,49 @@ class StrongImageView:
     """
 
     flip: bool = True
+    n_random = 14
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """One view of each image of the batch, shape (b, c, h, w)."""
-        return _cut_hole(_bend(_recolor(CropFlip(self.flip)(x))))
-
-
-def _uniform(x: Tensor, low: float, high: float, *shape: int) -> Tensor:
-    return torch.empty(len(x), *shape, device=x.device, dtype=x.dtype).uniform_(low, high)
-
-
-def _recolor(x: Tensor, probability: float = 0.8) -> Tensor:
-    """Change brightness, contrast and, of color images, saturation."""
-    chosen = torch.rand(len(x), 1, 1, 1, device=x.device) < probability
-    center = x.mean((1, 2, 3), keepdim=True)
-    new = (x - center) * _uniform(x, 0.6, 1.4, 1, 1, 1) + center + _uniform(x, -0.4, 0.4, 1, 1, 1)
-    if x.shape[1] > 1:
-        gray = new.mean(1, keepdim=True)
-        new = (new - gray) * _uniform(x, 0.2, 1.8, 1, 1, 1) + gray
-    return torch.where(chosen, new, x)
+    def apply(self, x: Tensor, u: Tensor) -> Tensor:
+        """The view that random numbers from 0 to 1 stand for."""
+        maps = _affine_maps(u[:, :7], x.shape[2], x.shape[3], self.flip)
+        grid = F.affine_grid(maps, list(x.shape), align_corners=False)
+        x = F.grid_sample(x, grid, padding_mode="reflection", align_corners=False)
+        return _cut_hole(_recolor(x, u[:, 7:11]), u[:, 11:])
 
 
-def _bend(x: Tensor, probability: float = 0.7) -> Tensor:
-    """Rotate by up to .35, scale by .8 to 1.2 and shear by up to .2."""
-    chosen = (torch.rand(len(x), device=x.device) < probability).to(x.dtype)
-    angle = _uniform(x, -0.35, 0.35) * chosen
-    scale = 1 + _uniform(x, -0.2, 0.2) * chosen
-    shear = _uniform(x, -0.2, 0.2) * chosen
-    cosine, sine, zero = angle.cos() * scale, angle.sin() * scale, torch.zeros_like(angle)
-    maps = torch.stack([cosine, shear - sine, zero, sine, cosine, zero], 1).view(-1, 2, 3)
-    grid = F.affine_grid(maps, list(x.shape), align_corners=False)
-    return F.grid_sample(x, grid, padding_mode="reflection", align_corners=False)
+def _affine_maps(u: Tensor, h: int, w: int, flip: bool) -> Tensor:
+    """Maps of the positions in the view to those in the image, shape (b, 2, 3)."""
+    down = 2 * _steps(u[:, 0], h, 0.125) / h
+    right = 2 * _steps(u[:, 1], w, 0.125) / w
+    side = torch.where(u[:, 2] < 0.5, -1.0, 1.0) if flip else torch.ones_like(u[:, 2])
+    chosen = (u[:, 3] < 0.7).to(u.dtype)
+    angle = 0.7 * (u[:, 4] - 0.5) * chosen
+    scale = 1 + 0.4 * (u[:, 5] - 0.5) * chosen
+    shear = 0.4 * (u[:, 6] - 0.5) * chosen
+    cosine, sine = angle.cos() * scale, angle.sin() * scale
+    first = torch.stack([side * cosine, side * (shear - sine), right], 1)
+    return torch.stack([first, torch.stack([sine, cosine, down], 1)], 1)
 
 
-def _cut_hole(x: Tensor, share: float = 0.27) -> Tensor:
-    """Set a square of up to about half the side to the mean."""
-    b, _, h, w = x.shape
-    reach = torch.randint(0, max(1, round(share * min(h, w))) + 1, (b, 1), device=x.device)
+def _recolor(x: Tensor, u: Tensor) -> Tensor:
+    """Change contrast, saturation (of color images) and brightness."""
+    u = u[:, :, None, None, None]
+    chosen = (u[:, 0] < 0.8).to(x.dtype)
+    contrast = 1 + 0.8 * (u[:, 1] - 0.5) * chosen
+    saturation = 1 + 1.6 * (u[:, 2] - 0.5) * chosen
+    gray = x.mean(1, keepdim=True)
+    center = gray.mean((2, 3), keepdim=True)
+    lift = center * (1 - contrast) + 0.8 * (u[:, 3] - 0.5) * chosen
+    return contrast * (saturation * x + (1 - saturation) * gray) + lift
+
+
+def _cut_hole(x: Tensor, u: Tensor, share: float = 0.27) -> Tensor:
+    """Set a square to the mean."""
+    h, w = x.shape[2:]
+    reach = torch.floor(u[:, :1] * (round(share * min(h, w)) + 1))
     hit = []
-    for side in (h, w):
-        center = torch.randint(0, side, (b, 1), device=x.device)
+    for i, side in ((1, h), (2, w)):
+        center = torch.floor(u[:, i : i + 1] * side)
         hit.append((torch.arange(side, device=x.device) - center).abs() < reach)
     return x.masked_fill((hit[0][:, :, None] & hit[1][:, None, :])[:, None], 0.0)
 

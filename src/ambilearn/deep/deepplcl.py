@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ambilearn.deep.rows import Rows
 
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
 _SHARE = Interval(Real, 0, 1, closed="both")
 
 
@@ -52,13 +53,15 @@ class DeepPLCL(
         pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied;
         its weights that do not require a gradient stay as they are.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
-        Method, which sets the six following parameters where they are None.
+        Method, which sets the seven following parameters where they are None.
     comp_power : float, optional
         c, the power of the complementary head in the targets; 1 for PL-CL, otherwise 0.
     comp_weight : float, optional
         τ, the weight of the complementary head's loss; 4 for PL-CL, otherwise 0.
     rho : float, optional
         ρ, the share of a row's confidences that a step keeps; 0 by default.
+    temperature : float, optional
+        Targets are taken to the power of its inverse: above 1, rows settle later; 1 by default.
     ramp : float, optional
         Share of the epochs in which r grows to 1; .5 for PL-CL, .4 for CRDPLL, otherwise 0.
     outside_weight : float, optional
@@ -172,13 +175,14 @@ class DeepPLCL(
         "comp_power": [_NOT_NEGATIVE, None],
         "comp_weight": [_NOT_NEGATIVE, None],
         "rho": [Interval(Real, 0, 1, closed="left"), None],
+        "temperature": [_POSITIVE, None],
         "ramp": [_SHARE, None],
         "outside_weight": [_NOT_NEGATIVE, None],
         "strong_view": ["boolean", None],
         "augment": [StrOptions({"auto"}), "array-like", None],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left"), None],
-        "lr": [Interval(Real, 0, None, closed="neither")],
+        "lr": [_POSITIVE],
         "weight_decay": [_NOT_NEGATIVE],
         "mixup": [_NOT_NEGATIVE],
         "teacher": ["boolean"],
@@ -203,6 +207,7 @@ class DeepPLCL(
         comp_power: float | None = None,
         comp_weight: float | None = None,
         rho: float | None = None,
+        temperature: float | None = None,
         ramp: float | None = None,
         outside_weight: float | None = None,
         strong_view: bool | None = None,
@@ -230,6 +235,7 @@ class DeepPLCL(
         self.comp_power = comp_power
         self.comp_weight = comp_weight
         self.rho = rho
+        self.temperature = temperature
         self.ramp = ramp
         self.outside_weight = outside_weight
         self.strong_view = strong_view
@@ -260,7 +266,7 @@ class DeepPLCL(
 
         if is_matrix(X):
             matrix = super()._validate_rows(X, reset=reset, **options)
-            rows = Rows(matrix.shape, torch.from_numpy(matrix))
+            rows = Rows(matrix.shape, torch.from_numpy(np.ascontiguousarray(matrix)))
         else:
             rows = check_rows(X, None if reset else self._row_shape, self.image_size)
             if reset:
@@ -332,5 +338,5 @@ class DeepPLCL(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
-        tags.non_deterministic = False
+        tags.transformer_tags.preserves_dtype = []  # features are float32
         return tags

@@ -19,6 +19,11 @@ from ambilearn.deep.progress import print_report, reports
 from ambilearn.deep.rows import Rows
 from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 
+_OF_OBJECTIVE = (
+    *("comp_power", "comp_weight", "rho", "temperature", "ramp", "outside_weight"),
+    "strong_view",
+)
+
 
 def fit_network(model: Any, rows: Rows, candidates: CandidateSets, seed: int) -> None:
     """Train a network, and set the attributes of the estimator.
@@ -37,14 +42,8 @@ def fit_network(model: Any, rows: Rows, candidates: CandidateSets, seed: int) ->
     device = options.choose_device(model.device)
     model._row_shape = rows.shape[1:]
     model._standardizer = options.Standardizer.of(rows, model.normalize)
-    objective = choose_objective(
-        model.loss,
-        **{
-            name: getattr(model, name)
-            for name in ("comp_power", "comp_weight", "rho", "ramp", "outside_weight")
-        },
-        strong_view=model.strong_view,
-    )
+    changes = {name: getattr(model, name) for name in _OF_OBJECTIVE}
+    objective = choose_objective(model.loss, **changes)
     settings = _settings(model, objective, rows, device)
     model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
     model._strong = settings.strong is not None
@@ -59,13 +58,12 @@ def fit_network(model: Any, rows: Rows, candidates: CandidateSets, seed: int) ->
     ordinary, complementary = predict_probabilities(model, held, standardized=True)
     model.train_output_ = ordinary
     final = make_targets(
+        objective,
         [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
         torch.from_numpy(complementary).logit(1e-12),
         labels.mask.cpu(),
-        objective.comp_power,
         None if labels.prior is None else labels.prior.cpu().double(),
     ).numpy()
-    model._last_confidences = labels.confidences.cpu().numpy()
     model.label_distributions_ = candidates.as_output(candidates.gather(final))
 
 
@@ -124,6 +122,8 @@ def _train(trainer: Trainer, model: Any) -> list[Any]:
         saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds)
         saved.resume()
     callbacks = [*model.callbacks, *([print_report] if model.verbose else [])]
+    if not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks must be functions of one argument; got {model.callbacks!r}.")
     history = []
     try:
         for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):

@@ -33,6 +33,8 @@ class Objective:
         τ, the weight of the complementary head's loss.
     rho : float
         ρ, the share of the previous confidences that is kept.
+    temperature : float
+        T: the factors of the targets have the power 1 / T.
     ramp : float
         Share of the epochs in which r grows from 0 to 1.
     target_weight : float
@@ -53,6 +55,7 @@ class Objective:
     comp_power: float = 1.0
     comp_weight: float = 4.0
     rho: float = 0.0
+    temperature: float = 1.0
     ramp: float = 0.5
     target_weight: float = 1.0
     outside_weight: float = 1.0
@@ -104,35 +107,35 @@ def log_prior(weights: Tensor) -> Tensor:
 
 
 def make_targets(
+    objective: Objective,
     views: list[Tensor],
     complementary: Tensor,
     mask: Tensor,
-    power: float,
     prior: Tensor | None = None,
 ) -> Tensor:
     """Targets t from the outputs of the two heads, without a gradient.
 
     Parameters
     ----------
+    objective : Objective
+        Its ``comp_power`` and ``temperature``.
     views : list of Tensor of shape (b, l)
         Logits of the ordinary head, the weak view first.
     complementary : Tensor of shape (b, l)
         Logits of the complementary head on the weak view.
     mask : bool Tensor of shape (b, l)
         The candidates.
-    power : float
-        Of the complementary head.
     prior : Tensor of shape (b, l), optional
         From :func:`log_prior`.
     """
     with torch.no_grad():
         score = sum(view.log_softmax(1) for view in views) / len(views)
-        if power:
+        if objective.comp_power:
             allowed = torch.sigmoid(-complementary).clamp(min=_SMALLEST)
-            score = score + power * torch.log(allowed)
+            score = score + objective.comp_power * torch.log(allowed)
         if prior is not None:
             score = score + prior
-        return score.masked_fill(~mask, -torch.inf).softmax(1)
+        return (score / objective.temperature).masked_fill(~mask, -torch.inf).softmax(1)
 
 
 def row_losses(
@@ -141,7 +144,7 @@ def row_losses(
     complementary: list[Tensor],
     mask: Tensor,
     confidences: Tensor,
-    ramp: float,
+    ramp: float | Tensor,
 ) -> Tensor:
     """Loss of every row, shape (b,).
 
@@ -155,7 +158,7 @@ def row_losses(
         The candidates.
     confidences : Tensor of shape (b, l)
         P, zero off the candidates.
-    ramp : float
+    ramp : float or Tensor
         r, from 0 to 1.
     """
     total = torch.zeros(len(mask), device=mask.device)

@@ -119,7 +119,7 @@ class Standardizer:
         if normalize is None:
             return cls(np.zeros(n), np.full(n, unit))
         if not isinstance(normalize, str):
-            mean, scale = (np.broadcast_to(np.asarray(part, float), n) for part in normalize)
+            mean, scale = _check_normalization(normalize, n)
             return cls(mean * unit, scale * unit)
         axes = (0, 2, 3) if rows.are_images else 0
         values = sample.numpy().astype(np.float64)
@@ -141,6 +141,20 @@ class Standardizer:
         mean = torch.tensor(self.mean, dtype=torch.float32, device=device).view(shape)
         scale = torch.tensor(self.scale, dtype=torch.float32, device=device).view(shape)
         return lambda x: (x.to(torch.float32) - mean) / scale
+
+
+def _check_normalization(normalize: Any, n: int) -> NDArray[np.float64]:
+    try:
+        mean, scale = normalize
+        pair = np.stack([np.broadcast_to(np.asarray(part, float), n) for part in (mean, scale)])
+    except (TypeError, ValueError):
+        pair = np.zeros((2, n))
+    if not np.isfinite(pair).all() or not (pair[1] > 0).all():
+        raise ValueError(
+            "normalize must be 'auto', None, or a pair (mean, standard deviation) of numbers, one "
+            f"for each of the {n} features or channels; got {normalize!r}."
+        )
+    return pair
 
 
 def _sample(rows: Rows) -> Tensor:

@@ -72,14 +72,16 @@ def _fits_in_memory(n_bytes: int) -> bool:
 
 
 def is_matrix(X: Any) -> bool:
-    """Whether X is a table of numbers, and not images, files or a data set."""
+    """Whether X is a table of numbers, and not images, files or a dataset."""
     if is_list_of_files(X) or _is_dataset(X):
         return False
     if hasattr(X, "shape"):
         return len(X.shape) < 3
+    if not isinstance(X, (list, tuple)):
+        return True
     try:
-        return np.ndim(X) < 3
-    except ValueError:  # lists of different lengths, which the checks of a matrix explain
+        return np.ndim(X) < 3  # type: ignore[arg-type]
+    except ValueError:  # lists of different lengths: the checks of a matrix have a message
         return True
 
 

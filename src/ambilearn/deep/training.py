@@ -4,10 +4,13 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ambilearn._utils.warnings import warn_user
+from ambilearn.deep.augment import ImageView
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, make_targets, row_losses
 from ambilearn.deep.rows import Rows
@@ -112,8 +115,13 @@ class Trainer:
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
         self.epoch, self.step = 0, 0
-        self._forward = torch.compile(network) if settings.compiled else network
-        self._views = torch.compile(self._make_views) if settings.compiled else self._make_views
+        self._averaged = list(_pairs(self.average, network))
+        faster = compiled if settings.compiled else lambda function: function
+        self._forward = faster(network)
+        self._weak = _view(settings.weak, faster)
+        self._strong = None if settings.strong is None else _view(settings.strong, faster)
+        self._row_losses = faster(_bind(row_losses, settings.objective))
+        self._make_targets = faster(_bind(make_targets, settings.objective))
 
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows.
@@ -138,7 +146,8 @@ class Trainer:
         rate, momentum = one_cycle(self.step, self.settings.epochs * self.steps_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"], group["momentum"] = rate * self.settings.lr, momentum
-        views = self._views(self.prepare(self.rows.batch(index, self.device)))
+        x = self.prepare(self.rows.batch(index, self.device))
+        views = [view(x) for view in (self._weak, self._strong) if view is not None]
         loss = self._loss(index, views)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -150,12 +159,6 @@ class Trainer:
                 outputs = self._outputs(self._forward, views[:1])
             self._update_confidences(index, *outputs)
         return loss.detach()
-
-    def _make_views(self, x: Tensor) -> list[Tensor]:
-        views = [self.settings.weak(x)]
-        if self.settings.strong is not None:
-            views.append(self.settings.strong(x))
-        return views
 
     def _outputs(self, network: nn.Module, views: list[Tensor]) -> tuple[list[Tensor], ...]:
         """Logits of the two heads, each a list with one tensor per view."""
@@ -177,7 +180,9 @@ class Trainer:
             confidences = new if objective.update == "before" else confidences
         ramp = ramp_up(self.epoch, self.settings.epochs, objective.ramp)
         mask = labels.mask[index]
-        losses = row_losses(objective, ordinary, complementary, mask, confidences, ramp)
+        # A tensor, because a compiled function is compiled again for every other number.
+        weight = torch.full((), ramp, device=self.device)
+        losses = self._row_losses(ordinary, complementary, mask, confidences, weight)
         if mixed:
             target = share * confidences + (1 - share) * confidences[partner]
             settled = (confidences.amax(1) >= SETTLED).float()
@@ -192,7 +197,7 @@ class Trainer:
         partner, share = torch.empty(0), torch.empty(0)
         if not self.settings.mixup:
             return [], partner, share
-        concentration = torch.full((len(x), 1), self.settings.mixup, device=x.device)
+        concentration = torch.full((len(x), 1), float(self.settings.mixup), device=x.device)
         first, second = torch._standard_gamma(concentration), torch._standard_gamma(concentration)
         share = (first / (first + second).clamp(min=1e-6)).clamp(0, 1)
         share = torch.maximum(share, 1 - share)
@@ -213,9 +218,8 @@ class Trainer:
     ) -> Tensor:
         labels, objective = self.labels, self.settings.objective
         prior = None if labels.prior is None else labels.prior[index]
-        targets = make_targets(
-            ordinary, complementary[0], labels.mask[index], objective.comp_power, prior
-        )
+        detached = [view.detach() for view in ordinary]
+        targets = self._make_targets(detached, complementary[0].detach(), labels.mask[index], prior)
         new = targets.lerp(labels.confidences[index], objective.rho)
         labels.confidences[index] = new
         return new
@@ -223,11 +227,8 @@ class Trainer:
     def _update_average(self) -> None:
         keep = average_decay(self.step)
         with torch.no_grad():
-            for mine, theirs in _pairs(self.average, self.network):
+            for mine, theirs in self._averaged:
                 torch._foreach_lerp_(mine, theirs, 1 - keep)
-            for mine, theirs in zip(self.average.buffers(), self.network.buffers(), strict=True):
-                if not mine.is_floating_point():
-                    mine.copy_(theirs)
 
 
 def _pairs(first: nn.Module, second: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
@@ -254,7 +255,44 @@ def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
         {"params": [w for w in trained if w.ndim > 1], "weight_decay": settings.weight_decay},
         {"params": [w for w in trained if w.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, nesterov=True)
+    on_gpu = all(weights.is_cuda for weights in trained)
+    return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, nesterov=True, fused=on_gpu)
+
+
+def _bind(function: Callable[..., Tensor], objective: Objective) -> Callable[..., Tensor]:
+    def bound(*arguments: Any) -> Tensor:
+        return function(objective, *arguments)
+
+    return bound
+
+
+def _view(view: View, faster: Callable[[Any], Any]) -> View:
+    """A view whose function is made faster, if its random numbers can be drawn before it."""
+    if not isinstance(view, ImageView):
+        return view
+    apply, draw = faster(view.apply), view.draw
+    return lambda x: apply(x, draw(x))
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function; where compilation fails, the function itself, with a warning."""
+    current = torch.compile(function, dynamic=False)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        nonlocal current
+        try:
+            return current(*arguments, **options)
+        except Exception as error:
+            if current is function:
+                raise
+            current = function
+            result = function(*arguments, **options)  # an error of the function itself ends here
+            name = getattr(function, "__qualname__", type(function).__name__)
+            first = (str(error).splitlines() or [""])[0]
+            warn_user(f"{name} runs without torch.compile, which failed: {first}")
+            return result
+
+    return call
 
 
 @contextmanager
