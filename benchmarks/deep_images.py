@@ -3,8 +3,8 @@
     python benchmarks/deep_images.py --archive cifar10-jpeg.tar.xz --answers cifar10n.npz \
         supervised q0.5 no_head --seeds 0 1 2 --set epochs=100 lr=.05 --jobs 2 --budget 500
 
-One JSON line per run. The archive holds ``train/<class>/<number>.jpg`` and ``test/…``; it is decoded
-once, into ``--cache``. ``--list`` shows the settings.
+One JSON line per run. The archive holds ``train/<class>/<number>.jpg`` and ``test/…``; it is
+decoded once, into ``--cache``. ``--list`` shows the settings.
 """
 
 import argparse
@@ -22,7 +22,10 @@ import numpy as np
 
 from ambilearn.deep import DeepPLCL
 
-CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
+CLASSES = [
+    *("airplane", "automobile", "bird", "cat", "deer"),
+    *("dog", "frog", "horse", "ship", "truck"),
+]
 NO_HEAD = {"comp_power": 0.0, "comp_weight": 0.0}
 SUPERVISED = {"loss": "cc", "strong_view": True}  # cross-entropy of both views
 
@@ -175,9 +178,10 @@ def _start(arguments):
     if arguments.rows:
         chosen = np.random.default_rng(0).permutation(len(y))[: arguments.rows]
         X, y, votes = X[chosen], y[chosen], votes if votes is None else votes[chosen]
-        X_test, y_test = X_test[:: max(1, 10_000 // arguments.rows)], y_test[
-            :: max(1, 10_000 // arguments.rows)
-        ]
+        X_test, y_test = (
+            X_test[:: max(1, 10_000 // arguments.rows)],
+            y_test[:: max(1, 10_000 // arguments.rows)],
+        )
     _DATA = X, y, X_test, y_test, votes
 
 

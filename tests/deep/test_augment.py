@@ -75,7 +75,9 @@ def test_the_strong_view_without_its_parts_is_the_image(n_channels):
     u[:, 2] = 0.1
     torch.testing.assert_close(StrongImageView().apply(x, u), x.flip(3), atol=1e-5, rtol=0)
     u[:, 0] = 0.99  # by one pixel of eight
-    shifted = np.pad(x.flip(3).numpy(), ((0, 0), (0, 0), (0, 1), (0, 0)), mode="symmetric")[:, :, 1:]
+    shifted = np.pad(x.flip(3).numpy(), ((0, 0), (0, 0), (0, 1), (0, 0)), mode="symmetric")[
+        :, :, 1:
+    ]
     torch.testing.assert_close(
         StrongImageView().apply(x, u), torch.from_numpy(shifted), atol=1e-5, rtol=0
     )

@@ -56,7 +56,8 @@ def test_a_stopped_run_continues(tmp_path, random_state):
 
 
 @pytest.mark.parametrize(
-    "change", [{"lr": 0.01}, {"loss": "cc"}, {"epochs": 7}, {"X": X[::-1]}, {"Y": ["a"] * 20 + ["c"] * 20}]
+    "change",
+    [{"lr": 0.01}, {"loss": "cc"}, {"epochs": 7}, {"X": X[::-1]}, {"Y": ["a"] * 20 + ["c"] * 20}],
 )
 def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
     path = tmp_path / "run"
@@ -64,16 +65,16 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
         make(path, callbacks=[stop_at(2)]).fit(X, Y)
     before = path.read_bytes()
     new_X, new_Y = change.pop("X", X), change.pop("Y", Y)
-    with pytest.raises(ValueError, match="checkpoint .*run belongs to a fit with other rows"):
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
         make(path, **change).fit(new_X, new_Y)
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b'\x02\0\0\0\0\0\0\0{}'])
+@pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b"\x02\0\0\0\0\0\0\0{}"])
 def test_another_file_is_refused_and_kept(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="notes.txt is not a checkpoint of DeepPLCL: delete it"):
+    with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL: delete it"):
         make(path).fit(X, Y)
     assert path.read_bytes() == content
 
@@ -149,9 +150,7 @@ print(n_killed, n_complete)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Unix")
 def test_a_hundred_kills(tmp_path):
     (tmp_path / "folder").mkdir()
-    code = KILLS.format(
-        tests=str(Path(__file__).parents[1]), path=str(tmp_path / "folder" / "run")
-    )
+    code = KILLS.format(tests=str(Path(__file__).parents[1]), path=str(tmp_path / "folder" / "run"))
     one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # a pool of threads does not outlive a fork
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=one_thread

@@ -11,7 +11,8 @@ from ambilearn.deep.networks import MLP, ResNet9, add_heads, choose_features  # 
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind", "width"), [((4,), MLP, 256), ((1, 8, 8), ResNet9, 128), ((3, 1, 5), ResNet9, 128)]
+    ("shape", "kind", "width"),
+    [((4,), MLP, 256), ((1, 8, 8), ResNet9, 128), ((3, 1, 5), ResNet9, 128)],
 )
 def test_auto(shape, kind, width):
     features = choose_features("auto", shape)
@@ -62,7 +63,10 @@ class _Returns(nn.Module):
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Conv2d(3, 4, 1), r"module must return .* returned torch.float32 of shape \(2, 4, 6, 6\)"),
+        (
+            nn.Conv2d(3, 4, 1),
+            r"module must return .* returned torch.float32 of shape \(2, 4, 6, 6\)",
+        ),
         (nn.Linear(5, 2), r"module cannot take a batch of shape \(2, 3, 6, 6\): mat1 and mat2"),
         (_Returns(lambda x: (x, x)), "module must return one tensor .* returned a tuple"),
         (_Returns(lambda x: x.flatten(1)[:1]), r"module must return .* of shape \(1, 108\)"),
@@ -76,7 +80,9 @@ def test_a_wrong_output_is_refused_with_the_name_of_the_parameter(module, messag
 
 def test_frozen_layers_stay_in_evaluation_mode():
     frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False)
-    network = add_heads(nn.Sequential(frozen, nn.BatchNorm1d(4), nn.Dropout()), torch.randn(2, 3), 2)
+    network = add_heads(
+        nn.Sequential(frozen, nn.BatchNorm1d(4), nn.Dropout()), torch.randn(2, 3), 2
+    )
     network.train()
     assert not network.features[0][1].training
     assert network.features[1].training

@@ -12,7 +12,9 @@ from ambilearn.deep.rows import Rows, check_rows  # noqa: E402
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(("n", "size"), [(2, 32), (900, 32), (5_000, 128), (50_000, 512), (10**7, 512)])
+@pytest.mark.parametrize(
+    ("n", "size"), [(2, 32), (900, 32), (5_000, 128), (50_000, 512), (10**7, 512)]
+)
 def test_batch_size(n, size):
     assert options.choose_batch_size(None, n) == size
     assert options.choose_batch_size(7, n) == 7

@@ -16,7 +16,9 @@ from ambilearn.deep.training import Labels, Settings, Trainer, compiled, seeded 
 CPU = torch.device("cpu")
 
 
-def make_trainer(loss="plcl", *, n=12, batch_size=12, epochs=4, strong=None, row_weights=None, **more):
+def make_trainer(
+    loss="plcl", *, n=12, batch_size=12, epochs=4, strong=None, row_weights=None, **more
+):
     with seeded(0, CPU):
         x = torch.randn(n, 3)
         mask = torch.rand(n, 4) < 0.4
@@ -135,9 +137,7 @@ def test_the_average_follows_the_weights():
 def test_frozen_weights_stay():
     trainer = make_trainer()
     frozen = trainer.network.features.requires_grad_(False)
-    trainer = Trainer(
-        trainer.network, trainer.rows, identity, trainer.labels, trainer.settings
-    )
+    trainer = Trainer(trainer.network, trainer.rows, identity, trainer.labels, trainer.settings)
     before = frozen.weight.clone()
     trainer.run_epoch()
     assert torch.equal(frozen.weight, before)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn.functional import affine_grid, grid_sample
 
 
 class ImageView:
@@ -92,8 +92,8 @@ class StrongImageView(ImageView):
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """The view that random numbers from 0 to 1 stand for."""
         maps = _affine_maps(u[:, :7], x.shape[2], x.shape[3], self.flip)
-        grid = F.affine_grid(maps, list(x.shape), align_corners=False)
-        x = F.grid_sample(x, grid, padding_mode="reflection", align_corners=False)
+        grid = affine_grid(maps, list(x.shape), align_corners=False)
+        x = grid_sample(x, grid, padding_mode="reflection", align_corners=False)
         return _cut_hole(_recolor(x, u[:, 7:11]), u[:, 11:])
 
 

@@ -25,9 +25,7 @@ _POSITIVE = Interval(Real, 0, None, closed="neither")
 _SHARE = Interval(Real, 0, 1, closed="both")
 
 
-class DeepPLCL(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsClassifier
-):
+class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsClassifier):
     r"""Deep PL-CL: a network with an ordinary and a complementary head.
 
     A network maps a row to features, on which an ordinary head f (softmax) gives the probability of
@@ -270,8 +268,8 @@ class DeepPLCL(
         else:
             rows = check_rows(X, None if reset else self._row_shape, self.image_size)
             if reset:
-                for name in ("n_features_in_", "feature_names_in_"):
-                    vars(self).pop(name, None)
+                for name in {"n_features_in_", "feature_names_in_"} & set(vars(self)):
+                    delattr(self, name)
             if reset and len(rows) < 2:
                 raise ValueError("X has 1 row, while a minimum of 2 is required by DeepPLCL.")
         if not reset and rows.shape[1:] != self._row_shape:
@@ -285,13 +283,13 @@ class DeepPLCL(
         self._previous = vars(self).get("module_") if self.warm_start else None
         super()._forget()
 
-    def _fit(self, X: "Rows", candidates: CandidateSets, cache: FitCache) -> None:  # type: ignore[override]
+    def _fit(self, X: "Rows", candidates: CandidateSets, cache: FitCache) -> None:
         from ambilearn.deep.fitting import fit_network
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fit_network(self, X, candidates, seed)
 
-    def _scores(self, X: "Rows") -> NDArray[np.float64]:  # type: ignore[override]
+    def _scores(self, X: "Rows") -> NDArray[np.float64]:
         from ambilearn.deep.fitting import predict_probabilities
 
         with np.errstate(divide="ignore"):

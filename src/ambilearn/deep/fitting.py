@@ -97,9 +97,7 @@ def _labels(candidates: CandidateSets, device: torch.device) -> Labels:
     return Labels(mask, shares, prior, weights)
 
 
-def _network(
-    model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device
-) -> TwoHeads:
+def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:
     features = choose_features(model.module, rows.shape[1:]).to(device)
     sample = prepare(rows.batch(torch.arange(min(2, len(rows))), device))
     network = add_heads(features, sample, n_labels)

@@ -110,7 +110,13 @@ class ResNet9(nn.Module):
 
 def _large_resnet(n_channels: int) -> nn.Module:
     with requires_extra("deep", purpose="A network for images of more than 64 pixels"):
-        from torchvision.models import resnet18
+        try:
+            from torchvision.models import resnet18
+        except RuntimeError as error:  # built for another PyTorch
+            raise ImportError(
+                f"torchvision does not fit the installed PyTorch ({error}). Install a build that "
+                "does, or give a network of your own as module."
+            ) from error
 
     network: nn.Module = resnet18(weights=None)
     if n_channels != 3:
@@ -187,4 +193,6 @@ def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
             f"shape {tuple(rows.shape)} it returned {output.dtype} of shape {tuple(output.shape)}. "
             "Pool or flatten at its end."
         )
-    return TwoHeads(features, output.shape[1], n_labels).to(rows.device)
+    network = TwoHeads(features, output.shape[1], n_labels)
+    network.to(rows.device)
+    return network

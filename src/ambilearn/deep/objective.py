@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 _SMALLEST = 1e-3  # of 1 − f̂: one head alone cannot exclude a candidate
 _VOTE_OFFSET = 0.05
@@ -173,7 +173,7 @@ def row_losses(
     if objective.comp_weight:
         absent = 1 - confidences  # one off the candidates, where the confidences are zero
         binary = sum(
-            F.binary_cross_entropy_with_logits(view, absent, reduction="none").mean(1)
+            binary_cross_entropy_with_logits(view, absent, reduction="none").mean(1)
             for view in complementary
         )
         total = total + objective.comp_weight * binary / len(complementary)

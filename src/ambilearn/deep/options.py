@@ -62,15 +62,16 @@ def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | N
     strong : bool
         Whether the loss uses a strong view.
     """
-    if augment is None:
-        pair = (identity, None)
+    weak: View | None = None
+    strong_view: View | None = None
+    if isinstance(augment, str) and rows.are_images:
+        flip = rows.shape[1] > 1
+        weak, strong_view = CropFlip(flip), StrongImageView(flip)
     elif isinstance(augment, str):
-        flip = rows.are_images and rows.shape[1] > 1
-        images = (CropFlip(flip), StrongImageView(flip))
-        pair = images if rows.are_images else (Noise(), SwapFeatures())
-    else:
-        pair = _check_pair(augment)
-    return pair[0] or identity, pair[1] if strong else None
+        weak, strong_view = Noise(), SwapFeatures()
+    elif augment is not None:
+        weak, strong_view = _check_pair(augment)
+    return identity if weak is None else weak, strong_view if strong else None
 
 
 def _check_pair(augment: Any) -> tuple[Any, Any]:
@@ -86,7 +87,7 @@ def _check_pair(augment: Any) -> tuple[Any, Any]:
 def choose_precision(precision: str, device: torch.device) -> bool:
     """Whether the network computes in bfloat16."""
     if precision == "auto":
-        return device.type == "cuda" and torch.cuda.is_bf16_supported()
+        return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
     return precision == "bf16"
 
 

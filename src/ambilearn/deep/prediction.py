@@ -1,6 +1,6 @@
 """Outputs of a trained network for many rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -60,7 +60,9 @@ def compute_features(
     return torch.cat(parts)
 
 
-def _batches(network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor]):  # noqa: ANN202
+def _batches(
+    network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor]
+) -> Iterator[tuple[Tensor, torch.device]]:
     network.eval()
     device = next(network.ordinary.parameters()).device
     for start in range(0, len(rows), BATCH):

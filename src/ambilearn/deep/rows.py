@@ -60,7 +60,7 @@ def _fits(values: Tensor, device: torch.device) -> bool:
     if device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(device)
-    return values.nbytes < 0.5 * free  # the rest is for the network
+    return bool(values.nbytes < 0.5 * free)  # the rest is for the network
 
 
 def _fits_in_memory(n_bytes: int) -> bool:
@@ -80,7 +80,7 @@ def is_matrix(X: Any) -> bool:
     if not isinstance(X, (list, tuple)):
         return True
     try:
-        return np.ndim(X) < 3  # type: ignore[arg-type]
+        return np.ndim(X) < 3
     except ValueError:  # lists of different lengths: the checks of a matrix have a message
         return True
 

@@ -51,7 +51,7 @@ def average_decay(step: int) -> float:
 
 
 def ramp_up(epoch: int, n_epochs: int, ramp: float) -> float:
-    """r in an epoch, counted from 0: from 0 to 1 in the first part of the epochs.
+    """Factor r in an epoch, counted from 0: from 0 to 1 in the first part of the epochs.
 
     Parameters
     ----------
