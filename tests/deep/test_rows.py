@@ -35,10 +35,11 @@ def test_arrays_of_images(shape, stored, dtype):
     np.testing.assert_array_equal(rows.batch(torch.tensor([2, 0]), CPU), expected[[2, 0]])
 
 
-def test_the_array_of_the_user_is_not_changed():
+@pytest.mark.filterwarnings("error")
+def test_an_array_that_must_not_be_written_is_taken():
     X = np.zeros((2, 3, 3), dtype=np.uint8)
-    check_rows(X, None).to(CPU)
-    assert not X.any()
+    X.flags.writeable = False
+    assert check_rows(X, None).shape == (2, 1, 3, 3)
 
 
 @pytest.mark.parametrize(
