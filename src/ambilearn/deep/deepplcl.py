@@ -264,7 +264,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         if is_matrix(X):
             matrix = super()._validate_rows(X, reset=reset, **options)
-            rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements="CW")))
+            rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))
         else:
             rows = check_rows(X, None if reset else self._row_shape, self.image_size)
             if reset:

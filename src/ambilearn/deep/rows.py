@@ -179,7 +179,7 @@ def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
         array = array[:, None]
     elif array.shape[3] <= array.shape[1]:
         array = array.transpose(0, 3, 1, 2)
-    return np.require(array, requirements="CW")  # PyTorch has no read-only tensors
+    return np.require(array, requirements=["C", "W"])  # PyTorch has no read-only tensors
 
 
 def _check_finite(values: Tensor, first_row: int) -> None:
