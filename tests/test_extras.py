@@ -63,7 +63,7 @@ def test_the_core_is_lean():
 
 def test_all_is_everything_that_a_user_can_add():
     # PyTorch is not: its usual build brings gigabytes for GPUs.
-    users = set(EXTRAS) - {"all", "dev", "docs", "test", "torch"}
+    users = set(EXTRAS) - {"all", "deep", "dev", "docs", "test", "torch"}
     assert _names(EXTRAS["all"]) == set().union(*(_names(EXTRAS[extra]) for extra in users))
 
 
@@ -182,6 +182,10 @@ SAYS = {
         "dawid_skene(Votes.from_wide([['a', 'b'], ['a', 'a']]))",
         "Judging annotators needs crowdkit: pip install 'ambilearn[crowd]'",
     ),
+    "network": (
+        "from ambilearn import DeepPLCL; DeepPLCL().fit([[0], [1]], [0, 1])",
+        "DeepPLCL needs torch: pip install 'ambilearn[deep]'",
+    ),
     "neighbours": (
         "from ambilearn import PLKNN\n"
         "PLKNN(n_neighbors=1, neighbors='approximate').fit([[0], [1]], [0, 1])",
@@ -195,7 +199,7 @@ SAYS = {
 def test_what_the_core_lacks_is_named_in_one_line(code, message, tmp_path):
     (tmp_path / "people.csv").write_text("a,names\n1,x|y\n")
     (tmp_path / "people.png").write_bytes(b"")
-    done = run_without(EXTRAS_BRING, code, cwd=tmp_path)
+    done = run_without([*EXTRAS_BRING, "torch"], code, cwd=tmp_path)
     assert done.stderr.splitlines()[-1] == f"ImportError: {message}"
 
 

@@ -11,6 +11,7 @@ from .candidates import ANYTHING as ANYTHING
 from .candidates import AllBut as AllBut
 from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
+from .deep import DeepPLCL as DeepPLCL
 from .doubt import find_doubtful as find_doubtful
 from .methods.ipal import IPAL as IPAL
 from .methods.lalo import LALO as LALO

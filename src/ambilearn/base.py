@@ -143,7 +143,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with unfitted_on_error(self):
             # An earlier fit may have had attributes that this one does not have.
             forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
-            candidates = choose_backend(X).support(sets)
+            candidates = self._choose_backend(X).support(sets)
             self.classes_ = candidates.backend.asarray(sets.classes)
             self._fit(X, candidates, cache)
             self.transduction_ = candidates.best(self.label_distributions_)
@@ -203,6 +203,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"X on the same device and {DISPATCH_HINT}; or fit it on the CPU."
             )
         return validate_rows(self, X, **options)
+
+    def _choose_backend(self, X: Any) -> Backend:
+        """The backend for validated rows; called once per fit or prediction."""
+        return choose_backend(X)
 
     def _check_device_support(self, X: Any) -> None:
         """Raise an error if this estimator cannot compute on the device of X."""
@@ -298,7 +302,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _confidence_blocks(self, X: Any) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
-        backend = choose_backend(X)
+        backend = self._choose_backend(X)
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
         return backend, (self._confidences(self._scores(X[rows, ...])) for rows in blocks)
 

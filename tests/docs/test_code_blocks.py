@@ -30,6 +30,8 @@ def clone(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.stem)
 def test_python_blocks_run_one_after_the_other(page, clone):
+    if page.stem == "images":
+        pytest.importorskip("torch", reason="the page needs the extra deep")
     namespace = {"__name__": "page"}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), namespace)

@@ -1,0 +1,139 @@
+"""Checkpoints from which a killed run continues, as safetensors, which execute nothing."""
+
+import json
+from hashlib import blake2b
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ambilearn._utils.files import atomic_write
+from ambilearn._utils.optional import requires_extra
+from ambilearn.deep.training import Trainer
+
+
+class Checkpoint:
+    """The file of a run: written after epochs, read when the run starts again.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It appears in full or not at all.
+    trainer : Trainer
+        The run.
+    every : float
+        Least number of seconds between two writes.
+    """
+
+    def __init__(self, path: Any, trainer: Trainer, every: float) -> None:
+        with requires_extra("deep", purpose="A checkpoint"):
+            import safetensors.torch
+
+        self._format = safetensors.torch
+        self._path, self._trainer, self._every = Path(path), trainer, every
+        self._run = _fingerprint(trainer)
+        self._written = monotonic()
+
+    def resume(self) -> None:
+        """Continue from the file, if there is one.
+
+        Raises
+        ------
+        ValueError
+            If the file is no checkpoint, or belongs to other rows or parameters.
+        """
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            header = int.from_bytes(content[:8], "little")
+            about = json.loads(content[8 : 8 + header])["__metadata__"]
+            run, epoch, step = about["run"], int(about["epoch"]), int(about["step"])
+            tensors = self._format.load(content)
+        except Exception as error:
+            raise ValueError(
+                f"{self._path} is not a checkpoint of DeepPLCL: delete it, or give another path as "
+                "checkpoint."
+            ) from error
+        if run != self._run:
+            raise ValueError(
+                f"The checkpoint {self._path} belongs to a fit with other rows, candidates or "
+                "parameters: delete it to start again, or give another path as checkpoint."
+            )
+        _restore(self._trainer, tensors)
+        self._trainer.epoch, self._trainer.step = epoch, step
+
+    def save(self, *, now: bool = False) -> None:
+        """Write the file, unless the last time was too short ago."""
+        if not now and monotonic() - self._written < self._every:
+            return
+        about = {
+            "run": self._run,
+            "epoch": str(self._trainer.epoch),
+            "step": str(self._trainer.step),
+        }
+        content = self._format.save(_collect(self._trainer), about)
+        with atomic_write(self._path) as file:
+            file.write(content)
+        self._written = monotonic()
+
+    def remove(self) -> None:
+        """Delete the file: the run is complete."""
+        self._path.unlink(missing_ok=True)
+
+
+def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
+    """Weight and state of the optimizer of every trained parameter, by its name."""
+    return {
+        name: (weights, trainer.optimizer.state[weights])
+        for name, weights in trainer.network.named_parameters()
+        if weights.requires_grad
+    }
+
+
+def _collect(trainer: Trainer) -> dict[str, Tensor]:
+    found = {f"network.{name}": t for name, t in trainer.network.state_dict().items()}
+    found |= {f"average.{name}": t for name, t in trainer.average.state_dict().items()}
+    for name, (_, state) in _momenta(trainer).items():
+        if state.get("momentum_buffer") is not None:
+            found[f"momentum.{name}"] = state["momentum_buffer"]
+    found["confidences"] = trainer.labels.confidences
+    found["random.host"] = torch.get_rng_state()
+    if trainer.device.type == "cuda":
+        found["random.device"] = torch.cuda.get_rng_state(trainer.device)
+    return {name: t.detach().cpu().clone().contiguous() for name, t in found.items()}
+
+
+def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    for part, network in (("network", trainer.network), ("average", trainer.average)):
+        prefix = f"{part}."
+        network.load_state_dict(
+            {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+        )
+    for name, (weights, state) in _momenta(trainer).items():
+        if f"momentum.{name}" in tensors:
+            state["momentum_buffer"] = torch.empty_like(weights).copy_(tensors[f"momentum.{name}"])
+    trainer.labels.confidences.copy_(tensors["confidences"])
+    torch.set_rng_state(tensors["random.host"])
+    if trainer.device.type == "cuda" and "random.device" in tensors:
+        torch.cuda.set_rng_state(tensors["random.device"], trainer.device)
+
+
+def _fingerprint(trainer: Trainer) -> str:
+    """What tells runs apart: rows, candidates, parameters, and the shapes of the network."""
+    settings, labels = trainer.settings, trainer.labels
+    named = {
+        name: str(value)
+        for name, value in vars(settings).items()
+        if name not in ("weak", "strong", "compiled")
+    }
+    shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
+    text = json.dumps([named, shapes, list(trainer.rows.shape)], sort_keys=True)
+    found = blake2b(text.encode(), digest_size=16)
+    for tensor in (trainer.rows.held, labels.mask, labels.prior, labels.row_weights):
+        if tensor is not None:
+            found.update(tensor.cpu().contiguous().numpy())
+    return found.hexdigest()

@@ -1,0 +1,346 @@
+"""DeepPLCL: PL-CL with a deep network, whose second head learns which labels are wrong."""
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn.backend import HOST, Backend, Support
+from ambilearn.base import WeightedRowsClassifier
+from ambilearn.candidates import CandidateSets
+
+if TYPE_CHECKING:
+    from ambilearn.deep.rows import Rows
+
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+_SHARE = Interval(Real, 0, 1, closed="both")
+
+
+class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsClassifier):
+    r"""Deep PL-CL: a network with an ordinary and a complementary head.
+
+    A network maps a row to features, on which an ordinary head f (softmax) gives the probability of
+    each label and a complementary head f̂ (sigmoid) the probability that a label is *not* the truth.
+    Every row has confidences P on its candidates S. In each step, for a weakly augmented view x′
+    and a strongly augmented view x″,
+
+    .. math::
+
+        t &\propto 1_S \circ \sqrt{f(x') \circ f(x'')} \circ (1 - \hat f(x'))^c,
+        \quad P \leftarrow \rho P + (1 - \rho) t, \\
+        \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
+        - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
+
+    where Q is 1 off the candidates and 1 − P on them, and r grows from 0 to 1. PRODEN, RC, CC and
+    CRDPLL are other values of the same parameters (``loss``).
+
+    Parameters
+    ----------
+    module : "auto", torch.nn.Module, or callable that makes one, default="auto"
+        Network that maps a batch to features of shape (rows, features); the heads are added to it.
+        ``"auto"`` is a multilayer perceptron for a matrix, a ResNet-9 for images of up to 64
+        pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied;
+        its weights that do not require a gradient stay as they are.
+    loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
+        Method, which sets the seven following parameters where they are None.
+    comp_power : float, optional
+        c, the power of the complementary head in the targets; 1 for PL-CL, otherwise 0.
+    comp_weight : float, optional
+        τ, the weight of the complementary head's loss; 4 for PL-CL, otherwise 0.
+    rho : float, optional
+        ρ, the share of a row's confidences that a step keeps; 0 by default.
+    temperature : float, optional
+        Targets are taken to the power of its inverse: above 1, rows settle later; 1 by default.
+    ramp : float, optional
+        Share of the epochs in which r grows to 1; .5 for PL-CL, .4 for CRDPLL, otherwise 0.
+    outside_weight : float, optional
+        Weight of the second term of the loss; 0 for PRODEN and RC, otherwise 1.
+    strong_view : bool, optional
+        Whether the strong view is used: by PL-CL and CRDPLL.
+    augment : "auto", pair of callables, or None, default="auto"
+        Functions that make the weak and the strong view of a batch of standardized rows, a tensor
+        on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, bends and cuts
+        holes in images (gray ones are not mirrored: they may be letters), and puts noise on the
+        rows of a matrix. None uses the rows as they are.
+    epochs : int, default=100
+        Passes over the rows.
+    batch_size : int, optional
+        Rows per step; by default about a fiftieth of the rows, between 32 and 512.
+    lr : float, default=0.05
+        Largest learning rate, which rises in the first fifth of the steps and then falls.
+    weight_decay : float, default=5e-4
+        Weight decay.
+    mixup : float, default=0
+        If positive, settled rows are also mixed in pairs by shares from a beta distribution with
+        this parameter.
+    teacher : bool, default=False
+        Make the targets with the averaged weights. This costs another forward pass.
+    normalize : "auto", pair of array-likes, or None, default="auto"
+        Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
+        training rows. A network that was trained before needs the values it was trained with: for
+        ``uint8`` images they refer to the range from 0 to 1. None leaves the values as they are,
+        ``uint8`` divided by 255.
+    image_size : int or pair of int, optional
+        Side, or height and width, of images from files. By default their own size if all are
+        alike, otherwise the median of their shorter sides; at most 224.
+    device : str, default="auto"
+        Device of PyTorch, such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a GPU if there is one.
+    precision : {"auto", "bf16", "fp32"}, default="auto"
+        Numbers in which the network computes: ``"auto"`` is bfloat16 on a GPU that has it.
+    compile : "auto" or bool, default="auto"
+        Whether :func:`torch.compile` is used; ``"auto"`` is in long runs on a GPU.
+    checkpoint : path, optional
+        File in which the state of the training is kept. A fit with the same rows and parameters
+        continues from it, and deletes it when complete.
+    checkpoint_seconds : float, default=60
+        Least time between two writes of the checkpoint.
+    warm_start : bool, default=False
+        Start from the weights of the previous fit, if labels and rows have the same form.
+    callbacks : sequence of callables, default=()
+        Each is called after every epoch with a report that has ``epoch``, ``n_epochs``, ``loss``,
+        ``settled`` (share of the rows with a candidate of confidence .9 or more), ``seconds`` and
+        ``seconds_left``.
+    verbose : bool, default=False
+        Print these reports to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the weights, views and batches.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The labels.
+    label_distributions_ : ndarray of shape (n, l)
+        Confidence of every candidate of the training rows, by the final network.
+    transduction_ : ndarray of shape (n,)
+        Most confident candidate of every training row.
+    train_output_ : ndarray of shape (n, l)
+        Probabilities of all labels for the training rows.
+    module_ : torch.nn.Module
+        The network with its heads; its weights are the average over the steps.
+    n_epochs_ : int
+        Epochs done: fewer than ``epochs`` if the fit was interrupted.
+    history_ : list
+        The reports of the epochs of this fit.
+    n_features_in_ : int
+        Number of columns, if X was a matrix.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when X was a data frame with string column names.
+
+    See Also
+    --------
+    PLCL : The method of the paper, for features and up to a million rows.
+
+    Notes
+    -----
+    X is a matrix; an array of images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), where the
+    channels are the smaller of the second and the last dimension; a list of image files; or a
+    PyTorch dataset, whose items are the rows or tuples that begin with the row. Rows that fit
+    in memory are read once, so a dataset should not augment them: ``augment`` does.
+
+    Ctrl-C ends the training after at least one epoch, with a model that can be used.
+
+    The same seed gives the same result on the same machine with the same number of threads. On a
+    GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower.
+
+    References
+    ----------
+    .. [1] Lv, Xu, Feng, Niu, Geng, Sugiyama. Progressive identification of true labels for
+       partial-label learning. ICML 2020 (PRODEN).
+    .. [2] Feng, Lv, Han, Xu, Niu, Geng, An, Sugiyama. Provably consistent partial-label learning.
+       NeurIPS 2020 (RC, CC).
+    .. [3] Wu, Wang, Zhang. Revisiting consistency regularization for deep partial label learning.
+       ICML 2022 (CRDPLL).
+
+    Examples
+    --------
+    >>> from ambilearn.deep import DeepPLCL
+    >>> model = DeepPLCL(epochs=20, random_state=0)
+    >>> model.fit(images, candidates).predict(new_images)  # doctest: +SKIP
+    """
+
+    _parameter_constraints = {
+        "module": [StrOptions({"auto"}), callable],
+        "loss": [StrOptions({"plcl", "proden", "rc", "cc", "crdpll"})],
+        "comp_power": [_NOT_NEGATIVE, None],
+        "comp_weight": [_NOT_NEGATIVE, None],
+        "rho": [Interval(Real, 0, 1, closed="left"), None],
+        "temperature": [_POSITIVE, None],
+        "ramp": [_SHARE, None],
+        "outside_weight": [_NOT_NEGATIVE, None],
+        "strong_view": ["boolean", None],
+        "augment": [StrOptions({"auto"}), "array-like", None],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left"), None],
+        "lr": [_POSITIVE],
+        "weight_decay": [_NOT_NEGATIVE],
+        "mixup": [_NOT_NEGATIVE],
+        "teacher": ["boolean"],
+        "normalize": [StrOptions({"auto"}), "array-like", None],
+        "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "device": [str],
+        "precision": [StrOptions({"auto", "bf16", "fp32"})],
+        "compile": [StrOptions({"auto"}), "boolean"],
+        "checkpoint": [str, PathLike, None],
+        "checkpoint_seconds": [_NOT_NEGATIVE],
+        "warm_start": ["boolean"],
+        "callbacks": ["array-like"],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        module: Any = "auto",
+        loss: str = "plcl",
+        comp_power: float | None = None,
+        comp_weight: float | None = None,
+        rho: float | None = None,
+        temperature: float | None = None,
+        ramp: float | None = None,
+        outside_weight: float | None = None,
+        strong_view: bool | None = None,
+        augment: Any = "auto",
+        epochs: int = 100,
+        batch_size: int | None = None,
+        lr: float = 0.05,
+        weight_decay: float = 5e-4,
+        mixup: float = 0.0,
+        teacher: bool = False,
+        normalize: Any = "auto",
+        image_size: Any = None,
+        device: str = "auto",
+        precision: str = "auto",
+        compile: Any = "auto",
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        warm_start: bool = False,
+        callbacks: Any = (),
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.loss = loss
+        self.comp_power = comp_power
+        self.comp_weight = comp_weight
+        self.rho = rho
+        self.temperature = temperature
+        self.ramp = ramp
+        self.outside_weight = outside_weight
+        self.strong_view = strong_view
+        self.augment = augment
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.mixup = mixup
+        self.teacher = teacher
+        self.normalize = normalize
+        self.image_size = image_size
+        self.device = device
+        self.precision = precision
+        self.compile = compile
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _validate_rows(self, X: Any, *, reset: bool = True, **options: Any) -> "Rows":
+        with requires_extra("deep", purpose="DeepPLCL"):
+            import torch
+
+        from ambilearn.deep.rows import Rows, check_rows, is_matrix
+
+        if is_matrix(X):
+            matrix = super()._validate_rows(X, reset=reset, **options)
+            rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))
+        else:
+            rows = check_rows(X, None if reset else self._row_shape, self.image_size)
+            if reset:
+                for name in {"n_features_in_", "feature_names_in_"} & set(vars(self)):
+                    delattr(self, name)
+            if reset and len(rows) < 2:
+                raise ValueError("X has 1 row, while a minimum of 2 is required by DeepPLCL.")
+        if not reset and rows.shape[1:] != self._row_shape:
+            raise ValueError(
+                f"X has rows of shape {rows.shape[1:]}, but DeepPLCL was fitted to rows of shape "
+                f"{self._row_shape}."
+            )
+        return rows
+
+    def _check_fit_input(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple["Rows", CandidateSets]:
+        self._previous = vars(self).get("module_") if self.warm_start else None
+        return super()._check_fit_input(X, y, sample_weight)
+
+    def _choose_backend(self, X: Any) -> Backend:
+        return HOST  # of the candidates; the network computes on its own device
+
+    def _fit(self, X: "Rows", candidates: Support, cache: FitCache) -> None:
+        from ambilearn.deep.fitting import fit_network
+
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        fit_network(self, X, candidates, seed)
+
+    def _scores(self, X: "Rows") -> NDArray[np.float64]:
+        from ambilearn.deep.fitting import predict_probabilities
+
+        with np.errstate(divide="ignore"):
+            scores: NDArray[np.float64] = np.log(predict_probabilities(self, X)[0])
+        return np.maximum(scores, -1e3)
+
+    def _confidence_blocks(self, X: Any) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
+        return HOST, iter([self._confidences(self._checked_scores(X))])
+
+    def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = np.exp(scores)
+        normalized: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
+        return normalized
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Features of the rows: the output of the network below the heads.
+
+        Parameters
+        ----------
+        X : matrix, images, list of files, or Dataset
+            Rows in one of the forms that :meth:`fit` takes.
+
+        Returns
+        -------
+        features : ndarray of shape (n, n_features)
+        """
+        check_is_fitted(self)
+        from ambilearn.deep.fitting import extract_features
+
+        return extract_features(self, self._validate_rows(X, reset=False))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.module_.ordinary.in_features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "module_" in state:  # a file that is also read where there is no such device
+            import copy
+
+            state = state | {"module_": copy.deepcopy(state["module_"]).to("cpu")}
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.transformer_tags.preserves_dtype = []  # features are float32
+        return tags

@@ -1,0 +1,183 @@
+"""From the parameters of the estimator to a trained network, and from that to outputs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import Support
+from ambilearn.deep import options
+from ambilearn.deep.checkpoint import Checkpoint
+from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
+from ambilearn.deep.objective import Objective, choose_objective, log_prior, make_targets
+from ambilearn.deep.prediction import compute_features, compute_outputs
+from ambilearn.deep.progress import print_report, reports
+from ambilearn.deep.rows import Rows
+from ambilearn.deep.training import Labels, Settings, Trainer, seeded
+
+_OF_OBJECTIVE = (
+    *("comp_power", "comp_weight", "rho", "temperature", "ramp", "outside_weight"),
+    "strong_view",
+)
+
+
+def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
+    """Train a network, and set the attributes of the estimator.
+
+    Parameters
+    ----------
+    model : DeepPLCL
+        The estimator.
+    rows : Rows
+        Training rows.
+    candidates : Support
+        Their candidate pairs.
+    seed : int
+        Of all random numbers.
+    """
+    device = options.choose_device(model.device)
+    model._row_shape = rows.shape[1:]
+    model._standardizer = options.Standardizer.of(rows, model.normalize)
+    changes = {name: getattr(model, name) for name in _OF_OBJECTIVE}
+    objective = choose_objective(model.loss, **changes)
+    settings = _settings(model, objective, rows, device)
+    model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
+    model._strong = settings.strong is not None
+    held = model._standardizer.apply(rows).to(device)
+    prepare = model._standardizer.prepare(held, device)
+    labels = _labels(candidates, device)
+    with seeded(seed, device), _tuned_kernels():
+        network = _network(model, held, prepare, candidates.n_labels, device)
+        trainer = Trainer(network, held, prepare, labels, settings)
+        model.history_ = _train(trainer, model)
+    model.module_, model.n_epochs_ = trainer.average, trainer.epoch
+    ordinary, complementary = predict_probabilities(model, held, standardized=True)
+    model.train_output_ = ordinary
+    final = make_targets(
+        objective,
+        [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
+        torch.from_numpy(complementary).logit(1e-12),
+        labels.mask.cpu(),
+        None if labels.prior is None else labels.prior.cpu().double(),
+    ).numpy()
+    model.label_distributions_ = candidates.as_output(candidates.gather(final))
+
+
+def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
+    batch_size = options.choose_batch_size(model.batch_size, len(rows))
+    weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
+    n_steps = model.epochs * max(1, len(rows) // batch_size)
+    return Settings(
+        objective,
+        weak,
+        strong,
+        epochs=model.epochs,
+        batch_size=batch_size,
+        lr=model.lr,
+        weight_decay=model.weight_decay,
+        mixup=model.mixup,
+        teacher=model.teacher,
+        bf16=options.choose_precision(model.precision, device),
+        compiled=options.choose_compilation(model.compile, device, n_steps),
+    )
+
+
+def _labels(candidates: Support, device: torch.device) -> Labels:
+    shares = torch.from_numpy(candidates.scatter(candidates.prior())).float().to(device)
+    mask = torch.from_numpy(candidates.sets.to_mask()).to(device)
+    weights = None
+    if candidates.row_weights is not None:
+        relative = candidates.row_weights / candidates.row_weights.mean()
+        weights = torch.from_numpy(relative).float().to(device)
+    prior = None if candidates.sets.weights is None else log_prior(shares)
+    return Labels(mask, shares, prior, weights)
+
+
+def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:
+    features = choose_features(model.module, rows.shape[1:]).to(device)
+    sample = prepare(rows.batch(torch.arange(min(2, len(rows))), device))
+    network = add_heads(features, sample, n_labels)
+    if model._previous is not None:
+        try:
+            network.load_state_dict(model._previous.state_dict())
+        except RuntimeError as error:
+            raise ValueError(
+                "warm_start=True needs the network of the previous fit, but the number of labels, "
+                "the form of the rows or module has changed."
+            ) from error
+    if rows.are_images:
+        network = network.to(memory_format=torch.channels_last)
+    return network
+
+
+def _train(trainer: Trainer, model: Any) -> list[Any]:
+    saved = None
+    if model.checkpoint is not None:
+        saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds)
+        saved.resume()
+    callbacks = [*model.callbacks, *([print_report] if model.verbose else [])]
+    if not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks must be functions of one argument; got {model.callbacks!r}.")
+    history = []
+    try:
+        for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):
+            history.append(report)
+            if saved is not None and report.epoch < report.n_epochs:
+                saved.save()
+            for callback in callbacks:
+                callback(report)
+    except KeyboardInterrupt:
+        if trainer.epoch == 0:
+            raise
+        warn_user(
+            f"The training was interrupted after epoch {trainer.epoch} of "
+            f"{trainer.settings.epochs}. The model can be used."
+        )
+        return history
+    if saved is not None:
+        saved.remove()
+    return history
+
+
+def predict_probabilities(
+    model: Any, rows: Rows, *, standardized: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Outputs f and f̂ of the two heads, each of shape (n, l)."""
+    device = options.choose_device(model.device)
+    held = rows if standardized else model._standardizer.apply(rows)
+    ordinary, complementary = compute_outputs(
+        model.module_.to(device),
+        held,
+        model._standardizer.prepare(held, device),
+        mirror=model._mirror,
+        bf16=options.choose_precision(model.precision, device),
+    )
+    return ordinary.numpy(), complementary.numpy()
+
+
+def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:
+    """Features of the rows, shape (n, d)."""
+    device = options.choose_device(model.device)
+    held = model._standardizer.apply(rows)
+    features: NDArray[np.float32] = compute_features(
+        model.module_.to(device),
+        held,
+        model._standardizer.prepare(held, device),
+        bf16=options.choose_precision(model.precision, device),
+    ).numpy()
+    return features
+
+
+@contextmanager
+def _tuned_kernels() -> Iterator[None]:
+    """Let cuDNN try its algorithms, unless the user wants deterministic ones."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before

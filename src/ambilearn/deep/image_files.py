@@ -1,0 +1,151 @@
+"""Images in files: decoded by several threads, brought to one shape."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import pluralize
+from ambilearn._utils.warnings import warn_user
+
+LARGEST_SIDE = 224  # pixels of images whose size is chosen here
+_COLOR_MODES = {"RGB", "RGBA", "P", "CMYK", "YCbCr", "LAB", "HSV", "PA", "RGBX", "RGBa"}
+
+
+def is_list_of_files(X: Any) -> bool:
+    """Whether X is a list, array or column of file names."""
+    if hasattr(X, "shape"):
+        if len(X.shape) not in (1, 2) or (len(X.shape) == 2 and X.shape[1] != 1):
+            return False
+        X = np.asarray(X).ravel()
+    elif not isinstance(X, (list, tuple)):
+        return False
+    return len(X) > 0 and isinstance(X[0], (str, os.PathLike))
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """Image files, read as arrays of one shape.
+
+    Larger or smaller images are scaled so that they cover the shape, and cropped at their center.
+
+    Parameters
+    ----------
+    paths : list of Path
+        The files.
+    image_shape : tuple of int
+        (c, h, w): one channel for gray images, three for color.
+    """
+
+    paths: list[Path]
+    image_shape: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, X: Any, image_shape: tuple[int, ...] | None = None, image_size: Any = None
+    ) -> "ImageFiles":
+        """Check that all files can be opened, and choose the shape or size if it is not given."""
+        names = np.asarray(X, dtype=object).ravel().tolist()
+        for i, name in enumerate(names):
+            if not isinstance(name, (str, os.PathLike)):
+                raise ValueError(f"Row {i} of X is {name!r}, which is not the name of a file.")
+        paths = [Path(name) for name in names]
+        with ThreadPoolExecutor() as pool:
+            found = list(pool.map(_inspect, range(len(paths)), paths))
+        sizes, modes = [size for size, _ in found], [mode for _, mode in found]
+        if image_shape is None:
+            n_channels = 3 if any(mode in _COLOR_MODES for mode in modes) else 1
+            size = _choose_size(sizes) if image_size is None else _check_size(image_size)
+            image_shape = (n_channels, *size)
+        if image_shape[0] == 3:
+            _warn_of_gray(paths, modes)
+        return cls(paths, image_shape)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def read(self, index: Sequence[int]) -> Tensor:
+        """The images of some rows, uint8 of shape (k, c, h, w)."""
+        decode = partial(_decode, shape=self.image_shape)
+        with ThreadPoolExecutor() as pool:
+            images = list(pool.map(decode, index, [self.paths[i] for i in index]))
+        return torch.from_numpy(np.stack(images))
+
+
+def _check_size(image_size: Any) -> tuple[int, int]:
+    try:
+        height, width = np.broadcast_to(np.asarray(image_size, dtype=int), 2).tolist()
+    except (TypeError, ValueError):
+        height = width = 0
+    if min(height, width) < 1:
+        raise ValueError(
+            f"image_size must be a side or a pair (height, width) in pixels; got {image_size!r}."
+        )
+    return height, width
+
+
+def _choose_size(sizes: list[tuple[int, int]]) -> tuple[int, int]:
+    """Height and width for images of the given (width, height)."""
+    if len(set(sizes)) == 1 and max(sizes[0]) <= LARGEST_SIDE:
+        return sizes[0][1], sizes[0][0]
+    side = min(LARGEST_SIDE, int(np.median([min(size) for size in sizes])))
+    return side, side
+
+
+def _warn_of_gray(paths: list[Path], modes: list[str]) -> None:
+    gray = [i for i, mode in enumerate(modes) if mode not in _COLOR_MODES]
+    if gray and len(gray) < len(modes):
+        warn_user(
+            f"{pluralize(len(gray), 'image')} of {len(modes):,} are gray among color images, the "
+            f"first in row {gray[0]} ({paths[gray[0]]}). They are read as color images."
+        )
+
+
+def _inspect(row: int, path: Path) -> tuple[tuple[int, int], str]:
+    """Width and height, as the image is shown, and mode of an image."""
+    with _open(row, path) as image:
+        turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        width, height = image.size
+        return ((height, width) if turned else (width, height)), image.mode
+
+
+def _decode(row: int, path: Path, shape: tuple[int, ...]) -> Any:
+    from PIL import Image, ImageOps
+
+    n_channels, height, width = shape
+    with _open(row, path) as image:
+        try:
+            upright = ImageOps.exif_transpose(image).convert("RGB" if n_channels == 3 else "L")
+        except (OSError, ValueError, SyntaxError) as error:
+            raise ValueError(
+                f"Row {row}: the image {path} is damaged ({error}). Replace the file, or leave the "
+                "row out."
+            ) from error
+    if upright.size != (width, height):
+        upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
+    pixels = np.array(upright, dtype=np.uint8)
+    return pixels.transpose(2, 0, 1) if n_channels == 3 else pixels[None]
+
+
+def _open(row: int, path: Path) -> Any:
+    with requires_extra("deep", purpose="Reading images"):
+        from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(path)
+    except UnidentifiedImageError as error:
+        raise ValueError(
+            f"Row {row}: {path} is not an image that can be read, or it is damaged. Replace the "
+            "file, or leave the row out."
+        ) from error
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"Row {row}: the image {path} cannot be opened: {reason}.") from error

@@ -1,0 +1,198 @@
+"""Networks that map rows to features, and the two heads on top."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ambilearn._utils.optional import requires_extra
+
+LARGEST_SMALL_SIDE = 64  # pixels: larger images go through a torchvision ResNet
+
+
+class TwoHeads(nn.Module):
+    """A network of features with an ordinary and a complementary head.
+
+    Parameters
+    ----------
+    features : Module
+        Maps a batch to features of shape (b, d).
+    n_features : int
+        d.
+    n_labels : int
+        Outputs of each head.
+    """
+
+    def __init__(self, features: nn.Module, n_features: int, n_labels: int) -> None:
+        super().__init__()
+        self.features = features
+        self.ordinary = nn.Linear(n_features, n_labels)
+        self.complementary = nn.Linear(n_features, n_labels)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of the two heads, each of shape (b, l)."""
+        h = self.features(x)
+        return self.ordinary(h), self.complementary(h)
+
+    def train(self, mode: bool = True) -> "TwoHeads":
+        """Set the mode of all layers but the frozen ones, which stay in evaluation mode."""
+        super().train(mode)
+        for layer in self.features.modules():
+            own = list(layer.parameters(recurse=False))
+            if mode and own and not any(weights.requires_grad for weights in own):
+                layer.eval()
+        return self
+
+
+class MLP(nn.Sequential):
+    """Two hidden layers with batch normalization, for rows of a matrix.
+
+    Parameters
+    ----------
+    n_inputs : int
+        Columns.
+    width : int, default=256
+        Units of each layer.
+    """
+
+    def __init__(self, n_inputs: int, width: int = 256) -> None:
+        layers: list[nn.Module] = []
+        for size in (n_inputs, width):
+            layers += [nn.Linear(size, width, bias=False), nn.BatchNorm1d(width), nn.GELU()]
+        super().__init__(*layers)
+
+
+def _conv(n_in: int, n_out: int, pool: bool = False) -> nn.Sequential:
+    layers: list[nn.Module] = [nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)]
+    if pool:
+        layers.append(nn.MaxPool2d(2, ceil_mode=True))  # an image of one pixel stays one
+    return nn.Sequential(*layers, nn.BatchNorm2d(n_out), nn.GELU())
+
+
+class _Residual(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(_conv(width, width), _conv(width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.inner(x)
+
+
+class ResNet9(nn.Module):
+    """Small residual network for images of up to about 64 pixels.
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels of the images.
+    width : int, default=64
+        Channels of the first layer; the last has eight times as many.
+    """
+
+    def __init__(self, n_channels: int, width: int = 64) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            _conv(n_channels, width),
+            _conv(width, 2 * width, pool=True),
+            _Residual(2 * width),
+            _conv(2 * width, 4 * width, pool=True),
+            _conv(4 * width, 8 * width, pool=True),
+            _Residual(8 * width),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of shape (b, 8 · width)."""
+        # Unlike adaptive pooling, this has a gradient that is the same in every run on a GPU.
+        return self.layers(x).amax((2, 3))
+
+
+def _large_resnet(n_channels: int) -> nn.Module:
+    with requires_extra("deep", purpose="A network for images of more than 64 pixels"):
+        try:
+            from torchvision.models import resnet18
+        except RuntimeError as error:  # built for another PyTorch
+            raise ImportError(
+                f"torchvision does not fit the installed PyTorch ({error}). Install a build that "
+                "does, or give a network of your own as module."
+            ) from error
+
+    network: nn.Module = resnet18(weights=None)
+    if n_channels != 3:
+        network.conv1 = nn.Conv2d(n_channels, 64, 7, stride=2, padding=3, bias=False)
+    network.fc = nn.Identity()
+    return network
+
+
+def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
+    """The network of features for rows of a shape, new or copied.
+
+    Parameters
+    ----------
+    module : "auto", Module, or callable without arguments that returns one
+        The parameter of the estimator.
+    shape : tuple of int
+        Shape of a row: (d,) or (c, h, w).
+    """
+    if isinstance(module, nn.Module):
+        return copy.deepcopy(module)
+    if isinstance(module, str):  # "auto", as the constraint of the parameter says
+        if len(shape) == 1:
+            return MLP(shape[0])
+        if max(shape[1:]) > LARGEST_SMALL_SIDE:
+            return _large_resnet(shape[0])
+        return ResNet9(shape[0], width=max(16, min(64, 2 * max(shape[1:]))))
+    made = _call(module)
+    if not isinstance(made, nn.Module):
+        raise TypeError(
+            f"module must make a torch.nn.Module, but {module!r} returned a {type(made).__name__}."
+        )
+    return made
+
+
+def _call(module: Callable[[], Any]) -> Any:
+    try:
+        return module()
+    except TypeError as error:
+        raise TypeError(
+            f"module={module!r} could not be called without arguments ({error}). Pass an instance, "
+            "or a functools.partial that has the arguments."
+        ) from error
+
+
+def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
+    """Put the two heads on a network of features, whose output is checked on some rows.
+
+    Parameters
+    ----------
+    features : Module
+        Network of features.
+    rows : Tensor of shape (b, …)
+        Some rows, as they come in training.
+    n_labels : int
+        Number of labels.
+    """
+    features.eval()
+    try:
+        with torch.no_grad():
+            output = features(rows)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(
+            f"module cannot take a batch of shape {tuple(rows.shape)}: {first}"
+        ) from error
+    if not isinstance(output, Tensor):
+        raise ValueError(
+            "module must return one tensor of features of shape (rows, features), but returned a "
+            f"{type(output).__name__}."
+        )
+    if output.ndim != 2 or len(output) != len(rows) or not output.is_floating_point():
+        raise ValueError(
+            "module must return floating-point features of shape (rows, features); for a batch of "
+            f"shape {tuple(rows.shape)} it returned {output.dtype} of shape {tuple(output.shape)}. "
+            "Pool or flatten at its end."
+        )
+    network = TwoHeads(features, output.shape[1], n_labels)
+    network.to(rows.device)
+    return network

@@ -1,0 +1,166 @@
+"""What the parameters of the estimator stand for, given the rows and the machine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log2
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, identity
+from ambilearn.deep.rows import Rows
+
+_SAMPLE = 4096  # rows from which mean and scale are computed
+_STEPS_WORTH_COMPILING = 3000
+
+View = Callable[[Tensor], Tensor]
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of a name; of "auto", a GPU if there is one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device here.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name == "cpu" and torch.backends.mps.is_available():
+            name = "mps"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(
+            f"device={name!r} cannot be used on this machine ({first}). Use device='auto' or "
+            "device='cpu'."
+        ) from error
+    return device
+
+
+def choose_batch_size(batch_size: int | None, n_rows: int) -> int:
+    """About fifty steps per epoch by default: a power of two between 32 and 512."""
+    if batch_size is not None:
+        return batch_size
+    return int(min(512, max(32, 2 ** round(log2(max(1, n_rows / 50))))))
+
+
+def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | None]:
+    """The functions that make the weak and the strong view; None if there is one view only.
+
+    Parameters
+    ----------
+    augment : "auto", None, or pair of callables or None
+        The parameter of the estimator.
+    rows : Rows
+        Training rows. Gray images are not mirrored: they may be letters or digits.
+    strong : bool
+        Whether the loss uses a strong view.
+    """
+    weak: View | None = None
+    strong_view: View | None = None
+    if isinstance(augment, str) and rows.are_images:
+        flip = rows.shape[1] > 1
+        weak, strong_view = CropFlip(flip), StrongImageView(flip)
+    elif isinstance(augment, str):
+        weak, strong_view = Noise(), SwapFeatures()
+    elif augment is not None:
+        weak, strong_view = _check_pair(augment)
+    return identity if weak is None else weak, strong_view if strong else None
+
+
+def _check_pair(augment: Any) -> tuple[Any, Any]:
+    is_pair = isinstance(augment, (tuple, list)) and len(augment) == 2
+    if not is_pair or not all(view is None or callable(view) for view in augment):
+        raise ValueError(
+            "augment must be 'auto', None, or a pair (weak, strong) of callables that take and "
+            f"return a batch; got {augment!r}."
+        )
+    return augment[0], augment[1]
+
+
+def choose_precision(precision: str, device: torch.device) -> bool:
+    """Whether the network computes in bfloat16."""
+    if precision == "auto":
+        return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
+    return precision == "bf16"
+
+
+def choose_compilation(compile: Any, device: torch.device, n_steps: int) -> bool:
+    """Whether to compile: by default on a GPU, in runs that are long enough to pay for it."""
+    if isinstance(compile, str):
+        return device.type == "cuda" and n_steps >= _STEPS_WORTH_COMPILING
+    return bool(compile)
+
+
+@dataclass(frozen=True)
+class Standardizer:
+    """Makes stored rows floats of mean 0 and variance 1, each feature or channel.
+
+    Parameters
+    ----------
+    mean, scale : ndarray of shape (d,) or (c,)
+        In the unit of the stored values.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: Rows, normalize: Any) -> "Standardizer":
+        """From the rows, or from the parameter ``normalize`` of the estimator."""
+        sample = _sample(rows)
+        unit = 255.0 if sample.dtype == torch.uint8 else 1.0
+        n = rows.shape[1]
+        if normalize is None:
+            return cls(np.zeros(n), np.full(n, unit))
+        if not isinstance(normalize, str):
+            mean, scale = _check_normalization(normalize, n)
+            return cls(mean * unit, scale * unit)
+        axes = (0, 2, 3) if rows.are_images else 0
+        values = sample.numpy().astype(np.float64)
+        scale = values.std(axis=axes)
+        return cls(values.mean(axis=axes), np.where(scale > 0, scale, 1.0))
+
+    def apply(self, rows: Rows) -> Rows:
+        """The rows of a matrix standardized in full precision; other rows as they are."""
+        if rows.held is None or rows.are_images:
+            return rows
+        values = (rows.held.numpy() - self.mean) / self.scale
+        return Rows(rows.shape, torch.from_numpy(values.astype(np.float32)))
+
+    def prepare(self, rows: Rows, device: torch.device) -> View:
+        """The function that standardizes a batch of the rows on the device."""
+        if rows.held is not None and not rows.are_images:
+            return identity  # done by apply
+        shape = (-1, *[1] * (len(rows.shape) - 2))
+        mean = torch.tensor(self.mean, dtype=torch.float32, device=device).view(shape)
+        scale = torch.tensor(self.scale, dtype=torch.float32, device=device).view(shape)
+        return lambda x: (x.to(torch.float32) - mean) / scale
+
+
+def _check_normalization(normalize: Any, n: int) -> NDArray[np.float64]:
+    try:
+        mean, scale = normalize
+        pair = np.stack([np.broadcast_to(np.asarray(part, float), n) for part in (mean, scale)])
+    except (TypeError, ValueError):
+        pair = np.zeros((2, n))
+    if not np.isfinite(pair).all() or not (pair[1] > 0).all():
+        raise ValueError(
+            "normalize must be 'auto', None, or a pair (mean, standard deviation) of numbers, one "
+            f"for each of the {n} features or channels; got {normalize!r}."
+        )
+    return pair
+
+
+def _sample(rows: Rows) -> Tensor:
+    """Rows at even distances."""
+    if rows.held is not None and not rows.are_images:
+        return rows.held
+    index = torch.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).round().long()
+    return rows.batch(index, torch.device("cpu"))

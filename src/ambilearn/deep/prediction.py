@@ -1,0 +1,73 @@
+"""Outputs of a trained network for many rows."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from ambilearn.deep.networks import TwoHeads
+from ambilearn.deep.rows import Rows
+
+BATCH = 1024
+
+
+def compute_outputs(
+    network: TwoHeads,
+    rows: Rows,
+    prepare: Callable[[Tensor], Tensor],
+    *,
+    mirror: bool,
+    bf16: bool,
+) -> tuple[Tensor, Tensor]:
+    """Probabilities f and f̂, averaged over an image and its mirror image.
+
+    Parameters
+    ----------
+    network : TwoHeads
+        On the device on which to compute.
+    rows : Rows
+        Any rows.
+    prepare : callable
+        Makes a batch of stored rows standardized floats.
+    mirror : bool
+        Whether mirror images are used, too.
+    bf16 : bool
+        Whether the network computes in bfloat16.
+
+    Returns
+    -------
+    ordinary, complementary : float64 Tensor of shape (n, l), in the processor's memory
+    """
+    parts: list[tuple[Tensor, Tensor]] = []
+    for batch, device in _batches(network, rows, prepare):
+        views = [batch, batch.flip(3)] if mirror else [batch]
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+            heads = [network(view) for view in views]
+        ordinary = sum(f.float().cpu().double().softmax(1) for f, _ in heads) / len(heads)
+        absent = sum(f.float().cpu().double().sigmoid() for _, f in heads) / len(heads)
+        parts.append((ordinary, absent))
+    return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
+
+
+def compute_features(
+    network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor], *, bf16: bool
+) -> Tensor:
+    """Features of the rows, float32 of shape (n, d), in the processor's memory."""
+    parts = []
+    for batch, device in _batches(network, rows, prepare):
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+            parts.append(network.features(batch).float().cpu())
+    return torch.cat(parts)
+
+
+def _batches(
+    network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor]
+) -> Iterator[tuple[Tensor, torch.device]]:
+    network.eval()
+    device = next(network.ordinary.parameters()).device
+    for start in range(0, len(rows), BATCH):
+        index = torch.arange(start, min(start + BATCH, len(rows)))
+        batch = prepare(rows.batch(index, device))
+        if batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        yield batch, device

@@ -1,0 +1,190 @@
+"""The rows that a network learns from, in any form, on their device batch by batch."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ambilearn._utils.blocks import row_blocks
+from ambilearn.deep.image_files import ImageFiles, is_list_of_files
+
+Reader = Callable[[Sequence[int]], Tensor]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows: held in memory, or read when a batch needs them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows first, then (d,) for a matrix or (c, h, w) for images.
+    held : Tensor, optional
+        All rows.
+    read : callable, optional
+        Returns the rows of given numbers as one tensor.
+    """
+
+    shape: tuple[int, ...]
+    held: Tensor | None = None
+    read: Reader | None = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def are_images(self) -> bool:
+        """Whether the rows are images."""
+        return len(self.shape) == 4
+
+    def to(self, device: torch.device) -> "Rows":
+        """The same rows in the memory of the device, if they fit there."""
+        if self.held is None or not _fits(self.held, device):
+            return self
+        return Rows(self.shape, self.held.to(device))
+
+    def batch(self, index: Tensor, device: torch.device) -> Tensor:
+        """Some rows as they are stored, on the device."""
+        if self.held is not None:
+            return self.held[index.to(self.held.device)].to(device, non_blocking=True)
+        assert self.read is not None
+        return self.read(index.tolist()).to(device, non_blocking=True)
+
+
+def _fits(values: Tensor, device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    free, _ = torch.cuda.mem_get_info(device)
+    return bool(values.nbytes < 0.5 * free)  # the rest is for the network
+
+
+def _fits_in_memory(n_bytes: int) -> bool:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        total = 2**33
+    return n_bytes < total / 4
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether X is a table of numbers, and not images, files or a dataset."""
+    if is_list_of_files(X) or _is_dataset(X):
+        return False
+    if hasattr(X, "shape"):
+        return len(X.shape) < 3
+    if not isinstance(X, (list, tuple)):
+        return True
+    try:
+        return np.ndim(X) < 3
+    except ValueError:  # lists of different lengths: the checks of a matrix have a message
+        return True
+
+
+def _is_dataset(X: Any) -> bool:
+    return isinstance(X, torch.utils.data.Dataset)
+
+
+def check_rows(X: Any, row_shape: tuple[int, ...] | None, image_size: Any = None) -> Rows:
+    """Rows of images, files or a PyTorch dataset.
+
+    Parameters
+    ----------
+    X : array of shape (n, h, w), (n, h, w, c) or (n, c, h, w), list of files, or Dataset
+        Rows as a user gives them.
+    row_shape : tuple of int, optional
+        Shape of the rows of an earlier fit, to which files are brought.
+    image_size : int or pair of int, optional
+        Height and width to which files are brought; by default chosen from the files.
+    """
+    if is_list_of_files(X):
+        files = ImageFiles.of(X, row_shape, image_size)
+        return _read_ahead(Rows((len(files), *files.image_shape), read=files.read))
+    if _is_dataset(X):
+        return _read_ahead(_dataset_rows(X))
+    images = _check_images(X)
+    return Rows(tuple(images.shape), images)
+
+
+def _read_ahead(rows: Rows) -> Rows:
+    """Read all rows now, if they fit in memory: the images are then decoded only once."""
+    assert rows.read is not None
+    first = rows.read([0])
+    if not _fits_in_memory(first.nbytes * len(rows)):
+        return rows
+    held = torch.empty(rows.shape, dtype=first.dtype)
+    for block in row_blocks(len(rows), first.numel()):
+        held[block] = rows.read(range(block.start, block.stop))
+    return Rows(rows.shape, held)
+
+
+def _dataset_rows(dataset: Any) -> Rows:
+    def item(i: int) -> Tensor:
+        row = dataset[i]
+        value = torch.as_tensor(np.asarray(row[0] if isinstance(row, (tuple, list)) else row))
+        if value.ndim == 3 and value.shape[2] < value.shape[0]:
+            value = value.permute(2, 0, 1)
+        if value.ndim == 2:
+            value = value[None]
+        if value.ndim not in (1, 3):
+            raise ValueError(
+                f"Item {i} of the dataset has shape {tuple(value.shape)}: items must be vectors "
+                "or images, alone or first in a tuple."
+            )
+        return value if value.dtype == torch.uint8 else value.to(torch.float32)
+
+    if len(dataset) == 0:
+        raise ValueError("The dataset has 0 items, while a minimum of 1 is required.")
+    first = item(0)
+
+    def read(index: Sequence[int]) -> Tensor:
+        found = [item(i) for i in index]
+        for i, value in zip(index, found, strict=True):
+            if value.shape != first.shape or value.dtype != first.dtype:
+                raise ValueError(
+                    f"Item {i} of the dataset is {value.dtype} of shape {tuple(value.shape)}, but "
+                    f"item 0 is {first.dtype} of shape {tuple(first.shape)}: all must be alike."
+                )
+            _check_finite(value[None], i)
+        return torch.stack(found)
+
+    return Rows((len(dataset), *first.shape), read=read)
+
+
+def _check_images(X: Any) -> Tensor:
+    array = X.detach().cpu().numpy() if isinstance(X, Tensor) else np.asarray(X)
+    if array.ndim not in (3, 4) or 0 in array.shape:
+        raise ValueError(
+            f"X has shape {array.shape}: images are arrays of shape (n, h, w), (n, h, w, c) or "
+            "(n, c, h, w), with at least one image."
+        )
+    if array.dtype.kind not in "buif":
+        raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
+    images = torch.from_numpy(_channels_first(_as_stored(array)))
+    _check_finite(images, 0)
+    return images
+
+
+def _as_stored(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.dtype == np.uint8 else array.astype(np.float32)
+
+
+def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
+    """Images of shape (n, c, h, w): the channels are fewer than the rows of pixels."""
+    if array.ndim == 3:
+        array = array[:, None]
+    elif array.shape[3] <= array.shape[1]:
+        array = array.transpose(0, 3, 1, 2)
+    return np.require(array, requirements=["C", "W"])  # PyTorch has no read-only tensors
+
+
+def _check_finite(values: Tensor, first_row: int) -> None:
+    if values.is_floating_point():
+        bad = ~torch.isfinite(values).flatten(1).all(1)
+        if bad.any():
+            row = first_row + int(bad.nonzero()[0])
+            raise ValueError(f"Input X contains NaN or infinity: row {row} has such an entry.")

@@ -1,0 +1,304 @@
+"""The training loop: every loss of :mod:`ambilearn.deep.objective` runs in it."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ambilearn._utils.warnings import warn_user
+from ambilearn.deep.augment import ImageView
+from ambilearn.deep.networks import TwoHeads
+from ambilearn.deep.objective import Objective, make_targets, row_losses
+from ambilearn.deep.rows import Rows
+from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up
+
+SETTLED = 0.9  # confidence from which on a row counts as settled
+
+View = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the loop needs besides rows, candidates and network.
+
+    Parameters
+    ----------
+    objective : Objective
+        The loss.
+    weak, strong : callable
+        Make a view of a batch; ``strong`` is None if there is one view.
+    epochs, batch_size : int
+        Size of the run.
+    lr, weight_decay : float
+        Of stochastic gradient descent.
+    mixup : float
+        Parameter of the beta distribution by which settled rows are mixed; 0 for none.
+    teacher : bool
+        Whether targets come from the averaged weights.
+    bf16 : bool
+        Whether the network computes in bfloat16.
+    compiled : bool
+        Whether network and views are compiled.
+    """
+
+    objective: Objective
+    weak: View
+    strong: View | None
+    epochs: int
+    batch_size: int
+    lr: float
+    weight_decay: float
+    mixup: float = 0.0
+    teacher: bool = False
+    bf16: bool = False
+    compiled: bool = False
+
+
+@dataclass
+class Labels:
+    """What is known of the labels of the rows, on the device.
+
+    Parameters
+    ----------
+    mask : bool Tensor of shape (n, l)
+        Candidates.
+    confidences : Tensor of shape (n, l)
+        P; changed by the training.
+    prior : Tensor of shape (n, l), optional
+        From the weights of the candidates; see :func:`~ambilearn.deep.objective.log_prior`.
+    row_weights : Tensor of shape (n,), optional
+        How much each row counts; their mean is one.
+    """
+
+    mask: Tensor
+    confidences: Tensor
+    prior: Tensor | None = None
+    row_weights: Tensor | None = None
+
+
+class Trainer:
+    """A training run, epoch by epoch.
+
+    Parameters
+    ----------
+    network : TwoHeads
+        Changed in place.
+    rows : Rows
+        Training rows.
+    prepare : callable
+        Makes a batch of stored rows standardized floats.
+    labels : Labels
+        Their candidates.
+    settings : Settings
+        The parameters.
+
+    Attributes
+    ----------
+    average : TwoHeads
+        The running average of the weights, for predictions.
+    epoch, step : int
+        Epochs and steps done.
+    """
+
+    def __init__(
+        self, network: TwoHeads, rows: Rows, prepare: View, labels: Labels, settings: Settings
+    ) -> None:
+        self.network, self.rows, self.prepare = network, rows, prepare
+        self.labels, self.settings = labels, settings
+        self.device = labels.mask.device
+        self.average = copy.deepcopy(network).requires_grad_(False)
+        self.batch_size = min(settings.batch_size, len(rows))
+        self.steps_per_epoch = len(rows) // self.batch_size
+        self.optimizer = _make_optimizer(network, settings)
+        self.epoch, self.step = 0, 0
+        self._averaged = list(_pairs(self.average, network))
+        faster = compiled if settings.compiled else lambda function: function
+        self._forward = faster(network)
+        self._weak = _view(settings.weak, faster)
+        self._strong = None if settings.strong is None else _view(settings.strong, faster)
+        self._row_losses = faster(_bind(row_losses, settings.objective))
+        self._make_targets = faster(_bind(make_targets, settings.objective))
+
+    def run_epoch(self) -> tuple[float, float]:
+        """One pass over the rows.
+
+        Returns
+        -------
+        loss, settled : float
+            Mean loss, and share of the rows whose largest confidence is near one.
+        """
+        self.network.train()
+        self.average.eval()
+        total = torch.zeros((), device=self.device)
+        order = torch.randperm(len(self.rows), device=self.device)
+        for i in range(self.steps_per_epoch):  # rows left over have their turn in other epochs
+            index = order[i * self.batch_size : (i + 1) * self.batch_size]
+            total += self._run_step(index)
+        self.epoch += 1
+        settled = (self.labels.confidences.amax(1) >= SETTLED).float().mean()
+        return float(total) / self.steps_per_epoch, float(settled)
+
+    def _run_step(self, index: Tensor) -> Tensor:
+        rate, momentum = one_cycle(self.step, self.settings.epochs * self.steps_per_epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"], group["momentum"] = rate * self.settings.lr, momentum
+        x = self.prepare(self.rows.batch(index, self.device))
+        views = [view(x) for view in (self._weak, self._strong) if view is not None]
+        loss = self._loss(index, views)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        self.step += 1
+        self._update_average()
+        if self.settings.objective.update == "next":
+            with torch.no_grad():
+                outputs = self._outputs(self._forward, views[:1])
+            self._update_confidences(index, *outputs)
+        return loss.detach()
+
+    def _outputs(self, network: nn.Module, views: list[Tensor]) -> tuple[list[Tensor], ...]:
+        """Logits of the two heads, each a list with one tensor per view."""
+        batch = torch.cat(views)
+        if batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            heads = network(batch)
+        return tuple(list(head.float().chunk(len(views))) for head in heads)
+
+    def _loss(self, index: Tensor, views: list[Tensor]) -> Tensor:
+        objective, labels = self.settings.objective, self.labels
+        mixed, partner, share = self._mix(views[0])
+        outputs = self._outputs(self._forward, views + mixed)
+        ordinary, complementary = (head[: len(views)] for head in outputs)
+        confidences = labels.confidences[index]
+        if objective.update != "next":
+            new = self._update_confidences(index, *self._teacher(views, ordinary, complementary))
+            confidences = new if objective.update == "before" else confidences
+        ramp = ramp_up(self.epoch, self.settings.epochs, objective.ramp)
+        mask = labels.mask[index]
+        # A tensor, because a compiled function is compiled again for every other number.
+        weight = torch.full((), ramp, device=self.device)
+        losses = self._row_losses(ordinary, complementary, mask, confidences, weight)
+        if mixed:
+            target = share * confidences + (1 - share) * confidences[partner]
+            settled = (confidences.amax(1) >= SETTLED).float()
+            cross = -(target * outputs[0][-1].log_softmax(1)).sum(1)
+            losses = losses + ramp * settled * settled[partner] * cross
+        if labels.row_weights is not None:
+            losses = losses * labels.row_weights[index]
+        return losses.mean()
+
+    def _mix(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+        """Weak views mixed in pairs, as a list of one or none; the partners and the shares."""
+        partner, share = torch.empty(0), torch.empty(0)
+        if not self.settings.mixup:
+            return [], partner, share
+        concentration = torch.full((len(x), 1), float(self.settings.mixup), device=x.device)
+        first, second = torch._standard_gamma(concentration), torch._standard_gamma(concentration)
+        share = (first / (first + second).clamp(min=1e-6)).clamp(0, 1)
+        share = torch.maximum(share, 1 - share)
+        partner = torch.randperm(len(x), device=x.device)
+        wide = share.view(-1, *[1] * (x.ndim - 1)).to(x.dtype)
+        return [wide * x + (1 - wide) * x[partner]], partner, share
+
+    def _teacher(
+        self, views: list[Tensor], ordinary: list[Tensor], complementary: list[Tensor]
+    ) -> tuple[list[Tensor], ...]:
+        if not self.settings.teacher or self.epoch == 0:  # the average is young at first
+            return ordinary, complementary
+        with torch.no_grad():
+            return self._outputs(self.average, views)
+
+    def _update_confidences(
+        self, index: Tensor, ordinary: list[Tensor], complementary: list[Tensor]
+    ) -> Tensor:
+        labels, objective = self.labels, self.settings.objective
+        prior = None if labels.prior is None else labels.prior[index]
+        detached = [view.detach() for view in ordinary]
+        targets = self._make_targets(detached, complementary[0].detach(), labels.mask[index], prior)
+        new = targets.lerp(labels.confidences[index], objective.rho)
+        labels.confidences[index] = new
+        return new
+
+    def _update_average(self) -> None:
+        keep = average_decay(self.step)
+        with torch.no_grad():
+            for mine, theirs in self._averaged:
+                torch._foreach_lerp_(mine, theirs, 1 - keep)
+
+
+def _pairs(first: nn.Module, second: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+    """Weights that are trained, and floating-point buffers, of two equal networks."""
+    trained = [
+        (mine, theirs)
+        for mine, theirs in zip(first.parameters(), second.parameters(), strict=True)
+        if theirs.requires_grad
+    ]
+    buffers = [
+        (mine, theirs)
+        for mine, theirs in zip(first.buffers(), second.buffers(), strict=True)
+        if mine.is_floating_point()
+    ]
+    for kind in (trained, buffers):
+        if kind:
+            yield [mine for mine, _ in kind], [theirs for _, theirs in kind]
+
+
+def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
+    """Stochastic gradient descent; biases and scales of normalizations do not decay."""
+    trained = [weights for weights in network.parameters() if weights.requires_grad]
+    groups = [
+        {"params": [w for w in trained if w.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [w for w in trained if w.ndim <= 1], "weight_decay": 0.0},
+    ]
+    on_gpu = all(weights.is_cuda for weights in trained)
+    return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, nesterov=True, fused=on_gpu)
+
+
+def _bind(function: Callable[..., Tensor], objective: Objective) -> Callable[..., Tensor]:
+    def bound(*arguments: Any) -> Tensor:
+        return function(objective, *arguments)
+
+    return bound
+
+
+def _view(view: View, faster: Callable[[Any], Any]) -> View:
+    """A view whose function is made faster, if its random numbers can be drawn before it."""
+    if not isinstance(view, ImageView):
+        return view
+    apply, draw = faster(view.apply), view.draw
+    return lambda x: apply(x, draw(x))
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function; where compilation fails, the function itself, with a warning."""
+    current = torch.compile(function, dynamic=False)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        nonlocal current
+        try:
+            return current(*arguments, **options)
+        except Exception as error:
+            if current is function:
+                raise
+            current = function
+            result = function(*arguments, **options)  # an error of the function itself ends here
+            name = getattr(function, "__qualname__", type(function).__name__)
+            first = (str(error).splitlines() or [""])[0]
+            warn_user(f"{name} runs without torch.compile, which failed: {first}")
+            return result
+
+    return call
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Random numbers of PyTorch from a seed; the user's state comes back afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        yield

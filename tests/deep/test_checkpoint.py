@@ -1,0 +1,158 @@
+"""A killed run continues from its checkpoint, as if it had not been killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from ambilearn.deep import DeepPLCL  # noqa: E402
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = [{"a", "b"} if x > 0 else {"c"} for x, *_ in X]
+
+
+def make(path, **parameters):
+    small = torch.nn.Linear(3, 4)
+    torch.nn.init.eye_(small.weight)
+    torch.nn.init.zeros_(small.bias)
+    parameters = {"epochs": 6, "module": small, "checkpoint_seconds": 0} | parameters
+    return DeepPLCL(random_state=0, device="cpu", checkpoint=path, **parameters)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_at(epoch):
+    def callback(report):
+        if report.epoch == epoch:
+            raise StopError
+
+    return callback
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_a_stopped_run_continues(tmp_path, random_state):
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(4)]).set_params(random_state=random_state).fit(X, Y)
+    assert path.exists()
+    model = make(path).set_params(random_state=random_state).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
+    assert model.n_epochs_ == 6
+    assert not path.exists()  # complete: the next fit starts again
+    if random_state is not None:
+        whole = make(None).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+        np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"lr": 0.01}, {"loss": "cc"}, {"epochs": 7}, {"X": X[::-1]}, {"Y": ["a"] * 20 + ["c"] * 20}],
+)
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(2)]).fit(X, Y)
+    before = path.read_bytes()
+    new_X, new_Y = change.pop("X", X), change.pop("Y", Y)
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+        make(path, **change).fit(new_X, new_Y)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b"\x02\0\0\0\0\0\0\0{}"])
+def test_another_file_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL: delete it"):
+        make(path).fit(X, Y)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(2)]).fit(X, Y)
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        make(path).fit(X, Y)
+
+
+def test_checkpoints_are_written_after_some_time_only(tmp_path):
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, checkpoint_seconds=3600, callbacks=[stop_at(4)]).fit(X, Y)
+    assert not path.exists()
+
+
+KILLS = """
+import os, signal, sys
+import numpy as np
+sys.path.insert(0, {tests!r})
+from deep.test_checkpoint import X, Y, make
+
+rng = np.random.default_rng(0)
+left = None
+
+def count(function):
+    def counted(*arguments):
+        global left
+        if left is not None:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments)
+    return counted
+
+# Every step of the training, every write and every new name may be the last.
+os.fsync, os.replace, os.unlink = map(count, (os.fsync, os.replace, os.unlink))
+view = count(lambda x: x)
+path = {path!r}
+whole = make(None, augment=(view, None)).fit(X, Y)  # imports all there is, before the forks
+n_killed = n_complete = 0
+while n_killed < 100:
+    left = int(rng.integers(1, 30))
+    child = os.fork()
+    if child == 0:
+        try:
+            make(path, augment=(view, None)).fit(X, Y)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        n_killed += 1
+    else:
+        assert os.WEXITSTATUS(status) == 0
+        n_complete += 1
+left = None
+assert n_complete > 3, n_complete
+killed = make(path, augment=(view, None)).fit(X, Y)
+assert np.array_equal(killed.predict_proba(X), whole.predict_proba(X))
+assert os.listdir(os.path.dirname(path)) == [], os.listdir(os.path.dirname(path))
+print(n_killed, n_complete)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Unix")
+def test_a_hundred_kills(tmp_path):
+    (tmp_path / "folder").mkdir()
+    code = KILLS.format(tests=str(Path(__file__).parents[1]), path=str(tmp_path / "folder" / "run"))
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # a pool of threads does not outlive a fork
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=one_thread
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,104 @@
+"""Lists of image files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+Image = pytest.importorskip("PIL.Image")
+
+from ambilearn.deep.image_files import ImageFiles, is_list_of_files  # noqa: E402
+
+
+def save(path, size=(6, 4), mode="RGB", value=100, **options):
+    color = (value, value // 2, 0) if mode == "RGB" else value
+    Image.new(mode, size, color).save(path, **options)
+    return path
+
+
+def test_which_lists_are_files():
+    pandas = pytest.importorskip("pandas")
+    for X in (["a.png"], [Path("a.png")], np.array(["a.png", "b"]), pandas.Series(["a.png"])):
+        assert is_list_of_files(X)
+    assert is_list_of_files(pandas.DataFrame({"image": ["a.png"]}))
+    for X in ([], [1.0], [[1.0]], np.zeros(3), np.array([["a", "b"]]), "a.png"):
+        assert not is_list_of_files(X)
+
+
+def test_files_of_one_size_are_read_as_they_are(tmp_path):
+    pixels = np.random.default_rng(0).integers(256, size=(2, 4, 6, 3), dtype=np.uint8)
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    for path, image in zip(paths, pixels, strict=True):
+        Image.fromarray(image).save(path)
+    files = ImageFiles.of(paths)
+    assert (len(files), files.image_shape) == (2, (3, 4, 6))
+    np.testing.assert_array_equal(files.read([1, 0]), pixels[[1, 0]].transpose(0, 3, 1, 2))
+
+
+def test_files_of_different_sizes_get_the_median_of_their_shorter_sides(tmp_path):
+    sizes = [(10, 20), (30, 14), (40, 40)]
+    paths = [save(tmp_path / f"{i}.jpg", size) for i, size in enumerate(sizes)]
+    files = ImageFiles.of(paths)
+    assert files.image_shape == (3, 14, 14)
+    assert files.read([0, 1, 2]).shape == (3, 3, 14, 14)
+    assert ImageFiles.of(paths, image_size=9).image_shape == (3, 9, 9)
+    assert ImageFiles.of(paths, image_size=(9, 5)).image_shape == (3, 9, 5)
+    assert ImageFiles.of(paths, (1, 7, 8)).read([2]).shape == (1, 1, 7, 8)
+
+
+def test_large_images_are_made_smaller(tmp_path):
+    assert ImageFiles.of([save(tmp_path / "a.png", (500, 300))]).image_shape == (3, 224, 224)
+
+
+def test_gray_images_have_one_channel_and_are_named_among_color_images(tmp_path):
+    gray = [save(tmp_path / f"{i}.png", mode="L") for i in range(2)]
+    assert ImageFiles.of(gray).image_shape == (1, 4, 6)
+    color = save(tmp_path / "c.png")
+    with pytest.warns(UserWarning, match=r"1 image of 2 .* row 1 \(.*0\.png\)"):
+        files = ImageFiles.of([color, gray[0]])
+    assert files.read([1])[0, :, 0, 0].tolist() == [100, 100, 100]
+
+
+def test_an_image_is_turned_as_its_camera_says(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = save(tmp_path / "a.jpg", (8, 4), exif=exif)
+    files = ImageFiles.of([path])
+    assert files.image_shape == (3, 8, 4)
+    assert files.read([0]).shape == (1, 3, 8, 4)
+
+
+def damaged(folder):
+    path = folder / "damaged.jpg"
+    pixels = np.random.default_rng(0).integers(256, size=(40, 60, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(path)
+    path.write_bytes(path.read_bytes()[:-500])
+    return path
+
+
+def no_image(folder):
+    path = folder / "notes.jpg"
+    path.write_text("no image")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (damaged, r"Row 1: the image .*damaged\.jpg is damaged \(.*\)\. Replace the file"),
+        (no_image, r"Row 1: .*notes\.jpg is not an image that can be read"),
+        (lambda folder: folder / "none.jpg", r"Row 1: the image .*none\.jpg cannot be opened: No "),
+        (lambda folder: folder, r"Row 1: the image .* cannot be opened: Is a directory"),
+        (lambda folder: 7, "Row 1 of X is 7, which is not the name of a file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_its_row(make, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        ImageFiles.of([save(tmp_path / "a.jpg", (60, 40)), make(tmp_path)]).read([0, 1])
+
+
+@pytest.mark.parametrize("size", [(1, 2, 3), "large", (0, 4)])
+def test_a_wrong_size_is_refused(size, tmp_path):
+    with pytest.raises(ValueError, match="image_size must be"):
+        ImageFiles.of([save(tmp_path / "a.png")], image_size=size)

@@ -1,0 +1,91 @@
+"""Networks of features, and the heads on them."""
+
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from ambilearn.deep.networks import MLP, ResNet9, add_heads, choose_features  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "width"),
+    [((4,), MLP, 256), ((1, 8, 8), ResNet9, 128), ((3, 1, 5), ResNet9, 128)],
+)
+def test_auto(shape, kind, width):
+    features = choose_features("auto", shape)
+    assert isinstance(features, kind)
+    assert features.eval()(torch.zeros(2, *shape)).shape == (2, width)
+
+
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_large_images_get_a_resnet_of_torchvision(n_channels):
+    try:
+        import torchvision  # noqa: F401
+    except (ImportError, RuntimeError) as error:  # its build does not fit that of PyTorch
+        pytest.skip(f"torchvision cannot be imported: {error}")
+    features = choose_features("auto", (n_channels, 70, 80)).eval()
+    assert features(torch.zeros(1, n_channels, 70, 80)).shape == (1, 512)
+
+
+def test_an_instance_is_copied_and_a_callable_called():
+    given = nn.Linear(3, 2)
+    copied = choose_features(given, (3,))
+    assert copied is not given
+    assert torch.equal(copied.weight, given.weight)
+    assert isinstance(choose_features(nn.Flatten, (3,)), nn.Flatten)
+    assert choose_features(partial(nn.Linear, 3, 4), (3,)).out_features == 4
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Linear, "module=.*Linear.*without arguments.*partial"),
+        (dict, "module must make a torch.nn.Module, but .* returned a dict"),
+    ],
+)
+def test_a_callable_that_makes_no_module_is_refused(module, message):
+    with pytest.raises(TypeError, match=message):
+        choose_features(module, (3,))
+
+
+class _Returns(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (
+            nn.Conv2d(3, 4, 1),
+            r"module must return .* returned torch.float32 of shape \(2, 4, 6, 6\)",
+        ),
+        (nn.Linear(5, 2), r"module cannot take a batch of shape \(2, 3, 6, 6\): mat1 and mat2"),
+        (_Returns(lambda x: (x, x)), "module must return one tensor .* returned a tuple"),
+        (_Returns(lambda x: x.flatten(1)[:1]), r"module must return .* of shape \(1, 108\)"),
+        (_Returns(lambda x: x.flatten(1).long()), "module must return .* torch.int64"),
+    ],
+)
+def test_a_wrong_output_is_refused_with_the_name_of_the_parameter(module, message):
+    with pytest.raises(ValueError, match=message):
+        add_heads(module, torch.randn(2, 3, 6, 6), 4)
+
+
+def test_frozen_layers_stay_in_evaluation_mode():
+    frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False)
+    network = add_heads(
+        nn.Sequential(frozen, nn.BatchNorm1d(4), nn.Dropout()), torch.randn(2, 3), 2
+    )
+    network.train()
+    assert not network.features[0][1].training
+    assert network.features[1].training
+    assert network.features[2].training
+    network.eval()
+    assert not any(layer.training for layer in network.modules())

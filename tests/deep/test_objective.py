@@ -1,0 +1,143 @@
+"""Every loss against a literal computation in NumPy."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ambilearn.deep.objective import (  # noqa: E402
+    PRESETS,
+    choose_objective,
+    log_prior,
+    make_targets,
+    row_losses,
+)
+
+B, L = 6, 5
+
+
+def softmax(z):
+    e = np.exp(z - z.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+@pytest.fixture
+def batch():
+    """Logits of two views by two heads, candidates, and confidences on them."""
+    rng = np.random.default_rng(0)
+    weak, strong, comp_weak, comp_strong = rng.normal(size=(4, B, L))
+    mask = rng.random((B, L)) < 0.5
+    mask[np.arange(B), rng.integers(L, size=B)] = True
+    mask[0] = True  # nothing is known of this row
+    mask[1] = np.arange(L) == 2  # this one is certain
+    P = rng.random((B, L)) * mask
+    return weak, strong, comp_weak, comp_strong, mask, P / P.sum(1, keepdims=True)
+
+
+def computed(loss, batch, ramp=1.0, **changes):
+    weak, strong, comp_weak, comp_strong, mask, P = map(torch.tensor, batch)
+    objective = choose_objective(loss, **changes)
+    views, comps = ([weak], [comp_weak])
+    if objective.strong_view:
+        views, comps = [weak, strong], [comp_weak, comp_strong]
+    return row_losses(objective, views, comps, mask, P, ramp).numpy()
+
+
+@pytest.mark.parametrize("ramp", [0.0, 0.3, 1.0])
+def test_deep_plcl(batch, ramp):
+    weak, strong, comp_weak, comp_strong, mask, P = batch
+    expected = np.zeros(B)
+    for i in range(B):
+        for view, comp in ((weak, comp_weak), (strong, comp_strong)):
+            f, absent = softmax(view)[i], sigmoid(comp)[i]
+            Q = [1 - P[i, j] if mask[i, j] else 1.0 for j in range(L)]
+            cross = -sum(P[i, j] * np.log(f[j]) for j in range(L))
+            outside = -np.log(1 - sum(f[j] for j in range(L) if not mask[i, j]))
+            binary = -sum(
+                Q[j] * np.log(absent[j]) + (1 - Q[j]) * np.log(1 - absent[j]) for j in range(L)
+            )
+            expected[i] += (ramp * cross + outside + 4 * binary / L) / 2
+    np.testing.assert_allclose(computed("plcl", batch, ramp), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["proden", "rc"])
+def test_proden_and_rc_are_cross_entropy_with_the_confidences(batch, loss):
+    weak, *_, P = batch
+    expected = [-sum(P[i] * np.log(softmax(weak)[i])) for i in range(B)]
+    np.testing.assert_allclose(computed(loss, batch), expected, rtol=1e-6)
+
+
+def test_cc_is_the_logarithm_of_the_probability_of_the_candidates(batch):
+    weak, *_, mask, _ = batch
+    expected = [-np.log(sum(softmax(weak)[i, mask[i]])) for i in range(B)]
+    np.testing.assert_allclose(computed("cc", batch), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_crdpll_sums_the_views_and_keeps_each_label_off_the_candidates_small(batch):
+    weak, strong, _, _, mask, P = batch
+    expected = np.zeros(B)
+    for i in range(B):
+        off = [j for j in range(L) if not mask[i, j]]
+        expected[i] = -sum(np.log(1 - softmax(weak)[i, j]) for j in off)
+        for view in (weak, strong):
+            expected[i] += -0.25 * sum(P[i] * np.log(softmax(view)[i]))
+    np.testing.assert_allclose(computed("crdpll", batch, ramp=0.25), expected, rtol=1e-6)
+
+
+def test_a_given_weight_replaces_that_of_the_preset(batch):
+    without = computed("plcl", batch, comp_weight=0.0, outside_weight=0.0)
+    crossed = computed("crdpll", batch, outside_weight=0.0)
+    np.testing.assert_allclose(2 * without, crossed)
+    assert choose_objective("proden", ramp=0.3).ramp == 0.3
+    assert choose_objective("proden", ramp=None) == PRESETS["proden"]
+
+
+def test_targets(batch):
+    weak, strong, comp, _, mask, P = batch
+    expected = np.zeros((B, L))
+    for i in range(B):
+        for j in np.flatnonzero(mask[i]):
+            expected[i, j] = np.sqrt(softmax(weak)[i, j] * softmax(strong)[i, j])
+            expected[i, j] *= (1 - sigmoid(comp)[i, j]) ** 2 * (P[i, j] + 0.05)
+    expected = expected ** (1 / 1.5)
+    expected /= expected.sum(1, keepdims=True)
+    arguments = map(torch.tensor, (comp, mask))
+    views = [torch.tensor(weak), torch.tensor(strong)]
+    objective = choose_objective("plcl", comp_power=2.0, temperature=1.5)
+    found = make_targets(objective, views, *arguments, log_prior(torch.tensor(P)))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_targets_of_one_view_without_the_second_head(batch):
+    weak, _, comp, _, mask, _ = batch
+    expected = softmax(weak) * mask
+    expected /= expected.sum(1, keepdims=True)
+    arguments = [torch.tensor(weak)], torch.tensor(comp), torch.tensor(mask)
+    found = make_targets(PRESETS["proden"], *arguments)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_targets_have_no_gradient(batch):
+    weak, _, comp, _, mask, _ = map(torch.tensor, batch)
+    weak.requires_grad_()
+    assert not make_targets(PRESETS["plcl"], [weak], comp, mask).requires_grad
+
+
+@pytest.mark.parametrize("loss", PRESETS)
+def test_extreme_outputs_give_finite_losses_and_gradients(loss):
+    views = [(s * torch.tensor([[900.0, -900.0, 0.0]] * 3)).requires_grad_() for s in (1, -1)]
+    comps = [(s * torch.tensor([[900.0, -900.0, 0.0]] * 3)).requires_grad_() for s in (1, -1)]
+    mask = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
+    P = mask / mask.sum(1, keepdim=True)
+    losses = row_losses(choose_objective(loss), views, comps, mask, P, 1.0)
+    losses.sum().backward()
+    assert torch.isfinite(losses).all()
+    used = [view for view in views + comps if view.grad is not None]
+    assert used
+    assert all(torch.isfinite(view.grad).all() for view in used)
+    targets = make_targets(PRESETS["plcl"], views, comps[0], mask)
+    torch.testing.assert_close(targets.sum(1), torch.ones(3))

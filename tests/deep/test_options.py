@@ -1,0 +1,100 @@
+"""What parameters stand for, given the rows and the machine."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ambilearn.deep import options  # noqa: E402
+from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, identity  # noqa: E402
+from ambilearn.deep.rows import Rows, check_rows  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("n", "size"), [(2, 32), (900, 32), (5_000, 128), (50_000, 512), (10**7, 512)]
+)
+def test_batch_size(n, size):
+    assert options.choose_batch_size(None, n) == size
+    assert options.choose_batch_size(7, n) == 7
+
+
+def test_device():
+    assert options.choose_device("cpu") == CPU
+    assert options.choose_device("auto").type in ("cpu", "cuda", "mps")
+
+
+@pytest.mark.parametrize("name", ["cuda:77", "nonsense", "xla"])
+def test_a_device_that_is_not_there(name):
+    with pytest.raises(ValueError, match=f"device='{name}' cannot be used on this machine"):
+        options.choose_device(name)
+
+
+IMAGES = [Rows((2, c, 4, 4), torch.zeros(2, c, 4, 4)) for c in (1, 3)]
+MATRIX = Rows((2, 3), torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("augment", "rows", "strong", "expected"),
+    [
+        ("auto", IMAGES[0], True, (CropFlip(False), StrongImageView(False))),
+        ("auto", IMAGES[1], True, (CropFlip(True), StrongImageView(True))),
+        ("auto", MATRIX, True, (Noise(), SwapFeatures())),
+        ("auto", MATRIX, False, (Noise(), None)),
+        (None, MATRIX, True, (identity, None)),
+        ((None, abs), MATRIX, True, (identity, abs)),
+        ((abs, None), MATRIX, True, (abs, None)),
+    ],
+)
+def test_views(augment, rows, strong, expected):
+    assert options.choose_views(augment, rows, strong) == expected
+
+
+@pytest.mark.parametrize("augment", [(abs,), (abs, 3), [1, 2]])
+def test_wrong_views_are_refused(augment):
+    with pytest.raises(ValueError, match="augment must be 'auto', None, or a pair"):
+        options.choose_views(augment, MATRIX, True)
+
+
+def test_precision_and_compilation():
+    assert not options.choose_precision("auto", CPU)
+    assert options.choose_precision("bf16", CPU)
+    assert not options.choose_precision("fp32", torch.device("cuda"))
+    assert not options.choose_compilation("auto", CPU, 10**6)
+    assert options.choose_compilation("auto", torch.device("cuda"), 10**6)
+    assert not options.choose_compilation("auto", torch.device("cuda"), 10)
+    assert options.choose_compilation(True, CPU, 10)
+
+
+def standardized(X, normalize="auto"):
+    X = np.asarray(X)
+    rows = check_rows(X, None) if X.ndim > 2 else Rows(X.shape, torch.from_numpy(X))
+    standardizer = options.Standardizer.of(rows, normalize)
+    held = standardizer.apply(rows)
+    return standardizer.prepare(held, CPU)(held.batch(torch.arange(len(X)), CPU)).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_images_are_standardized_by_channel(dtype):
+    X = np.random.default_rng(0).integers(256, size=(50, 4, 5, 3)).astype(dtype)
+    found = standardized(X)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.mean((0, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(found.std((0, 2, 3)), 1, atol=1e-5)
+
+
+def test_a_matrix_is_standardized_in_full_precision():
+    X = 1e9 + np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 2] = 5.0  # constant
+    found = standardized(X)
+    np.testing.assert_allclose(found[:, :2].std(0), 1, atol=1e-5)
+    assert not found[:, 2].any()
+
+
+def test_given_means_and_scales():
+    X = np.full((2, 4, 4, 3), 51, dtype=np.uint8)  # .2 of the range
+    found = standardized(X, ([0.1, 0.2, 0.3], 0.5))
+    np.testing.assert_allclose(found[0, :, 0, 0], [0.2, 0.0, -0.2], atol=1e-6)
+    np.testing.assert_allclose(standardized(X, None), 0.2, rtol=1e-6)
+    np.testing.assert_allclose(standardized(X.astype(float), None), 51)

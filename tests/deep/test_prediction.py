@@ -1,0 +1,43 @@
+"""Outputs of a network for many rows."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from ambilearn.deep import prediction  # noqa: E402
+from ambilearn.deep.augment import identity  # noqa: E402
+from ambilearn.deep.networks import add_heads  # noqa: E402
+from ambilearn.deep.rows import Rows  # noqa: E402
+
+
+@pytest.fixture
+def case():
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        x = torch.randn(7, 2, 4, 5)
+        network = add_heads(nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten()), x[:2], 4)
+        yield network.eval(), Rows(tuple(x.shape), x)
+
+
+@pytest.mark.parametrize("mirror", [True, False])
+def test_outputs_are_averaged_over_mirror_images(case, mirror, monkeypatch):
+    monkeypatch.setattr(prediction, "BATCH", 3)
+    network, rows = case
+    with torch.no_grad():
+        heads = [network(x) for x in (rows.held, rows.held.flip(3))[: 1 + mirror]]
+    ordinary = torch.stack([f.softmax(1) for f, _ in heads]).mean(0)
+    complementary = torch.stack([f.sigmoid() for _, f in heads]).mean(0)
+    found = prediction.compute_outputs(network, rows, identity, mirror=mirror, bf16=False)
+    assert found[0].dtype == torch.float64
+    torch.testing.assert_close(found[0].float(), ordinary)
+    torch.testing.assert_close(found[1].float(), complementary)
+
+
+def test_features(case, monkeypatch):
+    monkeypatch.setattr(prediction, "BATCH", 3)
+    network, rows = case
+    with torch.no_grad():
+        expected = network.features(rows.held)
+    found = prediction.compute_features(network, rows, identity, bf16=False)
+    torch.testing.assert_close(found, expected)

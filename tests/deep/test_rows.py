@@ -1,0 +1,118 @@
+"""Forms of rows other than files."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ambilearn.deep.rows import Rows, check_rows, is_matrix  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("shape", "stored"),
+    [
+        ((4, 6, 5), (4, 1, 6, 5)),
+        ((4, 6, 5, 3), (4, 3, 6, 5)),
+        ((4, 3, 6, 5), (4, 3, 6, 5)),
+        ((4, 6, 5, 1), (4, 1, 6, 5)),
+        ((4, 1, 6, 5), (4, 1, 6, 5)),
+        ((4, 12, 20, 20), (4, 12, 20, 20)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float64", "float32", "int64", "bool"])
+def test_arrays_of_images(shape, stored, dtype):
+    X = (np.arange(np.prod(shape)).reshape(shape) % 200).astype(dtype)
+    for form in (X, torch.from_numpy(X), X.tolist()):
+        rows = check_rows(form, None)
+        assert rows.shape == stored
+        assert rows.are_images
+    rows = check_rows(X, None)
+    assert rows.held.dtype == (torch.uint8 if dtype == "uint8" else torch.float32)
+    channels_last = len(shape) == 4 and shape[3] <= shape[1]
+    expected = X.transpose(0, 3, 1, 2) if channels_last else X.reshape(stored)
+    np.testing.assert_array_equal(rows.batch(torch.tensor([2, 0]), CPU), expected[[2, 0]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_array_that_must_not_be_written_is_taken():
+    X = np.zeros((2, 3, 3), dtype=np.uint8)
+    X.flags.writeable = False
+    assert check_rows(X, None).shape == (2, 1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((2, 3, 3, 3, 3)), r"X has shape \(2, 3, 3, 3, 3\)"),
+        (np.zeros((0, 3, 3)), "at least one image"),
+        (np.full((2, 3, 3), "a"), "images consist of numbers"),
+        (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
+    ],
+)
+def test_wrong_arrays_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        check_rows(X, None)
+
+
+def test_matrices_are_told_from_images_and_files():
+    assert is_matrix([[1.0, 2.0]])
+    assert is_matrix(np.zeros((2, 2)))
+    assert is_matrix([[1.0], [1.0, 2.0]])
+    assert not is_matrix(np.zeros((2, 2, 2)))
+    assert not is_matrix([[[1.0]], [[2.0]]])
+    assert not is_matrix(["a.png", "b.png"])
+    assert not is_matrix(torch.utils.data.TensorDataset(torch.zeros(2, 2)))
+
+
+class _Items(torch.utils.data.Dataset):
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+@pytest.mark.parametrize(
+    ("item", "shape"),
+    [
+        (np.arange(5.0), (5,)),
+        (torch.zeros(3, 6, 5), (3, 6, 5)),
+        (np.zeros((6, 5, 3), dtype=np.uint8), (3, 6, 5)),
+        ((torch.zeros(6, 5), 7), (1, 6, 5)),
+    ],
+)
+def test_datasets(item, shape):
+    rows = check_rows(_Items([item] * 3), None)
+    assert rows.shape == (3, *shape)
+    assert rows.batch(torch.tensor([1]), CPU).shape == (1, *shape)
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([], "0 items"),
+        ([torch.zeros(2), torch.zeros(3)], r"Item 1 of the dataset .* shape \(3,\), but item 0"),
+        ([torch.zeros(1, 2, 2, 2)], r"Item 0 .* shape \(1, 2, 2, 2\): items must be"),
+        ([torch.zeros(2), torch.tensor([0.0, torch.inf])], "row 1 has such an entry"),
+    ],
+)
+def test_wrong_datasets_are_refused(items, message):
+    with pytest.raises(ValueError, match=message):
+        check_rows(_Items(items), None)
+
+
+def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):
+    monkeypatch.setattr("ambilearn.deep.rows._fits_in_memory", lambda n_bytes: False)
+    rows = check_rows(_Items([torch.full((2,), float(i)) for i in range(4)]), None)
+    assert rows.held is None
+    assert rows.to(CPU) is rows
+    assert rows.batch(torch.tensor([3, 1]), CPU)[:, 0].tolist() == [3.0, 1.0]
+
+
+def test_rows_are_of_a_length():
+    assert len(Rows((3, 2), torch.zeros(3, 2))) == 3
