@@ -2,7 +2,7 @@
 
 Music: ten genres, 44 annotators, 700 clips and 300 new ones, 124 features, z-scored. Sentiment: two
 labels, 203 annotators, 4 999 sentences and 3 999 new ones, as TF-IDF. The files are described in
-docs/measurements/votes.md and are never part of the project. No way sees a true label, but the ceiling;
+docs/measurements/votes.md and are never part of the project. Only the last two use true labels;
 parameters are defaults, or chosen by the answers themselves ("reg by evidence").
 
 One JSON line a way, then a table: share of labels right among the cleaned ones and on new rows,
