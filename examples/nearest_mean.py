@@ -54,7 +54,8 @@ class NearestMean(PartialLabelClassifier):
         confidences = candidates.prior()
         for _ in range(self.max_iter):
             self.means_ = _weighted_means(X, candidates.scatter(confidences))
-            confidences = candidates.simplex.project(candidates.gather(self._scores(X)))
+            scores = -candidates.backend.squared_distances(X, self.means_)
+            confidences = candidates.simplex.project(candidates.gather(scores))
         self.n_iter_ = self.max_iter
         self.label_distributions_ = candidates.as_output(confidences)
 
