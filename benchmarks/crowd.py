@@ -2,7 +2,7 @@
 
 Music: ten genres, 44 annotators, 700 clips and 300 new ones, 124 features, z-scored. Sentiment: two
 labels, 203 annotators, 4 999 sentences and 3 999 new ones, as TF-IDF. The files are described in
-docs/guide/votes.md and are never part of the project. No way sees a true label, but the ceiling;
+docs/measurements/votes.md and are never part of the project. Only the last two use true labels;
 parameters are defaults, or chosen by the answers themselves ("reg by evidence").
 
 One JSON line a way, then a table: share of labels right among the cleaned ones and on new rows,
@@ -99,8 +99,8 @@ def ways(data, votes, X, truth, seeds):
         yield f"crowd + PL-CL, other folds {seed}", lambda seed=seed: from_crowd(plcl, seed)
         if stacked:
             yield f"crowd + PLStacking, other folds {seed}", lambda s=seed: from_crowd(stack, s)
-    yield f"the truth itself + {plain_name}", lambda: from_labels(truth)
-    yield "the truth itself + PL-CL", lambda: from_candidates(truth)
+    yield f"true labels + {plain_name}", lambda: from_labels(truth)
+    yield "true labels + PL-CL", lambda: from_candidates(truth)
 
 
 def interval(hits, draws):

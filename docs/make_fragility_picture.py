@@ -1,7 +1,8 @@
 """Draw accuracy against the share of rows that lost their true label, and print the tables.
 
 The lines of ``benchmarks/fragility.py`` are kept in ``fragility.jsonl``; run this to write
-``_static/fragility.png`` again, and to print the tables of ``guide/truth-not-in-the-set.md``.
+``_static/fragility.png`` again, and to print the tables of
+``measurements/truth-not-in-the-set.md``.
 """
 
 import json
@@ -27,7 +28,7 @@ METHODS = {
     "PLCP": "PLCP",
 }
 DRAWN = list(METHODS)[:8]  # curves of the others would lie on these
-ROWS = {"accuracy": "new rows, right", "transductive": "cleaned labels, right"}
+ROWS = {"accuracy": "accuracy on new rows", "transductive": "accuracy of cleaned labels"}
 LINES = [json.loads(line) for line in (HERE / "fragility.jsonl").read_text().splitlines()]
 
 

@@ -14,8 +14,8 @@ HERE = Path(__file__).parent
 RESULTS = [json.loads(line) for line in (HERE / "gpu.jsonl").read_text().splitlines()]
 PARTS = {
     "kernel": "kernel matrix",
-    "cholesky": "factorisation",
-    "neighbours": "neighbours",
+    "cholesky": "factorization",
+    "neighbours": "neighbors",
     "neighbour_weights": "weights of the graph",
     "regressions": "regressions",
     "confidences": "confidences",
@@ -36,7 +36,7 @@ def curve() -> list[dict]:
 def print_tables() -> None:
     """Sizes, parts, agreement with the CPU, and stacks, each as a table of the page."""
     cpu = {each["rows"]: each["seconds"] for each in results("gpu_curve_cpu")}
-    print("| rows | GPU, s | CPU, s | floor, s | memory, GiB | rows predicted a second |")
+    print("| rows | GPU, s | CPU, s | floor, s | memory, GiB | rows predicted per second |")
     print("|---|---|---|---|---|---|")
     for each in curve():
         beside = f"{cpu[each['rows']]:.2g}" if each["rows"] in cpu else ""

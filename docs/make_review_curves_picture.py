@@ -1,7 +1,8 @@
-"""Draw what is right against the share of rows that a person settled, and print the table.
+"""Draw accuracy against the share of rows that a person corrected, and print the tables.
 
 The lines of ``benchmarks/review_curves.py`` are kept in ``review_curves.jsonl``; run this to write
-``_static/review-curves.png`` again, and to print the table of ``guide/truth-not-in-the-set.md``.
+``_static/review-curves.png`` again, and to print the tables of
+``measurements/truth-not-in-the-set.md``.
 """
 
 import json
@@ -15,19 +16,19 @@ from ambilearn.experiments.figures import _STYLE, _style
 HERE = Path(__file__).parent
 DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
 ORDERS = {
-    "doubt and margin": "doubt and margin, as review orders",
-    "doubt and margin, in rounds": "… ordered anew each time",
-    "quick doubt and margin": "doubt and margin, as clean ranks",
-    "margin": "by margin",
-    "chance": "by chance",
-    "oracle": "rows without truth first",
+    "doubt and margin": "doubt and margin (review)",
+    "doubt and margin, in rounds": "… new order at each step",
+    "quick doubt and margin": "doubt and margin (clean)",
+    "margin": "margin",
+    "chance": "random",
+    "oracle": "rows without true label first",
 }
-ROWS = {"transductive": "cleaned labels, right", "accuracy": "new rows, right"}
+ROWS = {"transductive": "accuracy of cleaned labels", "accuracy": "accuracy on new rows"}
 LINES = [json.loads(line) for line in (HERE / "review_curves.jsonl").read_text().splitlines()]
 
 
 def points(data: str, order: str) -> list[dict[str, Any]]:
-    """The lines of one curve, by the share of settled rows."""
+    """The lines of one curve, by the share of corrected rows."""
     found = [line for line in LINES if (line["data"], line["order"]) == (data, order)]
     return sorted(found, key=lambda line: line["settled"])
 
@@ -47,13 +48,13 @@ def draw(path: Path) -> None:
                 if score == "transductive":
                     panel.set_title(title)
                 else:
-                    panel.set_xlabel("rows that a person settled, %")
+                    panel.set_xlabel("corrected rows, %")
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         fig.savefig(path, dpi=100)
 
 
 def print_tables() -> None:
-    """Cleaned labels that are right; in parentheses new rows."""
+    """Accuracy of cleaned labels; in parentheses of new rows."""
     for data, title in DATA.items():
         shares = [line["settled"] for line in points(data, "margin")]
         print(f"\n| {title} | {' | '.join(f'{share:.0%}' for share in shares)} |")

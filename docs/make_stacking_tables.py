@@ -1,4 +1,4 @@
-"""Print the tables of ``guide/stacking.md``.
+"""Print the tables of ``measurements/stacking.md``.
 
 The lines of ``benchmarks/stacking_accuracy.py`` are kept in ``stacking.jsonl``. The first table has
 every method, with the best row that the PL-CL paper prints for any of them; the second one their

@@ -1,4 +1,4 @@
-"""CLPL: a convex loss on the mean score of the candidates. The example of "Adding a method"."""
+"""CLPL: a convex loss on the mean score of the candidates; an example of "Adding a method"."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -11,16 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import Support
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.candidates import CandidateSets
-from ambilearn.solvers import CandidateSimplex
 
 
 class CLPL(PartialLabelClassifier):
     r"""Convex loss for partial labels (CLPL).
 
-    Linear scores :math:`g(x) = W^\top x + b`. The *mean* score of a row's candidates shall be at
-    least 1, the score of every other label at most -1 [1]_:
+    Linear scores :math:`g(x) = W^\top x + b`. The loss is zero if the *mean* score of a row's
+    candidates is at least 1 and the score of every other label at most -1 [1]_:
 
     .. math::
         \min_{W, b}\ \sum_i \psi\Bigl(\frac1{|S_i|} \sum_{j \in S_i} g_j(x_i)\Bigr)
@@ -32,9 +31,9 @@ class CLPL(PartialLabelClassifier):
     reg : float, default=1.0
         Ridge weight :math:`\lambda > 0`.
     max_iter : int, default=500
-        Limit of steps of the solver (L-BFGS).
+        Iteration limit of the solver (L-BFGS).
     tol : float, default=1e-5
-        The solver ends when no entry of the gradient of the mean loss is larger.
+        The solver stops when no entry of the gradient of the mean loss is larger than this.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class CLPL(PartialLabelClassifier):
     coef_, intercept_ : ndarray of shape (d, l) and (l,)
         W and b.
     n_iter_ : int
-        Steps done.
+        Number of iterations.
 
     References
     ----------
@@ -72,17 +71,17 @@ class CLPL(PartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, candidates: CandidateSets, cache: FitCache) -> None:
+    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
         shape = X.shape[1] + 1, candidates.n_labels  # the last row is the bias
         found = minimize(
             mean_loss,
             np.zeros(shape).ravel(),
-            args=(X, candidates.to_mask(), self.reg),
+            args=(X, candidates.sets.to_mask(), self.reg),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
         )
-        if found.status == 1:  # the limit of steps
+        if found.status == 1:  # iteration limit
             warn_user(
                 f"CLPL stopped after max_iter={self.max_iter} steps: raise max_iter or tol.",
                 ConvergenceWarning,
@@ -90,10 +89,8 @@ class CLPL(PartialLabelClassifier):
         parameters = found.x.reshape(shape)
         self.coef_, self.intercept_ = parameters[:-1], parameters[-1]
         self.n_iter_ = found.nit
-        confidences = CandidateSimplex(candidates.indptr).project(
-            candidates.gather(self._scores(X))
-        )
-        self.label_distributions_ = candidates.scatter(confidences)
+        confidences = candidates.simplex.project(candidates.gather(self._scores(X)))
+        self.label_distributions_ = candidates.as_output(confidences)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return X @ self.coef_ + self.intercept_

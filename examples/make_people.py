@@ -1,7 +1,7 @@
 """Make people.csv: faces in the photos of a club, and the names in each caption.
 
-Every row is one face: what was measured in the picture, and all names that the caption mentions.
-Everything is made up. Run it to write people.csv again.
+Every row is one face, with measurements in the photo and all names in the caption. The data are
+synthetic. Run this script to write people.csv.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ PEOPLE = {
 
 
 def make_people(n_rows: int = 60, seed: int = 0) -> tuple[pd.DataFrame, list[str]]:
-    """The table, and the name that really belongs to each row."""
+    """The table, and the true name of each row."""
     rng = np.random.default_rng(seed)
     names = list(PEOPLE)
     rows, truth = [], []
@@ -43,8 +43,8 @@ def make_people(n_rows: int = 60, seed: int = 0) -> tuple[pd.DataFrame, list[str
         )
         truth.append(name)
     table = pd.DataFrame(rows)
-    table.loc[7, "height_cm"] = np.nan  # somebody who sits
-    table.loc[23, "hair"] = None  # somebody with a hat
+    table.loc[7, "height_cm"] = np.nan  # a person who sits
+    table.loc[23, "hair"] = None  # a person with a hat
     return table, truth
 
 

@@ -1,18 +1,19 @@
 """
-What the parts of PL-CL do
-==========================
+The parts of PL-CL
+==================
 
-PL-CL has three parts: a kernel classifier, a *complementary* classifier that learns which labels a
-row does **not** have, and a graph that lets neighbours agree. Each can be switched off. What does
-each contribute?
+PL-CL has three parts: a kernel classifier, a *complementary* classifier for the labels that a row
+does **not** have, and a graph that makes the confidences of neighbors similar. This example
+measures the contribution of each part.
 """
 
 # %%
-# Two classifiers that check each other
-# -------------------------------------
+# Two classifiers
+# ---------------
 #
-# For every row PL-CL keeps the confidences *P* that a label is right, zero off the candidates, and
-# *Q* that it is not, one off the candidates. The objective ties them: P + Q should be near 1.
+# For every row PL-CL computes confidences *P* that a label is correct, which are zero for labels
+# that are not candidates, and *Q* that it is not, which are one for those labels. The objective
+# penalizes deviations of P + Q from 1.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,11 +30,18 @@ candidates, _ = make_candidates(y_train, r=4, random_state=0)
 model = PLCL().fit(X_train, candidates)
 P, Q = model.label_distributions_, model.complementary_distributions_
 
-row = np.argsort(np.sort(P, axis=1)[:, -1])[len(P) // 4]  # neither clear nor hopeless
+row = np.argsort(np.sort(P, axis=1)[:, -1])[len(P) // 4]  # neither easy nor very hard
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 width = 0.4
-ax.bar(data.classes - width / 2, P[row], width, label="P: is it this label?", color="#0072b2")
-ax.bar(data.classes + width / 2, Q[row], width, label="Q: is it not?", color="#d55e00", alpha=0.6)
+ax.bar(data.classes - width / 2, P[row], width, label="P: label is correct", color="#0072b2")
+ax.bar(
+    data.classes + width / 2,
+    Q[row],
+    width,
+    label="Q: label is not correct",
+    color="#d55e00",
+    alpha=0.6,
+)
 ax.set(xticks=data.classes, xlabel="label", ylabel="confidence", ylim=(0, 1.25))
 names = [f"[{c}]" if c in candidates.to_sets()[row] else str(c) for c in data.classes]
 ax.set_xticks(data.classes, names)
@@ -42,10 +50,10 @@ ax.legend(frameon=False, ncols=2, loc="upper left")
 plt.show()
 
 # %%
-# Leave one part out
-# ------------------
+# Without one part
+# ----------------
 #
-# The same four random training sets for every variant.
+# Every variant is fitted to the same four random training sets.
 
 variants = {
     "all parts": PLCL(),
@@ -75,6 +83,6 @@ ax.grid(axis="x", alpha=0.3)
 plt.show()
 
 # %%
-# The kernel and the graph carry the result. The complementary classifier does not help, here as on
-# the data of the paper, where we measured the same (:doc:`/reproduction`). It costs a second
-# factorisation, so ``complementary=False`` is a fair choice when time matters.
+# The kernel and the graph improve the accuracy. The complementary classifier does not, here and on
+# the data of the paper (:doc:`/reproduction`). It costs a second factorization, so use
+# ``complementary=False`` if time matters.

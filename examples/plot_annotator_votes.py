@@ -2,16 +2,15 @@
 From annotator votes to a classifier
 ====================================
 
-Three people label each image, and often disagree. The usual way is a majority vote, which throws
-away what the minority said. The other way: keep every label that got a vote as a candidate, and
-let the features decide.
+Three people label each image, and often disagree. A majority vote ignores the other votes. This
+example keeps every label with a vote as a candidate and uses the features to decide.
 """
 
 # %%
-# Three annotators, none of them good
-# -----------------------------------
+# Three inaccurate annotators
+# ---------------------------
 #
-# They err in 30, 50 and 60 of 100 images. A table with a column for each is what one usually has.
+# They are wrong in 30, 50 and 60 of 100 images. The votes are a table with one column for each.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,15 +39,15 @@ print(votes.head())
 
 candidates = votes_to_candidates(votes)
 print("first rows:", [sorted(labels) for labels in candidates.to_sets()[:5]])
-print(f"{candidates.sizes.mean():.2f} candidates a row")
-print(f"the true label is among them in {candidates.covers(y_train).mean():.1%} of the rows")
+print(f"{candidates.sizes.mean():.2f} candidates per row")
+print(f"the true label is a candidate in {candidates.covers(y_train).mean():.1%} of the rows")
 
 # %%
 # Majority vote or candidate sets?
 # --------------------------------
 #
-# Partial-label learning assumes that the true label is in the set. That is nearly, not quite, true
-# here. (With ``min_votes=2`` labels would need two votes.)
+# Partial-label learning assumes that the true label is in the set. This holds for most rows here.
+# (With ``min_votes=2`` a candidate needs two votes.)
 
 majority = votes.mode(axis=1)[0].astype(int).to_numpy()  # a tie goes to the smallest label
 plcl = PLCL().fit(X_train, candidates)
@@ -65,7 +64,7 @@ cleaned = {
 }
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
-panels = [("right labels of the training rows", cleaned), ("accuracy on new rows", accuracy)]
+panels = [("accuracy on training rows", cleaned), ("accuracy on new rows", accuracy)]
 for ax, (title, scores) in zip(axes, panels, strict=True):
     bars = ax.barh(list(scores), list(scores.values()), color=["#bbbbbb", "#bbbbbb", "#0072b2"])
     ax.bar_label(bars, fmt="%.2f", padding=3)
@@ -75,5 +74,5 @@ for ax, (title, scores) in zip(axes, panels, strict=True):
 plt.show()
 
 # %%
-# Where nobody voted for the true label, no method can find it among the candidates. If that is
-# frequent in your data, read :ref:`when-not`.
+# If no annotator chose the true label of a row, no method finds it among the candidates. If this is
+# frequent in your data, see :ref:`when-not`.

@@ -2,9 +2,8 @@
 Training any other model with the confidences
 =============================================
 
-PL-CL has found out how likely each candidate is. A gradient boosting, a random forest, a network of
-yours can learn from that: as soft labels, that is, each row once for each of its candidates, with
-the confidence as its weight.
+Use the confidences of PL-CL to train another model, such as gradient boosting, a random forest or a
+network: each row is repeated once per candidate, with the confidence as its weight.
 """
 
 # %%
@@ -29,18 +28,17 @@ candidates, _ = make_candidates(y_train, r=4, random_state=0)
 plcl = PLCL().fit(X_train, candidates)
 
 # %%
-# One line for each row and candidate: this is the form in which to hand confidences on, to a file
-# or to another program.
+# The soft labels have one line for each row and candidate. Use this form to write confidences to a
+# file or to pass them to another program.
 
 print(soft_labels(plcl).head(7))
 
 # %%
-# Any model that takes ``sample_weight``
-# --------------------------------------
+# Any model that supports ``sample_weight``
+# -----------------------------------------
 #
-# :func:`~ambilearn.bridges.to_sample_weights` repeats the rows, which is all that is needed. Next
-# to it: the model that gets every candidate with equal weight, as if nothing had been found out,
-# and the one that is told the true labels.
+# :func:`~ambilearn.bridges.to_sample_weights` repeats the rows. For comparison, the same models are
+# fitted to all candidates with equal weights, and to the true labels.
 
 rows, labels, weights = to_sample_weights(plcl, X_train)
 print(X_train.shape, "becomes", rows.shape)
@@ -50,8 +48,9 @@ others = {
     "support vectors": SVC(),
     "extra trees": ExtraTreesClassifier(random_state=0),
 }
+mask = candidates.to_mask()
 ways = {
-    "all candidates alike": to_sample_weights(candidates.scatter(candidates.uniform()), X_train),
+    "equal weights": to_sample_weights(mask / mask.sum(axis=1, keepdims=True), X_train),
     "confidences of PL-CL": (rows, labels, weights),
     "true labels": (X_train, y_train, None),
 }
@@ -62,16 +61,14 @@ accuracy = {
 }
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
-colours = ["#bbbbbb", "#0072b2", "#f0e442"]
-for place, (way, colour) in enumerate(zip(ways, colours, strict=True)):
+colors = ["#bbbbbb", "#0072b2", "#f0e442"]
+for place, (way, color) in enumerate(zip(ways, colors, strict=True)):
     heights = [accuracy[way, name] for name in others]
-    bars = ax.bar(
-        [i + (place - 1) * 0.26 for i in range(3)], heights, 0.24, color=colour, label=way
-    )
+    bars = ax.bar([i + (place - 1) * 0.26 for i in range(3)], heights, 0.24, color=color, label=way)
     ax.bar_label(bars, fmt="%.2f", fontsize=9, padding=2)
 ax.axhline(plcl.score(X_test, y_test), color="#0072b2", ls=":", label="PL-CL itself")
 ax.set_xticks(range(3), others)
@@ -81,6 +78,6 @@ ax.legend(frameon=False, ncols=4, loc="upper center", fontsize=9)
 plt.show()
 
 # %%
-# A model without ``sample_weight`` gets the cleaned labels, ``plcl.transduction_``, or only the
-# rows of large confidence. ``to_sample_weights(plcl, X_train, min_weight=0.1)`` leaves out the
-# crumbs.
+# Fit a model without ``sample_weight`` to the cleaned labels, ``plcl.transduction_``, or to the
+# rows with large confidences. ``to_sample_weights(plcl, X_train, min_weight=0.1)`` omits candidates
+# with small confidences.

@@ -1,15 +1,17 @@
 """
-Choosing parameters without a true label
-========================================
+Choosing parameters without true labels
+=======================================
 
-In earnest nobody knows the true labels, so they cannot choose the parameters. Candidate sets of
-held-out rows can: a prediction that lies outside its row's set is certainly wrong. This example
-follows two scores that use nothing else, and looks at the hidden labels only at the very end.
+In practice the true labels are not available to choose parameters. Use the candidate sets of
+held-out rows instead: a prediction outside of its row's set is certainly wrong. This example
+compares two scores for candidate sets with the accuracy on hidden labels.
 """
 
 # %%
-# A mask is what scikit-learn can cut into folds
-# ----------------------------------------------
+# Candidate sets as a mask
+# ------------------------
+#
+# scikit-learn's tools can split a mask into folds.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,11 +31,11 @@ candidates, _ = make_candidates(y_train, r=5, random_state=0)
 mask = candidates.to_mask()  # shape (n_rows, n_labels)
 
 # %%
-# Two scores that see candidate sets only
-# ---------------------------------------
+# Two scores for candidate sets
+# -----------------------------
 #
-# The *covering rate* is the share of predictions that lie in the set. The *approximated accuracy*
-# also asks how sure the model was among the candidates. Both go into scikit-learn's own search.
+# The *covering rate* is the share of predictions in the set. The *approximated accuracy* also
+# weights them by the confidence among the candidates. Both work in scikit-learn's search.
 
 search = GridSearchCV(
     make_pipeline(StandardScaler(), SURE(max_iter=200)),
@@ -49,10 +51,10 @@ search = GridSearchCV(
 print("chosen:", search.best_params_)
 
 # %%
-# The hidden truth, at the end
-# ----------------------------
+# Comparison with the hidden labels
+# ---------------------------------
 #
-# Had the true labels been there, which ``reg`` would they have chosen?
+# The accuracy on new rows for every value of ``reg``:
 
 grid = search.cv_results_["param_sure__reg"].astype(float)
 hidden = []
@@ -61,9 +63,9 @@ for reg in grid:
     hidden.append(np.mean(data.classes[model.predict(X_test)] == y_test))
 
 fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-for name, colour in [("covering rate", "#0072b2"), ("approximated accuracy", "#009e73")]:
+for name, color in [("covering rate", "#0072b2"), ("approximated accuracy", "#009e73")]:
     mean = search.cv_results_[f"mean_test_{name}"]
-    ax.semilogx(grid, mean, marker="o", color=colour, label=f"{name} (no true label)")
+    ax.semilogx(grid, mean, marker="o", color=color, label=f"{name} (no true label)")
 ax.semilogx(grid, hidden, "k--", marker="s", label="accuracy on new rows (hidden)")
 ax.axvline(search.best_params_["sure__reg"], color="#0072b2", alpha=0.25, lw=8)
 ax.set(xlabel="reg, the ridge weight of SURE", ylabel="score")
@@ -72,10 +74,10 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The covering rate lies above the accuracy, because a false label of the set counts as covered. The
-# heights of the curves do not matter; their tops do, and all three have it at the same place. Too
-# little regularisation believes every candidate, too much believes none, and held-out candidate
-# sets show both.
+# The covering rate is above the accuracy, because a false label of the set counts as covered. Only
+# the position of the maximum matters, and it is the same for all three curves. Too little
+# regularization overfits the candidates, too much underfits them, and held-out candidate sets show
+# both.
 #
-# For larger grids of a kernel method :class:`~ambilearn.selection.CandidateSearchCV` does the same
-# and shares the work that the points have in common; see :doc:`/guide/selection`.
+# For larger grids of a kernel method, :class:`~ambilearn.selection.CandidateSearchCV` does the same
+# and shares computations between the points; see :doc:`/guide/selection`.

@@ -1,17 +1,17 @@
 """
-Cleaning labels, and what to look at first
-==========================================
+Cleaning labels, and which rows to check
+========================================
 
-You do not want a classifier, you want the labels: which of its candidates does each row have? And
-since no method is always right, which rows should a person look at?
+This example finds the correct candidate of each training row, and the rows that a person should
+check first.
 """
 
 # %%
-# Digits, and labels that are easily confused
-# -------------------------------------------
+# Digits with similar false labels
+# --------------------------------
 #
-# False labels are those that a plain classifier would confuse with the true one
-# (``kind="instance"``): a 3 that may be an 8, not a 3 that may be a 6.
+# The false labels are those that a classifier confuses with the true one (``kind="instance"``),
+# such as 8 for a 3, but not 6.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ from ambilearn.datasets import load_dataset, make_candidates
 data = load_dataset("digits")
 X, y = data.X[:900] / 16, data.y[:900]
 candidates, statistics = make_candidates(y, kind="instance", q=0.9, X=X, random_state=0)
-print(f"{statistics.mean_size:.2f} candidates a row, at most {statistics.max_size}")
+print(f"{statistics.mean_size:.2f} candidates per row, at most {statistics.max_size}")
 
 # %%
 # The cleaned labels are in ``transduction_``
@@ -30,11 +30,12 @@ print(f"{statistics.mean_size:.2f} candidates a row, at most {statistics.max_siz
 
 model = PLCL().fit(X, candidates)
 right = model.transduction_ == y
-print(f"resolved rightly: {right.mean():.3f} of the rows")
+print(f"accuracy of the cleaned labels: {right.mean():.3f}")
 
 # %%
-# The *margin* of a row is its largest confidence minus the second largest. Where it is small, the
-# model says that it does not know. A row with a single candidate has the margin 1.
+# The *margin* of a row is its largest confidence minus the second largest. A small margin means
+# that the model does not distinguish the candidates. A row with a single candidate has the margin
+# 1.
 
 ranked = np.sort(model.label_distributions_, axis=1)
 margin = ranked[:, -1] - ranked[:, -2]
@@ -52,26 +53,26 @@ for (picture, bars), i in zip(axes.T, most_ambiguous, strict=False):
     bars.set_yticks(range(len(labels)), data.classes[labels])
     bars.set(xlim=(0, 1), xticks=[0, 1])
     bars.spines[["top", "right"]].set_visible(False)
-fig.suptitle("the eight rows to look at first, and the confidence of each candidate")
+fig.suptitle("the eight rows to check first, and the confidence of each candidate")
 plt.show()
 
 # %%
-# Does it pay to look at those first?
-# -----------------------------------
+# The gain from this order
+# ------------------------
 #
-# Suppose that a person gives the right label to every row that is looked at. Going by the margin
-# finds the mistakes far sooner than going through the rows in any order.
+# Assume that a person corrects every row that they check. In the order of the margin, they find the
+# wrong labels much sooner than in a random order.
 
 mistakes = ~right
-looked_at = np.arange(1, len(y) + 1) / len(y)
+checked = np.arange(1, len(y) + 1) / len(y)
 fig, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
-ax.plot(looked_at, np.cumsum(mistakes[most_ambiguous]) / mistakes.sum(), label="by the margin")
-ax.plot([0, 1], [0, 1], "k:", label="in any order")
-ax.set(xlabel="share of the rows looked at", ylabel="share of the mistakes found")
+ax.plot(checked, np.cumsum(mistakes[most_ambiguous]) / mistakes.sum(), label="by margin")
+ax.plot([0, 1], [0, 1], "k:", label="random order")
+ax.set(xlabel="share of checked rows", ylabel="share of wrong labels found")
 ax.grid(alpha=0.3)
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# On the command line, ``ambilearn clean`` writes this table from a CSV file, and
-# ``ambilearn review`` a page on which to look and correct: see :doc:`/guide/own-data`.
+# On the command line, ``ambilearn clean`` cleans a CSV file, and ``ambilearn review`` writes a page
+# to check and correct the labels; see :doc:`/guide/own-data`.

@@ -2,17 +2,16 @@
 Seven methods on digits
 =======================
 
-PL-CL and the six methods that its paper compares it with. All methods have the same interface, so a
-comparison is a loop. The candidate sets grow from two to
-eight of ten labels: the fewer labels a set rules out, the more it matters how a method reads it.
+This example compares PL-CL and the six methods in its paper. All methods have the same interface.
+The candidate sets grow from two to eight of ten labels; the methods differ more for larger sets.
 """
 
 # %%
-# Candidate sets from bad to worse
-# --------------------------------
+# Candidate sets of increasing size
+# ---------------------------------
 #
 # :func:`~ambilearn.datasets.make_candidates` adds *r* false labels to every training row. The test
-# rows keep their true labels, for the score.
+# rows keep their true labels for the score.
 
 import warnings
 from time import perf_counter
@@ -24,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
 from ambilearn.datasets import load_dataset, make_candidates
 
-# Each method keeps its paper's limit of iterations, and would say so where it reaches it.
+# Each method has the iteration limit of its paper and warns if it reaches it.
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 data = load_dataset("digits")
@@ -45,8 +44,8 @@ for method in methods:
     seconds[name] = (perf_counter() - began) / len(false_labels)
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 for name, values in accuracy.items():
@@ -67,6 +66,6 @@ for name, value in seconds.items():
     print(f"{name:7} {value:.2f}")
 
 # %%
-# This is one data set, and one on which neighbours are very informative. On others the order is
-# another one: :doc:`/fidelity` and :doc:`/reproduction` have the measurements that count, and
-# :ref:`sphx_glr_gallery_plot_choose_parameters.py` shows how to choose on data of your own.
+# Neighbors are very informative in this data set. The order of the methods differs on other data:
+# :doc:`/fidelity` and :doc:`/reproduction` have measurements on real candidate sets, and
+# :ref:`sphx_glr_gallery_plot_choose_parameters.py` shows how to choose on your own data.

@@ -2,16 +2,16 @@
 A large table with landmarks
 ============================
 
-The kernel methods compare all pairs of rows: twice the rows, four times the memory, eight times the
-time. ``n_landmarks`` replaces the pairs by comparisons with a few *landmarks*. Cost then grows in
-proportion to the rows, and the answer changes little.
+The kernel methods compare all pairs of rows: twice the rows need four times the memory and eight
+times the time. With ``n_landmarks`` they compare rows with a few *landmarks* instead. Time and
+memory are then proportional to the number of rows, and the accuracy changes little.
 """
 
 # %%
-# Digits, again and again
-# -----------------------
+# A table of any length
+# ---------------------
 #
-# To get a table of any length, images of digits are drawn with replacement and blurred by noise.
+# The rows are images of digits, drawn with replacement, with noise.
 
 from time import process_time
 
@@ -34,11 +34,11 @@ def draw_rows(n, seed=0):
 
 
 # %%
-# Exact, and with landmarks
-# -------------------------
+# Exact and with landmarks
+# ------------------------
 #
-# SURE serves as the example because it is quick; ``PLCL``, ``PLAGGD`` and ``LALO`` have the same
-# parameter. The landmarks are the centres of k-means, and the same for the same ``random_state``.
+# The example uses SURE because it is fast; ``PLCL``, ``PLAGGD`` and ``LALO`` have the same
+# parameter. The landmarks are the centers of k-means, determined by ``random_state``.
 
 sizes = [500, 1000, 2000, 4000]
 landmarks = [None, 50, 200]
@@ -57,7 +57,7 @@ for m, times, scores in zip(landmarks, seconds, accuracy, strict=True):
     name = "exact" if m is None else f"{m} landmarks"
     left.loglog(sizes, times, marker="o", label=name)
     right.semilogx(sizes, scores, marker="o", label=name)
-left.set(title="processor seconds for one fit", xlabel="training rows")
+left.set(title="CPU time of one fit, s", xlabel="training rows")
 right.set(title="accuracy on new rows", xlabel="training rows", ylim=(0.7, 1))
 for ax in (left, right):
     ax.set_xticks(sizes, sizes)
@@ -67,9 +67,9 @@ left.legend(frameon=False)
 plt.show()
 
 # %%
-# How many landmarks? As many as you can afford: time grows with their number, memory too (8 bytes
-# for each row and landmark), and accuracy approaches that of the exact answer. Some hundreds are a
-# good start; see :doc:`/guide/large-data`.
+# With more landmarks the accuracy approaches that of the exact kernel. Time and memory (8 bytes for
+# each row and landmark) grow with their number. Start with a few hundred; see
+# :doc:`/guide/large-data`.
 
 for m, times, scores in zip(landmarks, seconds, accuracy, strict=True):
     print(f"landmarks {m!s:4}  {times[-1]:.2f} s  accuracy {scores[-1]:.3f}")

@@ -1,17 +1,17 @@
 """
-Several methods together: votes and stacks
-==========================================
+Voting and stacking
+===================
 
-Methods that read candidate sets differently err on different rows. :class:`~ambilearn.PLStacking`
-uses that: what some methods make of the training rows becomes features of others. It is what
-``ambilearn clean`` and ``fit`` use for tables of ordinary size.
+Different methods are wrong on different rows. :class:`~ambilearn.PLStacking` uses the outputs of
+some methods as features of others. It is the default of ``ambilearn clean`` and ``fit`` up to 10
+000 rows.
 """
 
 # %%
 # Digits with seven candidates each
 # ---------------------------------
 #
-# Six false labels beside the true one, drawn at random: a set rules out three of ten digits.
+# Every set has the true label and six random false ones, so that it excludes three of ten digits.
 
 import warnings
 
@@ -23,14 +23,14 @@ from sklearn.model_selection import train_test_split
 from ambilearn import IPAL, PLCL, SURE, PLStacking, PLVoting
 from ambilearn.datasets import load_dataset, make_candidates
 
-# SURE keeps its paper's limit of iterations, and would say so where it reaches it.
+# SURE has the iteration limit of its paper and warns if it reaches it.
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 data = load_dataset("digits")
 
 
 def make_split(seed):
-    """Rows to learn from with their candidate sets and truth, and new rows with their truth."""
+    """Training rows with candidate sets and true labels, and new rows with true labels."""
     X, X_new, y, y_new = train_test_split(
         data.X / 16, data.y, train_size=300, test_size=700, stratify=data.y, random_state=seed
     )
@@ -39,11 +39,11 @@ def make_split(seed):
 
 
 # %%
-# They err on different rows
-# --------------------------
+# Methods are wrong on different rows
+# -----------------------------------
 #
-# Of the new rows that the method of a line gets wrong, the share that the method of a column gets
-# right.
+# The table shows, of the new rows that the method of the line predicts wrongly, the share that the
+# method of the column predicts correctly.
 
 X, candidates, y, X_new, y_new = make_split(0)
 singles = {"PL-CL": PLCL(), "SURE": SURE(), "IPAL": IPAL()}
@@ -54,25 +54,26 @@ for name in singles:
     print(f"{name:8}{shares}")
 
 # %%
-# Side by side
-# ------------
+# Comparison
+# ----------
 #
-# A vote is the mean of what its members say; in a stack some learn from what others say. Both are
-# used as any single method is. On digits, where neighbours are good, IPAL is as good as either:
-# over five splits all three get 0.92 of the new rows right, PL-CL and SURE 0.89. Means of three:
+# A vote is the mean of its members; in a stack the outputs of some members are features of others.
+# On digits, where neighbors are informative, IPAL is as good as both: over five splits the mean
+# accuracy of all three is 0.92, that of PL-CL and SURE 0.89. The figure shows means of three
+# splits:
 
 models = singles | {"vote": PLVoting(), "stack": PLStacking()}
-new_rows, told_apart = ({name: [] for name in models} for _ in range(2))
+new_rows, cleaned = ({name: [] for name in models} for _ in range(2))
 for seed in range(3):
     X, candidates, y, X_new, y_new = make_split(seed)
     for name, model in models.items():
         model.fit(X, candidates)
         new_rows[name].append(model.score(X_new, y_new))
-        told_apart[name].append(np.mean(model.transduction_ == y))
+        cleaned[name].append(np.mean(model.transduction_ == y))
 
 fig, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), sharey=True, layout="constrained")
-titles = ("new rows that are right", "training rows told apart")
-for ax, title, found in zip(axes, titles, (new_rows, told_apart), strict=True):
+titles = ("accuracy on new rows", "accuracy of cleaned labels")
+for ax, title, found in zip(axes, titles, (new_rows, cleaned), strict=True):
     means = [np.mean(values) for values in found.values()]
     bars = ax.bar(list(found), means, color=["#bbbbbb"] * 3 + ["#56b4e9", "#0072b2"])
     ax.bar_label(bars, fmt="%.3f")
@@ -81,12 +82,11 @@ for ax, title, found in zip(axes, titles, (new_rows, told_apart), strict=True):
 plt.show()
 
 # %%
-# Members of your own
-# -------------------
+# Other members
+# -------------
 #
-# Any method with any parameters can be a member, and any other classifier with ``predict_proba``:
-# :doc:`/guide/stacking` says how, what was measured on real candidate sets, and where a stack is no
-# better than PL-CL.
+# A member is any method with any parameters, or any other classifier with ``predict_proba``. See
+# :doc:`/guide/stacking`, also for when a stack is not better than PL-CL.
 
 stack = PLStacking(final_estimator=IPAL(n_neighbors=15)).fit(X, candidates)
-print(f"IPAL with more neighbours on top: {stack.score(X_new, y_new):.3f}")
+print(f"IPAL with more neighbors as final estimator: {stack.score(X_new, y_new):.3f}")

@@ -255,7 +255,7 @@ def test_a_classifier_that_is_always_wrong_is_not_heard():
 
 @pytest.mark.slow
 def test_the_music_set(real_data_dir):
-    """Cleaned labels and a classifier, nothing tuned by truth (docs/guide/votes.md)."""
+    """Cleaned labels and a classifier, nothing tuned by truth (docs/measurements/votes.md)."""
     folder = real_data_dir / "crowd"
     if not folder.exists():
         pytest.skip("needs the answers of two crowds: folder crowd beside the paper's data files")

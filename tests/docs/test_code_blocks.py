@@ -13,6 +13,7 @@ from ambilearn.cli.main import main
 
 PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
 OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"
+TABLE_FILES = ROOT / "docs" / "guide" / "table-files.md"
 GPU = ROOT / "docs" / "gpu.md"
 
 
@@ -59,7 +60,7 @@ def test_commands_for_ones_own_table_run(clone):
         (clone / name).write_text(text, encoding="utf-8")
     lines = commands(OWN_DATA)
     assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
-    run_commands(lines)
+    run_commands(lines + commands(TABLE_FILES))
 
 
 @pytest.mark.slow

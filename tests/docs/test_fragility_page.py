@@ -11,7 +11,7 @@ def test_the_page_has_the_tables_that_are_printed(capsys):
     script = runpy.run_path(str(DOCS / "make_fragility_picture.py"))
     script["print_tables"]()
     printed = capsys.readouterr().out.replace("η = 0.", "η = .").split("\n\n")
-    page = (DOCS / "guide" / "truth-not-in-the-set.md").read_text(encoding="utf-8")
+    page = (DOCS / "measurements" / "truth-not-in-the-set.md").read_text(encoding="utf-8")
     assert len(printed) == 4
     for table in printed:
         assert table.strip() in page

@@ -16,7 +16,7 @@ def script():
 def test_the_page_has_the_tables_that_are_printed(script, capsys):
     script["print_tables"]()
     printed = capsys.readouterr().out.split("\n\n")
-    page = (DOCS / "guide" / "truth-not-in-the-set.md").read_text(encoding="utf-8")
+    page = (DOCS / "measurements" / "truth-not-in-the-set.md").read_text(encoding="utf-8")
     assert len(printed) == 3
     for table in printed:
         assert table.strip() in page

@@ -13,4 +13,4 @@ def test_what_select_chooses_of_the_stack_and_of_plcl():
     assert "`passthrough` alone" in section
     weights = {"alpha", "beta", "gamma", "mu"}
     assert set(find_method("plcl").tuning_grid) == weights | {"reg", "n_neighbors"}
-    assert "its four weights, the ridge and the number of\n  neighbours" in section
+    assert "its four weights, the ridge and the number of neighbors" in section

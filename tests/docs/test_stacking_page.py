@@ -7,7 +7,7 @@ import pytest
 from markdown_pages import ROOT
 
 DOCS = ROOT / "docs"
-PAGE = (DOCS / "guide" / "stacking.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "measurements" / "stacking.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

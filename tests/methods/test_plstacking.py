@@ -248,7 +248,7 @@ def test_everything_can_be_searched(data):
 
 # --- real data ----------------------------------------------------------------------------------
 
-HALVES = 4  # of the ten that docs/guide/stacking.md has
+HALVES = 4  # of the ten that docs/measurements/stacking.md has
 FLOORS = {"lost": (0.77, 0.875), "MSRCv2": (0.53, 0.725), "FG-NET": (0.06, 0.16)}
 
 
