@@ -31,6 +31,7 @@ from ambilearn.backend.arrays import (
     on_same_device,
     to_numpy,
 )
+from ambilearn.backend.memory import bytes_of_fit
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
 
@@ -177,6 +178,43 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "candidate sets without row_weights; or use a method whose fit takes "
                 "sample_weight, such as PLCL."
             )
+
+    # --- what ensembles, searches, doubt and tables use of a method -----------------------------
+
+    _is_ensemble = False  # whether it is made of members
+
+    @property
+    def _ridges(self) -> tuple[float, ...]:
+        """Ridge weights of the kernel factorizations that a fit needs, each once."""
+        return ()
+
+    def _ridge_method(self) -> Any:
+        """An unfitted method with leave-one-out outputs in closed form, None if there is none.
+
+        Its ``_make_regressor(X, sets, cache)`` returns a regressor with ``held_out(targets)``.
+        """
+        return None
+
+    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
+        """Device memory of a fit, with this many kernel matrices and factors if it needs any."""
+        return bytes_of_fit(
+            candidates.n_rows,
+            n_labels=candidates.n_labels,
+            n_pairs=candidates.n_pairs,
+            n_neighbors=getattr(self, "n_neighbors", 0),
+            rank=0,
+        )
+
+    def _settable_params(self) -> dict[str, Any]:
+        """Parameters that ``set_params`` accepts, those of default members included."""
+        params: dict[str, Any] = self.get_params()
+        return params
+
+    def _has_parameter(self, key: str) -> bool:
+        """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
+        return key in self.get_params(deep=False)
+
+    # --- what a method implements ---------------------------------------------------------------
 
     @abstractmethod
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
@@ -336,7 +374,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
-        weights = None if sample_weight is None else _checked_weights(sample_weight, hits)
+        weights = None if sample_weight is None else check_weights(sample_weight, hits)
         return float(np.average(hits, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
@@ -411,7 +449,7 @@ def check_row_weights(
     given = [each for each in (sample_weight, row_weights) if each is not None]
     if not given:
         return None
-    weights: NDArray[np.float64] = np.prod([_checked_weights(each, X) for each in given], axis=0)
+    weights: NDArray[np.float64] = np.prod([check_weights(each, X) for each in given], axis=0)
     if np.all(weights == 1):
         return None
     if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
@@ -423,7 +461,7 @@ def check_row_weights(
     return positive
 
 
-def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights of the rows as numbers, finite, not negative and not all zero."""
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):

@@ -6,35 +6,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import ambiguous, support
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import GridSearchCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import IPAL, PLCL, PLDA, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
 from ambilearn.kernel.functions import train_kernel
+from ambilearn.learners import set_learner
 from ambilearn.methods import _kernel_classifier as kernel_classifier
 from ambilearn.methods._members import (
-    align_columns,
     as_confidences,
     candidate_confidences,
     fit_members,
     is_reproducible,
-    is_search,
     mean_confidences,
     naming,
     scores_of,
-    set_learner,
-    takes_row_weights,
     train_scores_of,
-    weight_argument,
 )
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.solvers import KernelRidge
@@ -51,31 +45,6 @@ def fit(members, X, sets, cache=NO_CACHE, **options):
 
 
 # --- who learns from candidate sets -------------------------------------------------------------
-
-
-def test_what_learns_from_candidate_sets():
-    method = PLCL()
-    assert set_learner(method) is method
-    assert set_learner(make_pipeline(StandardScaler(), method)) is method
-    assert set_learner(CandidateSearchCV(method, {"mu": [1, 2]})) is method
-    assert set_learner(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
-    plda = PLDA(estimator=method)
-    assert set_learner(plda) is plda
-
-
-@pytest.mark.parametrize(
-    "foreign",
-    [
-        GaussianNB(),
-        make_pipeline(StandardScaler(), GaussianNB()),
-        GridSearchCV(GaussianNB(), {}),
-        CalibratedClassifierCV(PLCL()),  # cannot pass sets on to what it wraps
-        AdaBoostClassifier(PLCL()),
-    ],
-    ids=lambda each: type(each).__name__,
-)
-def test_what_does_not(foreign):
-    assert set_learner(foreign) is None
 
 
 def test_a_fitted_search_speaks_through_its_best_estimator(data):
@@ -370,54 +339,3 @@ def test_parameters_are_checked_before_anything_is_fitted(data, count_work):
     with pytest.raises(ValueError, match="member 'b' could not be fitted: The 'alpha' parameter"):
         fit([("a", SURE()), ("b", PLCL(alpha=0))], X, sets)
     assert count_work["kernel"] == 0
-
-
-def test_a_classifier_with_refit_is_no_search():
-    assert set_learner(LogisticRegressionCV()) is None
-    assert not is_search(LogisticRegressionCV())
-    assert is_search(GridSearchCV(PLCL(), {}))
-    assert is_search(CandidateSearchCV(PLCL(), {}))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "name"),
-    [
-        (LogisticRegression(), "sample_weight"),
-        (KNeighborsClassifier(), None),
-        (
-            make_pipeline(StandardScaler(), LogisticRegression()),
-            "logisticregression__sample_weight",
-        ),
-        (make_pipeline(StandardScaler(), KNeighborsClassifier()), None),
-        (GridSearchCV(make_pipeline(GaussianNB()), {}), "gaussiannb__sample_weight"),
-        (GridSearchCV(KNeighborsClassifier(), {}), None),
-    ],
-)
-def test_the_argument_for_weights_of_rows(estimator, name):
-    assert weight_argument(estimator) == name
-    if name is not None:
-        estimator.fit([[0.0], [1.0]] * 5, [0, 1] * 5, **{name: np.ones(10)})
-
-
-@pytest.mark.parametrize(
-    ("estimator", "takes"),
-    [
-        (PLCL(), True),
-        (IPAL(), False),
-        (PLDA(), True),
-        (PLDA(estimator=IPAL()), False),
-        (PLVoting(), False),
-        (PLVoting(weights=(1, 1, 0)), True),
-        (make_pipeline(StandardScaler(), PLCL()), True),
-        (GridSearchCV(make_pipeline(IPAL()), {}), False),
-        (make_pipeline(GaussianNB()), True),
-        (KNeighborsClassifier(), False),
-    ],
-)
-def test_who_can_weight_rows(estimator, takes):
-    assert takes_row_weights(estimator) == takes
-
-
-def test_columns_are_aligned_and_missing_ones_are_zero():
-    found = align_columns(np.array([[0.25, 0.75]]), np.array(["c", "a"]), np.array(list("abc")))
-    np.testing.assert_array_equal(found, [[0.75, 0, 0.25]])

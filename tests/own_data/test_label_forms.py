@@ -5,8 +5,9 @@ import io
 import pandas as pd
 import pytest
 
+from ambilearn import votes_to_candidates
 from ambilearn.crowd import Votes
-from ambilearn.datasets import InvalidFileError, votes_to_candidates
+from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import clean_table, read_answer_table, read_candidate_table
 
 ZOE = "Zo\u00eb"

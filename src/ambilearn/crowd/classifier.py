@@ -28,7 +28,7 @@ from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.unvoted import unvoted_confidence
 from ambilearn.crowd.votes import Votes
-from ambilearn.methods._members import align_columns, set_learner, weight_argument
+from ambilearn.learners import align_columns, set_learner, weight_argument
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to judge
 
@@ -167,14 +167,14 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, votes: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from the answers and the features.
 
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
             Features of the items, in the order of ``votes.items``.
-        votes : Votes, or table of shape (n, n_annotators)
+        y : Votes, or table of shape (n, n_annotators)
             The answers; a table is read by :meth:`Votes.from_wide`.
 
         Returns
@@ -184,7 +184,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         _check_learner(self.estimator)
-        votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
+        votes = y if isinstance(y, Votes) else Votes.from_wide(y)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
         with unfitted_on_error(self):
@@ -249,7 +249,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         best = 0
         if len(models) > 1:
             found = [self._judge_rows(m, X, folds, confidences, likelihood) for m in models]
-            best = int(np.argmax([witnesses.evidence for witnesses in found]))
+            best = int(np.argmax([each.evidence for each in found]))
         self.best_params_: dict[str, Any] = points[best]
         return models[best]
 
@@ -260,7 +260,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         folds: list[Fold],
         confidences: NDArray[np.float64],
         likelihood: NDArray[np.float64],
-    ) -> "Witnesses":
+    ) -> "CombinedEvidence":
         """New confidences, by the answers and by a classifier that learns from the old ones."""
         candidates = self._to_candidates(confidences)
         held_out = np.zeros(candidates.shape)
@@ -268,7 +268,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             model = _fit_candidates(estimator, _safe_indexing(X, train), candidates[train])
             found = model.predict_proba(_safe_indexing(X, test))
             held_out[test] = align_columns(found, model.classes_, self.classes_)
-        return combine_witnesses(likelihood, held_out, confidences.mean(axis=0))
+        return combine_evidence(likelihood, held_out, confidences.mean(axis=0))
 
     def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
         best = confidences.max(axis=1, keepdims=True)
@@ -337,7 +337,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return share
 
 
-class Witnesses(NamedTuple):
+class CombinedEvidence(NamedTuple):
     """Confidences from answers and features, how much the features told, and how well."""
 
     confidences: NDArray[np.float64]
@@ -345,13 +345,13 @@ class Witnesses(NamedTuple):
     evidence: float
 
 
-def combine_witnesses(
+def combine_evidence(
     log_likelihood: NDArray[np.float64],
     held_out: NDArray[np.float64],
     prior: NDArray[np.float64],
     *,
     max_iter: int = 50,
-) -> Witnesses:
+) -> CombinedEvidence:
     r"""Confidences of the rows by their answers and by a classifier that has not seen these.
 
     :math:`T_{ij} \propto \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)` with the
@@ -372,7 +372,7 @@ def combine_witnesses(
 
     Returns
     -------
-    Witnesses
+    CombinedEvidence
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     by_features = np.einsum("ij,ij->i", likelihood, held_out)
@@ -383,7 +383,7 @@ def combine_witnesses(
         doubt = float(np.mean(share / ((1 - doubt) * by_features + share)))
     joint = likelihood * ((1 - doubt) * held_out + doubt * prior)
     total = joint.sum(axis=1, keepdims=True)
-    return Witnesses(joint / total, 1 - doubt, float(np.log(total).mean()))
+    return CombinedEvidence(joint / total, 1 - doubt, float(np.log(total).mean()))
 
 
 def _check_learner(estimator: Any) -> None:

@@ -289,7 +289,7 @@ class Votes:
         Parameters
         ----------
         min_votes, fallback, weights
-            As for :func:`ambilearn.datasets.votes_to_candidates`.
+            As for :func:`ambilearn.votes_to_candidates`.
 
         Returns
         -------

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.scores import score_by_truth
 from ambilearn.experiments.splits import Split
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.selection import draw_points, fit_points, include_current
 
 CHOSEN_BY = "accuracy"  # on the test rows

@@ -19,13 +19,8 @@ from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._members import (
-    bytes_of_member,
-    computes_on_devices,
-    is_search,
-    set_learner,
-    takes_row_weights,
-)
+from ambilearn.learners import find_ridge_method, is_search, set_learner, takes_row_weights
+from ambilearn.methods._members import bytes_of_member, computes_on_devices
 
 
 class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
@@ -49,6 +44,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
     }
     __metadata_request__fit = {"cache": UNUSED, "sample_weight": None}
     _computes_on_devices = True  # if all members do
+    _is_ensemble = True
 
     @staticmethod
     @abstractmethod
@@ -93,11 +89,16 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return self
 
     def _settable_params(self) -> dict[str, Any]:
-        """The parameters, those of the default members included, which can be set by name."""
         if self.estimators is not None:
             return self.get_params()
         default = clone(self).set_params(estimators=self._default_estimators())
         return {**default.get_params(), "estimators": None}
+
+    def _has_parameter(self, key: str) -> bool:
+        name, inside, _ = key.partition("__")
+        if name in (member for member, _ in self._default_estimators()):
+            return True
+        return name == "final_estimator" if inside else name in self.get_params()
 
     # --- members --------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         require_memory(X, needed, low_rank=self.n_landmarks is not None)
 
     def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        """What a fit needs of a device's memory: that of the largest learner, and all results."""
+        # The memory of the largest learner, and all results.
         learners = [self._prepare(learner, None) for _, learner in self._learners()]
         n_outputs = len(learners) * candidates.n_labels
         width = n_features + n_outputs
@@ -208,9 +209,15 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     @property
     def _ridges(self) -> tuple[float, ...]:
-        """Ridge weights of all members on these rows; see ``KernelPartialLabelClassifier``."""
         all_ridges = (getattr(member, "_ridges", ()) for _, member in self._named_members())
         return tuple(dict.fromkeys(ridge for ridges in all_ridges for ridge in ridges))
+
+    def _ridge_method(self) -> Any:
+        ensemble = clone(self)
+        ensemble._validate_params()
+        seed = ensemble._seed()
+        members = (ensemble._prepare(member, seed) for _, member in ensemble._checked_members())
+        return next((found for each in members if (found := find_ridge_method(each))), None)
 
     @property
     def named_estimators_(self) -> Bunch:

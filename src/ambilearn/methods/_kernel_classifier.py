@@ -7,6 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
@@ -22,11 +23,13 @@ from ambilearn.kernel.landmarks import (
     choose_landmarks,
     sampled_sigma,
 )
-from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
+from ambilearn.kernel.many_labels import (
+    MAX_DENSE_LABELS,
+    FactoredCoefficients,
+    ManyLabelRegressor,
+)
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
-
-MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
 
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
@@ -54,8 +57,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     @property
     def _ridges(self) -> tuple[float, ...]:
-        """Different ridge weights of its regressors, each of which needs a factorization."""
         return (self.reg,)
+
+    def _ridge_method(self) -> Any:
+        return clone(self)
 
     def _check_device_support(self, X: Any) -> None:
         if self._pairwise:
@@ -142,7 +147,6 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return True
 
     def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        """What a fit needs of a device's memory, with so many matrices of rows and rows."""
         return bytes_of_fit(
             candidates.n_rows,
             n_labels=candidates.n_labels,

@@ -15,7 +15,6 @@ from array_api_compat import array_namespace
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -24,71 +23,14 @@ from sklearn.utils.validation import has_fit_parameter
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support
-from ambilearn.backend.memory import bytes_of_fit, has_room
+from ambilearn.backend.memory import has_room
 from ambilearn.base import PartialLabelClassifier
+from ambilearn.learners import align_columns, set_learner, weight_argument
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
 Members = Sequence[tuple[str, Any]]
 _UNKNOWN = object()
-
-
-def set_learner(estimator: Any) -> PartialLabelClassifier | None:
-    """What learns from candidate sets in a member: itself, or the end of a pipeline or search.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A member, fitted or not.
-
-    Returns
-    -------
-    PartialLabelClassifier or None
-        None in a foreign classifier.
-    """
-    if isinstance(estimator, PartialLabelClassifier):
-        return estimator
-    if isinstance(estimator, Pipeline):
-        return set_learner(estimator.steps[-1][1])
-    if is_search(estimator):
-        return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
-    return None
-
-
-def is_search(estimator: Any) -> bool:
-    """Whether an estimator searches over parameters of another one."""
-    # LogisticRegressionCV has refit, too, but no estimator.
-    return hasattr(estimator, "refit") and hasattr(estimator, "estimator")
-
-
-def takes_row_weights(estimator: Any) -> bool:
-    """Whether a member can weight rows."""
-    learner = set_learner(estimator)
-    if learner is None:
-        return weight_argument(estimator) is not None
-    return learner._takes_row_weights
-
-
-def weight_argument(estimator: Any) -> str | None:
-    """Argument of ``fit`` by which a foreign classifier takes weights of rows; None without any.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The classifier, alone, at the end of a pipeline, or in a search.
-
-    Returns
-    -------
-    name : str or None
-    """
-    if is_search(estimator):
-        return weight_argument(estimator.estimator)
-    if not isinstance(estimator, Pipeline):
-        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-    step, last = estimator.steps[-1]
-    name = weight_argument(last)
-    routed = get_config()["enable_metadata_routing"]
-    return name if name is None or routed else f"{step}__{name}"
 
 
 def computes_on_devices(estimator: Any) -> bool:
@@ -104,7 +46,7 @@ def computes_on_devices(estimator: Any) -> bool:
 def bytes_of_member(
     estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
 ) -> int:
-    """What the fit of a member needs of a device's memory.
+    """Device memory that the fit of a member needs; 0 for one that cannot compute on a device.
 
     Parameters
     ----------
@@ -121,17 +63,8 @@ def bytes_of_member(
     -------
     n_bytes : int
     """
-    learner: Any = set_learner(estimator)
-    if hasattr(learner, "_bytes_of_fit"):
-        n_bytes: int = learner._bytes_of_fit(n_features, candidates, n_matrices)
-        return n_bytes
-    return bytes_of_fit(
-        candidates.n_rows,
-        n_labels=candidates.n_labels,
-        n_pairs=candidates.n_pairs,
-        n_neighbors=getattr(learner, "n_neighbors", 0),
-        rank=0,
-    )
+    learner = set_learner(estimator)
+    return 0 if learner is None else learner._bytes_of_fit(n_features, candidates, n_matrices)
 
 
 def is_reproducible(estimator: Any) -> bool:
@@ -353,30 +286,6 @@ def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]
         before, last = fitted[:-1], fitted.steps[-1][1]
         return scores_of(last, before.transform(X) if len(before) else X, classes)
     return scores_of(fitted.best_estimator_, X, classes)
-
-
-def align_columns(
-    confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Confidences with a column for each of the given labels: zero for labels not learned.
-
-    Parameters
-    ----------
-    confidences : ndarray of shape (n, k)
-        Output of ``predict_proba``.
-    known : ndarray of shape (k,)
-        The labels of its columns, some of ``classes``.
-    classes : ndarray of shape (l,)
-        The labels of the result.
-
-    Returns
-    -------
-    confidences : ndarray of shape (n, l)
-    """
-    column = {label: j for j, label in enumerate(classes.tolist())}
-    aligned = np.zeros((len(confidences), len(classes)))
-    aligned[:, [column[label] for label in known.tolist()]] = confidences
-    return aligned
 
 
 def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ from sklearn.utils import get_tags
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn.backend import Support
+from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
+from ambilearn.learners import set_learner
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
-from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
 from ambilearn.methods._members import (
     as_confidences,
     candidate_confidences,
@@ -22,7 +23,6 @@ from ambilearn.methods._members import (
     is_reproducible,
     mean_confidences,
     scores_of,
-    set_learner,
     train_scores_of,
     warn_without_set_learner,
 )

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
 from ambilearn.doubt import Doubt, find_doubtful
-from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.own_data.devices import device_rows
 from ambilearn.own_data.model import TableModel, choice_columns, fit_table
 from ambilearn.own_data.ranking import Choices, choose_candidates, review_order
@@ -191,15 +190,15 @@ def judge_candidates(
     with device_rows(X, device) as rows:
         find = partial(
             find_doubtful,
-            model.method,
             rows,
             table.given,
+            estimator=model.method,
             random_state=random_state,
             progress=progress,
         )
         found = find()
         # A share is estimated by closed forms alone: without one, folds have been used already.
-        if thorough and isinstance(model.method, EnsembleClassifier) and found.share is not None:
+        if thorough and model.method._is_ensemble and found.share is not None:
             found = replace(find(n_folds=5), share=found.share)
     found = _without_settled(found, list(table.corrections.labels))
     return found if table.unjudged is None else replace(found, share=None)

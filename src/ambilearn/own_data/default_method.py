@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
+from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
 from ambilearn.own_data.methods import has_parameter
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.registry import find_method
