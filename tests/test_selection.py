@@ -39,7 +39,7 @@ def wine():
     data = load_dataset("wine")
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     sets, _ = make_candidates(data.y, p=0.8, random_state=0)
-    return X[::2], sets.take(np.arange(0, len(X), 2))
+    return X[::2], sets[np.arange(0, len(X), 2)]
 
 
 def test_the_full_grid_has_every_point_once():
@@ -74,7 +74,7 @@ def test_what_is_learned_from_need_not_be_what_is_scored_on(wine):
     search.fit(X, certain, held_out=sets)
     assert seen == [(1, 2), (1, 2)]
     with pytest.raises(ValueError, match="rows"):
-        search.fit(X, certain, held_out=sets.take(np.arange(5)))
+        search.fit(X, certain, held_out=sets[np.arange(5)])
 
 
 def test_draws_are_seeded_and_independent_of_the_order_of_names():
@@ -132,7 +132,7 @@ class SevenNeighbors(PLCL):
 
 class FitsSets(LogisticRegression):
     def fit(self, X, sets):
-        self.fitted_with = len(X), sets.n_rows
+        self.fitted_with = len(X), len(sets)
         return self
 
 
@@ -159,7 +159,7 @@ def test_the_choice_is_that_of_a_plain_loop(wine, scoring):
     scores = np.array(
         [
             [
-                scoring(quick(**p).fit(X[train], sets.take(train)), X[test], sets.take(test))
+                scoring(quick(**p).fit(X[train], sets[train]), X[test], sets[test])
                 for train, test in folds
             ]
             for p in draw_points(grid)

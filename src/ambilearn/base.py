@@ -87,11 +87,20 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
-    """Refuse a cache that holds results for other rows than these, or for another device."""
+    """Raise an error if the cache holds results for other rows, or for another device."""
     if not cache.keeps_results:
         return
     held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
-    cache.bind(describe_device(X), X.shape, *held, *candidates.arrays)
+    cache.bind(
+        describe_device(X),
+        X.shape,
+        *held,
+        candidates.classes,
+        candidates.indptr,
+        candidates.labels,
+        candidates.weights,
+        candidates.row_weights,
+    )
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -338,7 +347,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X = self._validate_rows(X, reset=False)
         backend = choose_backend(X)
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
-        return backend, (self._confidences(self._scores(X[rows, ...])) for rows in blocks)
+        return backend, (self._confidences(self._scores(self._block(X, rows))) for rows in blocks)
+
+    def _block(self, X: Any, rows: slice) -> Any:
+        return X[rows, ...]
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""

@@ -152,7 +152,7 @@ def transductive_accuracy(
     """
     sets = as_candidates(y_candidates, classes=classes)
     support = HOST.support(sets)
-    P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
+    P = _scores(confidences, *sets.shape, "confidences")
     if sparse.issparse(outputs):
         raise ValueError(
             "outputs is sparse, so it has no entry for labels that are no candidates, which the "
@@ -160,9 +160,9 @@ def transductive_accuracy(
         )
     check_structure(outputs, "outputs")
     H = as_numbers(to_numpy(outputs), "outputs")
-    if H.ndim == 1 and sets.n_labels == 2:
+    if H.ndim == 1 and len(sets.classes) == 2:
         H = np.multiply.outer(H, [-1.0, 1.0])
-    H = _scores(H, sets.n_rows, sets.n_labels, "outputs")
+    H = _scores(H, *sets.shape, "outputs")
     return TransductiveAccuracy(
         confidences=_accuracy(y_true, support.best(P), sample_weight),
         outputs_in_set=_accuracy(y_true, support.best(H), sample_weight),
@@ -210,9 +210,9 @@ def covering_rate(
     """
     sets = as_candidates(y_candidates)
     y_pred = _vector(y_pred)
-    if len(y_pred) != sets.n_rows:
+    if len(y_pred) != len(sets):
         raise ValueError(
-            f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels: pass one "
+            f"There are {len(sets)} candidate sets but {len(y_pred)} predicted labels: pass one "
             "prediction for each set."
         )
     check_comparable_labels(sets.classes, y_pred, "y_candidates", "the predicted labels")
@@ -274,7 +274,7 @@ def approximated_accuracy(
     sets = as_candidates(y_candidates)
     columns = sets.classes if classes is None else _vector(classes)
     check_comparable_labels(sets.classes, columns, "y_candidates", "the classes")
-    proba = _scores(proba, sets.n_rows, len(columns), "proba")
+    proba = _scores(proba, len(sets), len(columns), "proba")
     if sparse.issparse(proba):
         proba = proba.toarray()
     if (proba < 0).any():
@@ -293,8 +293,8 @@ def approximated_accuracy(
     share = np.where((mass > 0)[support.rows], share, support.uniform())
     hits = column == predicted[support.rows]
     if sample_weight is None:
-        return float(share[hits].sum() / sets.n_rows)
-    return _mean(np.bincount(support.rows[hits], share[hits], sets.n_rows), sample_weight)
+        return float(share[hits].sum() / len(sets))
+    return _mean(np.bincount(support.rows[hits], share[hits], len(sets)), sample_weight)
 
 
 def covering_rate_scorer(

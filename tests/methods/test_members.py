@@ -49,7 +49,7 @@ def fit(members, X, sets, cache=NO_CACHE, **options):
 
 def test_a_fitted_search_speaks_through_its_best_estimator(data):
     X, sets, _ = data
-    search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets)
+    search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets.sets)
     assert set_learner(search) is search.best_estimator_
     np.testing.assert_array_equal(scores_of(search, X, sets.classes), search.decision_function(X))
 
@@ -86,7 +86,7 @@ def test_clones_are_fitted_and_come_back_in_the_given_order(data):
     assert not any(hasattr(member, "classes_") for _, member in members)
     for (_, member), found in zip(members, fitted, strict=True):
         np.testing.assert_array_equal(
-            found.decision_function(X), member.fit(X, sets).decision_function(X)
+            found.decision_function(X), member.fit(X, sets.sets).decision_function(X)
         )
 
 
@@ -128,9 +128,9 @@ def watch_factorizations(monkeypatch):
     class Watched(KernelRidge):
         alive = weakref.WeakSet()
 
-        def __init__(self, kernel, ridge, overwrite=False, row_weights=None):
+        def __init__(self, kernel, ridge, overwrite, *others):
             made.append((ridge, overwrite, len(self.alive)))
-            super().__init__(kernel, ridge, overwrite, row_weights)
+            super().__init__(kernel, ridge, overwrite, *others)
             self.alive.add(self)
 
     monkeypatch.setattr(kernel_classifier, "KernelRidge", Watched)
@@ -148,7 +148,7 @@ def test_the_largest_member_takes_the_memory_of_the_kernel_matrix(data, watch_fa
 
 def test_a_stack_never_holds_more_factorizations_than_plcl(data, watch_factorizations):
     X, sets, _ = data
-    PLStacking().fit(X, sets)
+    PLStacking().fit(X, sets.sets)
     assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE, *PLCL_ALONE]
 
 
@@ -237,7 +237,7 @@ def test_a_foreign_member_that_does_not_know_all_labels():
 def test_labels_in_any_order_find_their_columns(data):
     X, sets, _ = data
     names = np.array(["d", "a", "c", "b"])
-    named = type(sets)(names, sets.indptr, sets.labels)
+    named = HOST.support(replace(sets.sets, classes=names))
     (taught,) = fit([("c", GaussianNB())], X, named)
     assert taught.classes_.tolist() == ["a", "b", "c", "d"]
     (plain,) = fit([("c", GaussianNB())], X, sets)

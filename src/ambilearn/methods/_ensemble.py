@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.fit_cache import FitCache
-from ambilearn._utils.sklearn_compat import _BaseComposition
+from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
 from ambilearn.backend import Support
 from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
@@ -160,6 +161,31 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                     f"{type(learner).__name__}, takes no sample_weight. Leave sample_weight out, "
                     f"or that member, as by set_params({name}={other})."
                 )
+
+    # --- data frames ----------------------------------------------------------------------------
+
+    def _passes_frames(self) -> bool:
+        """Whether a member is more than a method, and hence may need the columns by name."""
+        if get_tags(self).input_tags.pairwise:
+            return False
+        return any(
+            member._passes_frames()
+            if isinstance(member, EnsembleClassifier)
+            else not isinstance(member, PartialLabelClassifier)
+            for _, member in self._named_members() or self._learners()
+        )
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        if not hasattr(X, "columns"):
+            return super()._validate_rows(X, **options)
+        self._checked_members()
+        if not self._passes_frames():
+            return super()._validate_rows(X, **options)
+        # The members validate the columns that they use.
+        return validate_data(self, X, reset=options.get("reset", True), skip_check_array=True)
+
+    def _block(self, X: Any, rows: slice) -> Any:
+        return _safe_indexing(X, rows) if hasattr(X, "columns") else X[rows, ...]
 
     # --- on a device ----------------------------------------------------------------------------
 

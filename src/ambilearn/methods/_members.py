@@ -22,7 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
-from ambilearn.backend import HOST, HostSupport, Support
+from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.backend.memory import has_room
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, set_learner, weight_argument
@@ -144,7 +144,8 @@ def fit_members(
         with naming(name):
             member._validate_params()
     run = _Run(X, candidates, verbose)
-    if cache.keeps_results:
+    # The cache of a data frame cannot hold results for the arrays that members make from it.
+    if cache.keeps_results and not hasattr(X, "columns"):
         fitted = [
             cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
             for name, member in ours
@@ -233,7 +234,8 @@ class _Run:
                 return clone(member).fit(self._X, best)
             weights = teacher * support.pair_weights
             pairs = np.flatnonzero(weights)
-            rows, labels = self._X[support.rows[pairs]], support.classes[support.labels[pairs]]
+            rows = index_rows(self._X, support.rows[pairs])
+            labels = support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 
     @contextmanager

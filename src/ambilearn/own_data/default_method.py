@@ -79,7 +79,7 @@ def choose_default(
         return DefaultMethod(_PLAIN, f"above {limit} rows")
     if any(column.kind == "text" for column in table.features.columns):
         return DefaultMethod(_PLAIN, "for sentences")
-    if table.candidates.n_labels > MAX_DENSE_LABELS:
+    if len(table.candidates.classes) > MAX_DENSE_LABELS:
         return DefaultMethod(_PLAIN, f"above {MAX_DENSE_LABELS} labels")
     if select and table.votes is not None:
         return DefaultMethod(_PLAIN, "where answers of annotators choose its parameters")
