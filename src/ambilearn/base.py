@@ -40,7 +40,7 @@ _MAX_MAGNITUDE = 1e75
 
 
 def check_magnitude(X: Any) -> None:
-    """Refuse features whose squares overflow or vanish, which would give NaN or nonsense.
+    """Raise an error for features whose squares overflow or underflow.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     Parameters
     ----------
     estimator : BaseEstimator
-        Whose rows they are: its tags say whether they may be sparse.
+        The estimator that gets the rows; its tags determine whether they may be sparse.
     X : array-like, data frame or sparse matrix of shape (n, d)
         Rows as a user gives them.
     **options
@@ -107,8 +107,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
     A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
-    ``_scores(X)``, one score per row and label. Everything a user meets is here. Data that
-    are refused leave an earlier fit as it was; a fit that fails leaves the estimator unfitted.
+    ``_scores(X)``, one score per row and label. All public methods are here. Invalid data
+    leave an earlier fit unchanged; a fit that fails leaves the estimator unfitted.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -119,7 +119,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether `_fit` and `_scores` take arrays of other libraries than NumPy, too.
     _computes_on_devices = False
 
-    # The cache is for searches over fits on the same rows: no meta-estimator routes it.
+    # The cache is for searches over fits on the same rows; meta-estimators do not route it.
     __metadata_request__fit = {"cache": UNUSED}
 
     def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
@@ -180,7 +180,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return False
 
     def _check_row_weights(self, sets: CandidateSets) -> None:
-        """Refuse weights of rows that the method cannot use."""
+        """Raise an error if rows have weights and the method cannot use them."""
         if sets.row_weights is not None and not self._takes_row_weights:
             raise ValueError(
                 f"{type(self).__name__} cannot weight rows: leave sample_weight out, and pass "
@@ -368,7 +368,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             True labels give the accuracy. Candidate sets give the covering rate, the share of
             predictions that lie in the row's set: an upper bound of the accuracy which needs no
             true label. A label that the model has not seen counts as wrong; labels that it can
-            never predict, such as text where it knows numbers, are refused.
+            never predict, such as text if its labels are numbers, raise an error.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 
@@ -397,7 +397,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
 
 class WeightedRowsClassifier(PartialLabelClassifier):
-    """Base of the methods in which a row can count more or less than others."""
+    """Base of the methods that take weights of rows."""
 
     @property
     def _takes_row_weights(self) -> bool:
@@ -421,11 +421,11 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
             every set has one member, and the method is an ordinary classifier.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts in the classifier's error and in all that concerns the row
-            alone, or in a vote. A row of weight zero teaches the classifier nothing, but is
-            disambiguated, and remains the others' neighbour. The bandwidth ``sigma="mean"`` of a
-            kernel is the mean distance of the rows, each counted as often as its weight says.
-            Neighbors and landmarks are chosen without the weights.
+            Weight of each row in the classifier's error, in all terms of the row alone, and in
+            votes. The classifier does not learn from a row of weight zero, but the row is
+            disambiguated, and remains a neighbor of others. The bandwidth ``sigma="mean"`` of a
+            kernel is the weighted mean distance of the rows. Neighbors and landmarks are chosen
+            without the weights.
             If y is a :class:`~ambilearn.CandidateSets` with ``row_weights``, both are multiplied.
         cache : FitCache, optional
             Work that fits on the same rows share, such as the points of a grid; see

@@ -1,4 +1,4 @@
-"""Annotators and features judge the rows together, and each other."""
+"""Estimate labels and skills of annotators together, from answers and features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,23 +34,23 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to 
 
 
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""A classifier that learns from the answers of annotators, and how far to trust each.
+    r"""A classifier that learns from the answers of annotators and estimates their skills.
 
-    Annotators are judged by what the rows seem to be, rows by what the annotators say of them and
-    by what a classifier, which has not seen these answers, says of their features. With the
+    Skills of annotators are estimated from the labels of the rows, and these from the answers and
+    from the features, by a classifier that was fitted without the answers to these rows. With the
     likelihood :math:`\Lambda_{ij}` of the answers to row *i* if its label is *j*
     (:class:`~ambilearn.crowd.skills.Skills`) and held-out confidences :math:`F` of the
     classifier, the confidences of the rows are
 
     .. math:: T_{ij} \propto \Lambda_{ij} \left((1 - \varepsilon) F_{ij} + \varepsilon \pi_j\right)
 
-    where :math:`\pi` is the share of each label and :math:`\varepsilon`, how little the features
-    tell, makes the answers most likely. It starts from Dawid and Skene's model of the answers
-    alone, then alternates: skills from *T*, classifier from *T*, *T* from both. This is the
-    scheme of Raykar et al. [1]_, with any classifier, and held out, so that no answer comes back
-    to its own row as evidence.
+    where :math:`\pi` is the share of each label, and :math:`\varepsilon`, the distrust in the
+    features, maximizes the likelihood of the answers. The fit starts from Dawid and Skene's model
+    of the answers alone, then alternates: skills from *T*, classifier from *T*, *T* from both. This
+    is the scheme of Raykar et al. [1]_, with any classifier and held-out confidences, so that no
+    answer is evidence for its own row twice.
 
-    A label that nobody gave to a row may win there. No true label is used anywhere.
+    The label of a row may be one that no annotator gave. No true label is used.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     transduction_ : ndarray of shape (n,)
         Cleaned label of each training row.
     unvoted_ : ndarray of shape (n,)
-        Confidence that the label of a row is one that nobody gave it; zero without answers. It
+        Confidence that no annotator gave the label of a row; zero without answers. It
         tells which rows; :func:`estimate_unvoted_share` tells how many.
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
@@ -109,7 +109,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     See Also
     --------
     dawid_skene : The answers alone.
-    estimate_unvoted_share : How many rows have a label that nobody gave.
+    estimate_unvoted_share : Share of rows with a label that no annotator gave.
 
     References
     ----------
@@ -243,7 +243,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         confidences: NDArray[np.float64],
         likelihood: NDArray[np.float64],
     ) -> Any:
-        """The classifier with those parameters of the grid that foretell the answers best."""
+        """The classifier with the parameters of the grid that predict the answers best."""
         points = list(ParameterGrid(self.param_grid or {}))
         models = [clone(self.estimator).set_params(**point) for point in points]
         best = 0
@@ -261,7 +261,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         confidences: NDArray[np.float64],
         likelihood: NDArray[np.float64],
     ) -> "CombinedEvidence":
-        """New confidences, by the answers and by a classifier that learns from the old ones."""
+        """New confidences, from the answers and from a classifier fitted to the old ones."""
         candidates = self._to_candidates(confidences)
         held_out = np.zeros(candidates.shape)
         for train, test in folds:
@@ -338,7 +338,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 class CombinedEvidence(NamedTuple):
-    """Confidences from answers and features, how much the features told, and how well."""
+    """Confidences from answers and features, the trust in the features, and the evidence."""
 
     confidences: NDArray[np.float64]
     feature_trust: float
@@ -352,12 +352,12 @@ def combine_evidence(
     *,
     max_iter: int = 50,
 ) -> CombinedEvidence:
-    r"""Confidences of the rows by their answers and by a classifier that has not seen these.
+    r"""Confidences of the rows from their answers and from held-out outputs of a classifier.
 
     :math:`T_{ij} \propto \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)` with the
     :math:`\varepsilon` of the largest likelihood
     :math:`\prod_i \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)`, found by
-    expectation maximisation: a row at a time, who foretold its answers, classifier or prior?
+    expectation maximization.
 
     Parameters
     ----------
@@ -387,7 +387,7 @@ def combine_evidence(
 
 
 def _check_learner(estimator: Any) -> None:
-    """Refuse a classifier that can learn neither from candidate sets nor from weights of rows."""
+    """Raise an error if a classifier takes neither candidate sets nor weights of rows."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     parameters = signature(last.fit).parameters.values()
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)

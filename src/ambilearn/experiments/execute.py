@@ -1,4 +1,4 @@
-"""One task, from its definition to its result. The same function runs on every back end."""
+"""Run one task, from its definition to its result, in the same way on every back end."""
 
 import traceback
 import warnings

@@ -109,7 +109,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:
-            # The last factor may take the place of a kernel matrix that nobody else needs.
+            # The last factor may overwrite the kernel matrix if no other fit needs it.
             last = one_factor or ridge == ridges[-1]
             overwrite = last and self._owns_kernel and not cache.keeps_results
             factored.append(
