@@ -211,8 +211,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             n_labels=candidates.n_labels,
             n_pairs=candidates.n_pairs,
             n_neighbors=getattr(self, "n_neighbors", 0),
-            rank=0,
+            rank=self._rank(candidates.n_rows, n_features),
+            n_matrices=n_matrices,
         )
+
+    def _rank(self, n_rows: int, n_features: int) -> int | None:
+        """Number of features that replace the kernel matrix; None if the matrix is needed."""
+        return 0
 
     def _settable_params(self) -> dict[str, Any]:
         """Parameters that ``set_params`` accepts, those of default members included."""

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support, choose_backend
-from ambilearn.backend.memory import bytes_of_fit, has_room, require_memory
+from ambilearn.backend.memory import has_room, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
@@ -146,18 +146,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         require_memory(X, needed(ridges[:1]), low_rank=self._rank(*X.shape) is not None)
         return True
 
-    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        return bytes_of_fit(
-            candidates.n_rows,
-            n_labels=candidates.n_labels,
-            n_pairs=candidates.n_pairs,
-            n_neighbors=getattr(self, "n_neighbors", 0),
-            rank=self._rank(candidates.n_rows, n_features),
-            n_matrices=n_matrices,
-        )
-
     def _rank(self, n_rows: int, n_features: int) -> int | None:
-        """Columns of the features that stand for the kernel matrix; None where it is needed."""
         if self.kernel == "linear":
             return n_features if n_features <= n_rows else None
         return self.n_landmarks
