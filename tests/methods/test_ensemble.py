@@ -124,7 +124,7 @@ def test_a_dropped_member_is_not_there(ensemble, data):
         ([("a", PLCL()), ("a", SURE())], "not unique"),
         ([("a__b", PLCL())], "must not contain __"),
         ([("n_jobs", PLCL())], "conflict with constructor arguments"),
-        ([("a", PLCL)], "'a' is no classifier but .*not fitted yet"),
+        ([("a", PLCL)], "'a' is no classifier but .*pass an estimator"),
         ([("a", "dropped")], "'a' is no classifier but 'dropped'.*or 'drop'"),
         ([("a", Ridge())], "'a' is no classifier"),
         ([("a", LinearSVC())], "'a', a LinearSVC, has no predict_proba.*CalibratedClassifierCV"),
@@ -409,7 +409,7 @@ def test_a_warning_of_a_member_points_to_the_call(data):
 )
 def test_members_that_learn_from_equal_shares_are_warned_of_once(model, data):
     X, mask, y = data
-    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*Add a method") as caught:
+    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*add a method") as caught:
         model.fit(X, mask)
     assert len(caught) == 1
     with warnings.catch_warnings():
