@@ -48,9 +48,9 @@ def measure(name, X, sets, y, repeats):
     """What is found by one method, and the time of it over that of the fit."""
     options = {"n_folds": 5} if name.endswith(BY_FOLDS) else {}
     model = METHODS[name.removesuffix(BY_FOLDS).lower()].load()()
-    doubt = find_doubtful(model, X, sets, **options)
+    doubt = find_doubtful(X, sets, estimator=model, **options)
     fit = best_time(lambda: model.fit(X, sets), repeats)
-    search = best_time(lambda: find_doubtful(model, X, sets, **options), repeats)
+    search = best_time(lambda: find_doubtful(X, sets, estimator=model, **options), repeats)
     absent = ~sets.covers(y)
     return {
         "auc": roc_auc_score(absent, doubt.score),

@@ -92,7 +92,7 @@ def in_rounds(X, sets, y, X_test, y_test, wrong, absent):
 def by_doubt(model, X, sets, settled=(), n_folds=FOLDS):
     """Doubtful rows and close calls by turns."""
     return review_order(
-        choices(model, sets), find_doubtful(model, X, sets, n_folds=n_folds), settled
+        choices(model, sets), find_doubtful(X, sets, estimator=model, n_folds=n_folds), settled
     )
 
 

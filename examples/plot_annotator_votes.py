@@ -18,8 +18,8 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
-from ambilearn import PLCL
-from ambilearn.datasets import load_dataset, votes_to_candidates
+from ambilearn import PLCL, votes_to_candidates
+from ambilearn.datasets import load_dataset
 
 data = load_dataset("digits")
 X_train, X_test, y_train, y_test = train_test_split(

@@ -1,6 +1,6 @@
 """Results that were made up: to test what is shown of numbers, whatever they are."""
 
-from ambilearn.experiments.execute import Result
+from ambilearn.experiments.task import Result
 
 READINGS = ("confidences", "outputs_in_set", "outputs")
 METRICS = [

@@ -386,8 +386,8 @@ def test_fits_share_a_cache(there, dispatch):
     ids=name_of,
 )
 def test_doubt(there, dispatch, method):
-    host = find_doubtful(method, DATA.X, DATA.mask)
-    found = find_doubtful(method, there.move(DATA.X), DATA.mask)
+    host = find_doubtful(DATA.X, DATA.mask, estimator=method)
+    found = find_doubtful(there.move(DATA.X), DATA.mask, estimator=method)
     np.testing.assert_allclose(found.score, host.score, atol=1e-9)
     assert found.suggestion.tolist() == host.suggestion.tolist()
 

@@ -44,7 +44,7 @@ def swapped(n=160, share=0.15, seed=0, **options):
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_rows_without_their_truth_are_found_and_their_truth_is_suggested(method):
     X, mask, y, absent = swapped()
-    doubt = find_doubtful(method, X, mask)
+    doubt = find_doubtful(X, mask, estimator=method)
     assert roc_auc_score(absent, doubt.score) > 0.9
     assert np.mean(doubt.suggestion[absent] == y[absent]) > 0.7
     assert not mask[np.arange(len(y)), doubt.suggestion].any()
@@ -57,7 +57,7 @@ def test_the_outputs_on_the_rows_that_were_learned_from_cannot_tell():
     model = PLCL(reg=0.001, max_iter=10, tol=0)
     outputs = model.fit(X, mask).train_output_
     off, on = (np.where(keep, outputs, -np.inf).max(axis=1) for keep in (mask == 0, mask == 1))
-    found = roc_auc_score(absent, find_doubtful(model, X, mask).score)
+    found = roc_auc_score(absent, find_doubtful(X, mask, estimator=model).score)
     assert found > 0.9 > 0.7 > roc_auc_score(absent, off - on)
 
 
@@ -79,34 +79,34 @@ def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighte
         outputs = leave_out(pairs.scatter(p))
     off = np.where(mask == 0, outputs, -np.inf)
     score = off.max(axis=1) - np.where(mask == 1, outputs, -np.inf).max(axis=1)
-    doubt = find_doubtful(SURE(reg=0.5, kernel="linear"), X, sets)
+    doubt = find_doubtful(X, sets, estimator=SURE(reg=0.5, kernel="linear"))
     np.testing.assert_allclose(doubt.score, score, atol=1e-8)
     np.testing.assert_array_equal(doubt.suggestion, off.argmax(axis=1))
 
 
 def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
     X, mask, _, _ = swapped(n=80)
-    linear = find_doubtful(SURE(kernel="linear"), X, mask)
+    linear = find_doubtful(X, mask, estimator=SURE(kernel="linear"))
     for kernel, rows, sets in (
         ("precomputed", X @ X.T, mask),
         ("linear", sparse.csr_array(X), mask),
         ("linear", X, sparse.csr_array(mask)),
     ):
-        other = find_doubtful(SURE(kernel=kernel), rows, sets)
+        other = find_doubtful(rows, sets, estimator=SURE(kernel=kernel))
         np.testing.assert_allclose(other.score, linear.score, atol=1e-8)
         np.testing.assert_array_equal(other.suggestion, linear.suggestion)
-    dense = find_doubtful(SURE(), X, mask)
+    dense = find_doubtful(X, mask, estimator=SURE())
     monkeypatch.setattr("ambilearn.methods._kernel_classifier.MAX_DENSE_LABELS", 2)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
-    many = find_doubtful(SURE(), X, sparse.csr_array(mask))
+    many = find_doubtful(X, sparse.csr_array(mask), estimator=SURE())
     np.testing.assert_allclose(many.score, dense.score, atol=1e-8)
     np.testing.assert_array_equal(many.suggestion, dense.suggestion)
 
 
 def test_a_landmark_for_each_row_is_the_exact_kernel():
     X, mask, _, _ = swapped(n=60)
-    exact = find_doubtful(SURE(sigma=3.0), X, mask)
-    low = find_doubtful(SURE(sigma=3.0, n_landmarks=60, landmarks="uniform"), X, mask)
+    exact = find_doubtful(X, mask, estimator=SURE(sigma=3.0))
+    low = find_doubtful(X, mask, estimator=SURE(sigma=3.0, n_landmarks=60, landmarks="uniform"))
     np.testing.assert_allclose(low.score, exact.score, atol=1e-4)
 
 
@@ -115,18 +115,18 @@ def test_votes_of_neighbors_are_held_out_without_a_fold():
     votes = PLKNN().fit(X, mask).train_output_
     off, on = (np.where(keep, votes, -np.inf).max(axis=1) for keep in (mask == 0, mask == 1))
     for sets in (mask, sparse.csr_array(mask)):
-        np.testing.assert_allclose(find_doubtful(PLKNN(), X, sets).score, off - on)
+        np.testing.assert_allclose(find_doubtful(X, sets, estimator=PLKNN()).score, off - on)
 
 
 def test_folds_never_see_the_row_they_judge():
     """A row whose set is changed has other candidates, but the same outputs."""
     X, mask, _, _ = swapped(n=40)
-    before = find_doubtful(IPAL(), X, mask)
+    before = find_doubtful(X, mask, estimator=IPAL())
     other = mask.copy()
     other[7] = 0
     best = before.suggestion[7]
     other[7, best] = 1
-    after = find_doubtful(IPAL(), X, other)
+    after = find_doubtful(X, other, estimator=IPAL())
     if before.score[7] > 0:  # the suggestion was the best label, so it is the best candidate now
         assert after.score[7] < 0
     else:
@@ -139,7 +139,7 @@ def test_every_way_leaves_the_estimator_as_it_was():
     for method in METHODS:
         fitted = type(method)().fit(X, mask)
         before = dict(vars(fitted))
-        find_doubtful(fitted, X, mask)
+        find_doubtful(X, mask, estimator=fitted)
         assert vars(fitted).keys() == before.keys()
         assert all(vars(fitted)[name] is value for name, value in before.items())
 
@@ -148,21 +148,23 @@ def test_every_way_leaves_the_estimator_as_it_was():
 def test_an_ensemble_is_judged_by_its_first_member_that_has_a_closed_form(ensemble):
     X, mask, _, _ = swapped(n=60)
     told = []
-    default = find_doubtful(ensemble(), X, mask, progress=told.append)
-    np.testing.assert_array_equal(default.score, find_doubtful(PLCL(), X, mask).score)
+    default = find_doubtful(X, mask, estimator=ensemble(), progress=told.append)
+    np.testing.assert_array_equal(default.score, find_doubtful(X, mask, estimator=PLCL()).score)
     assert told == ["looking for sets without their truth"]  # nothing is fitted
     members = [("z", SURE(reg=0.7)), ("b", PLKNN()), ("y", PLVoting(estimators=[("a", LALO())]))]
-    found = find_doubtful(ensemble(estimators=members), X, mask)
-    np.testing.assert_array_equal(found.score, find_doubtful(LALO(), X, mask).score)
+    found = find_doubtful(X, mask, estimator=ensemble(estimators=members))
+    np.testing.assert_array_equal(found.score, find_doubtful(X, mask, estimator=LALO()).score)
 
 
 def test_members_of_an_ensemble_get_its_landmarks_and_seed():
     X, mask, _, _ = swapped(n=60)
     options = {"n_landmarks": 9, "random_state": 3}
-    found = find_doubtful(PLStacking(**options), X, mask)
-    np.testing.assert_array_equal(found.score, find_doubtful(PLCL(**options), X, mask).score)
+    found = find_doubtful(X, mask, estimator=PLStacking(**options))
+    np.testing.assert_array_equal(
+        found.score, find_doubtful(X, mask, estimator=PLCL(**options)).score
+    )
     state = np.random.RandomState(0)
-    find_doubtful(PLStacking(random_state=state), X, mask)
+    find_doubtful(X, mask, estimator=PLStacking(random_state=state))
     assert state.randint(100) == np.random.RandomState(0).randint(100)  # it is not drawn from
 
 
@@ -170,45 +172,45 @@ def test_members_of_an_ensemble_get_its_landmarks_and_seed():
 def test_an_ensemble_without_a_closed_form_is_judged_by_folds():
     X, mask, _, absent = swapped()
     scaled = make_pipeline(StandardScaler(), PLCL())  # sees other rows
-    doubt = find_doubtful(PLVoting(estimators=[("a", scaled), ("b", IPAL())]), X, mask)
+    doubt = find_doubtful(X, mask, estimator=PLVoting(estimators=[("a", scaled), ("b", IPAL())]))
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
 def test_members_that_are_none_are_refused():
     X, mask, _, _ = swapped(n=20)
     with pytest.raises(ValueError, match="'a' is no classifier"):
-        find_doubtful(PLStacking(estimators=[("a", StandardScaler())]), X, mask)
+        find_doubtful(X, mask, estimator=PLStacking(estimators=[("a", StandardScaler())]))
     with pytest.raises(ValueError, match="'cv' parameter of PLStacking"):
-        find_doubtful(PLStacking(cv="no"), X, mask)
+        find_doubtful(X, mask, estimator=PLStacking(cv="no"))
 
 
 @pytest.mark.parametrize("method", [PLCL(), PLKNN(), PLStacking()], ids=str)
 def test_folds_are_taken_where_they_are_asked_for(method):
     X, mask, _, absent = swapped()
     told = []
-    doubt = find_doubtful(method, X, mask, n_folds=2, progress=told.append)
+    doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
     assert steps == [f"looking for sets without their truth: {i} of 2 fits" for i in (1, 2)]
     assert roc_auc_score(absent, doubt.score) > 0.9
-    assert (doubt.score != find_doubtful(method, X, mask).score).any()
+    assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
 
 def test_a_pipeline_is_judged_by_its_last_step():
     X, mask, _, _ = swapped(n=60)
     scaled = StandardScaler().fit_transform(X)
-    expected = find_doubtful(PLCL(), scaled, mask).score
+    expected = find_doubtful(scaled, mask, estimator=PLCL()).score
     np.testing.assert_allclose(
-        find_doubtful(make_pipeline(StandardScaler(), PLCL()), X, mask).score, expected
+        find_doubtful(X, mask, estimator=make_pipeline(StandardScaler(), PLCL())).score, expected
     )
     for last in (make_pipeline(PLCL()), make_pipeline("passthrough", PLCL())):
-        np.testing.assert_allclose(find_doubtful(last, scaled, mask).score, expected)
+        np.testing.assert_allclose(find_doubtful(scaled, mask, estimator=last).score, expected)
 
 
 def test_steps_that_look_at_the_labels_are_held_out_too():
     X, mask, _, absent = swapped()
     told = []
     model = make_pipeline(PLDATransformer(), PLCL())
-    doubt = find_doubtful(model, X, mask, progress=told.append)
+    doubt = find_doubtful(X, mask, estimator=model, progress=told.append)
     assert told[-1] == "looking for sets without their truth: 5 of 5 fits"
     assert roc_auc_score(absent, doubt.score) > 0.9
 
@@ -217,7 +219,7 @@ def test_any_classifier_of_candidate_sets_is_judged_by_folds():
     X, mask, _, absent = swapped()
     search = CandidateSearchCV(PLKNN(), {"n_neighbors": [5, 10]}, cv=3)
     told = []
-    doubt = find_doubtful(search, X, mask, n_folds=4, progress=told.append)
+    doubt = find_doubtful(X, mask, estimator=search, n_folds=4, progress=told.append)
     assert roc_auc_score(absent, doubt.score) > 0.9
     steps = [text.partition(",")[0] for text in told]  # without the time left
     assert steps == [f"looking for sets without their truth: {i} of 4 fits" for i in (1, 2, 3, 4)]
@@ -230,7 +232,7 @@ def test_two_labels_and_data_frames():
     frame = pandas.DataFrame(X + 4 * y[:, None], columns=list("abcd"))
     names = as_candidates(pandas.DataFrame(mask, columns=["no", "yes"]))
     for method in (PLCL(), IPAL(), make_pipeline(FunctionTransformer(), IPAL())):
-        doubt = find_doubtful(method, frame, names)
+        doubt = find_doubtful(frame, names, estimator=method)
         assert doubt.order[0] == 5
         assert doubt.suggestion[5] == ["no", "yes"][y[5]]
 
@@ -239,11 +241,11 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
     X, mask, _, _ = swapped(n=40)
     sets = [set(np.flatnonzero(row).tolist()) for row in mask]
     sets[3] = ANYTHING
-    doubt = find_doubtful(PLCL(), X, sets)
+    doubt = find_doubtful(X, sets, estimator=PLCL())
     assert doubt.score[3] == -1
     assert doubt.suggestion[3] is None
     assert np.isfinite(doubt.score).all()
-    everything = find_doubtful(PLCL(), X, np.ones_like(mask))
+    everything = find_doubtful(X, np.ones_like(mask), estimator=PLCL())
     assert set(everything.suggestion) == {None}
 
 
@@ -251,26 +253,28 @@ def test_a_cache_shares_the_factor_and_refuses_other_rows():
     X, mask, _, _ = swapped(n=40)
     cache = FitCache()
     SURE().fit(X, mask, cache=cache)
-    shared = find_doubtful(SURE(), X, mask, cache=cache)
-    np.testing.assert_allclose(shared.score, find_doubtful(SURE(), X, mask).score, atol=1e-10)
+    shared = find_doubtful(X, mask, estimator=SURE(), cache=cache)
+    np.testing.assert_allclose(
+        shared.score, find_doubtful(X, mask, estimator=SURE()).score, atol=1e-10
+    )
     assert cache.n_computed["factorization"] == cache.n_computed["kernel"] == 1
     with pytest.raises(ValueError, match="other rows"):
-        find_doubtful(SURE(), X[:, :2], mask, cache=cache)
+        find_doubtful(X[:, :2], mask, estimator=SURE(), cache=cache)
 
 
 def test_too_few_rows_for_folds_are_refused_but_not_by_the_closed_form():
     X, sets = [[0.0], [1.0]], [{"a"}, {"a", "b"}]
     with pytest.raises(ValueError, match="2 rows, too few to leave some out"):
-        find_doubtful(IPAL(), X, sets)
-    assert find_doubtful(PLCL(), X, sets).score.shape == (2,)
+        find_doubtful(X, sets, estimator=IPAL())
+    assert find_doubtful(X, sets, estimator=PLCL()).score.shape == (2,)
 
 
 def test_what_a_method_refuses_is_refused():
     X, mask, _, _ = swapped(n=20)
     with pytest.raises(ValueError, match="reg"):
-        find_doubtful(PLCL(reg=-1), X, mask)
+        find_doubtful(X, mask, estimator=PLCL(reg=-1))
     with pytest.raises(ValueError, match="X has 20 rows"):
-        find_doubtful(PLCL(), X, mask[:-1])
+        find_doubtful(X, mask[:-1], estimator=PLCL())
 
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), LogisticRegression()])
@@ -279,11 +283,11 @@ def test_a_classifier_of_ordinary_labels_is_refused_and_may_take_part_in_a_vote(
     name = type(classifier).__name__
     for each in (classifier, make_pipeline(StandardScaler(), classifier)):
         with pytest.raises(TypeError, match=r"does not learn from candidate sets.* PLCL"):
-            find_doubtful(each, X, mask)
+            find_doubtful(X, mask, estimator=each)
     with pytest.raises(TypeError, match=name):
-        find_doubtful(classifier, X, mask)
+        find_doubtful(X, mask, estimator=classifier)
     vote = PLVoting(estimators=[("plcl", PLCL()), ("other", classifier)])
-    assert np.isfinite(find_doubtful(vote, X, mask, n_folds=5).score).all()
+    assert np.isfinite(find_doubtful(X, mask, estimator=vote, n_folds=5).score).all()
 
 
 @pytest.mark.slow
@@ -296,17 +300,25 @@ def test_on_real_data_one_row_in_ten_without_its_truth(real_split, name, expecte
     for i in np.flatnonzero(absent):
         new = rng.choice(np.flatnonzero(mask[i] == 0))
         mask[i, y[i]], mask[i, new] = 0, 1
-    assert roc_auc_score(absent, find_doubtful(PLCL(), X, mask).score) > expected
+    assert roc_auc_score(absent, find_doubtful(X, mask).score) > expected
+
+
+def test_pl_cl_is_the_default():
+    X, mask, _, _ = swapped(n=60)
+    expected = find_doubtful(X, mask, estimator=PLCL())
+    np.testing.assert_array_equal(find_doubtful(X, mask).score, expected.score)
+    with pytest.raises(TypeError, match="positional"):
+        find_doubtful(X, mask, estimator=PLCL())
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_foreign_classifier_with_refit_is_refused_in_words_and_may_take_part():
     X, mask, _, _ = swapped(n=60)
     with pytest.raises(TypeError, match="LogisticRegressionCV does not learn from candidate sets"):
-        find_doubtful(LogisticRegressionCV(), X, mask)
+        find_doubtful(X, mask, estimator=LogisticRegressionCV())
     foreign = LogisticRegressionCV(Cs=[1.0], cv=2)
     vote = PLVoting(estimators=[("sure", SURE()), ("lr", foreign)])
-    assert np.isfinite(find_doubtful(vote, X, mask, n_folds=2).score).all()
+    assert np.isfinite(find_doubtful(X, mask, estimator=vote, n_folds=2).score).all()
 
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist])
@@ -321,15 +333,17 @@ def test_a_foreign_classifier_with_refit_is_refused_in_words_and_may_take_part()
 )
 def test_folds_cut_the_columns_of_a_kernel_matrix_too(form, wrap):
     X, mask, _, _ = swapped(n=40)
-    found = find_doubtful(wrap(SURE(kernel="precomputed")), form(X @ X.T), mask, n_folds=3)
-    expected = find_doubtful(wrap(SURE(kernel="linear")), X, mask, n_folds=3)
+    found = find_doubtful(
+        form(X @ X.T), mask, estimator=wrap(SURE(kernel="precomputed")), n_folds=3
+    )
+    expected = find_doubtful(X, mask, estimator=wrap(SURE(kernel="linear")), n_folds=3)
     np.testing.assert_allclose(found.score, expected.score, atol=1e-6)
 
 
 def test_doubt_is_printed_in_one_line_and_is_a_table():
     X, mask, _, _ = swapped(n=60)
     mask[3] = 1
-    doubt = find_doubtful(SURE(), X, mask)
+    doubt = find_doubtful(X, mask, estimator=SURE())
     n_above = int((doubt.score > 0).sum())
     assert n_above
     assert repr(doubt) == f"<Doubt: 60 rows, {n_above} with a score above 0>"

@@ -157,7 +157,7 @@ def test_accuracy_on_training_rows_takes_sparse_confidences_but_needs_all_output
 def test_doubt_needs_no_dense_matrix_of_rows_and_labels(model):
     X, mask, _ = many_labels()
     found = []
-    peak = peak_memory(lambda: found.append(find_doubtful(model, X, mask)))
+    peak = peak_memory(lambda: found.append(find_doubtful(X, mask, estimator=model)))
     if model in EXACT:
         peak -= 3 * KERNEL
     assert peak < 2 * N * N_LABELS  # two bytes for each entry, not eight

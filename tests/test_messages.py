@@ -218,8 +218,8 @@ DATA = {
 }
 
 SCORES = {
-    "lengths": (lambda: metrics.accuracy([1, 2], [1]), "2 true but 1", "one of each"),
-    "matrix": (lambda: metrics.accuracy(MASK, [1]), r"shape \(6, 2\)", r"\(n_rows,\)"),
+    "lengths": (lambda: metrics.tolerance_accuracy([1, 2], [1], 1), "2 true but 1", "one of each"),
+    "matrix": (lambda: metrics.tolerance_accuracy(MASK, [1], 1), r"shape \(6, 2\)", r"\(n_rows,\)"),
     "text": (lambda: metrics.tolerance_accuracy(["s"], ["m"], 1), "not numbers", "classes="),
     "covering": (lambda: metrics.covering_rate(SETS, ["a"]), "6 candidate sets but 1", "pass one"),
     "logits": (

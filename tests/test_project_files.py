@@ -53,6 +53,13 @@ def test_every_job_counts():
     assert set(jobs["passed"]["needs"]) == set(jobs) - {"passed"}
 
 
+def test_every_private_module_of_methods_is_protected():
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    (protected,) = (each["protected_modules"] for each in contracts if each["type"] == "protected")
+    files = (ROOT / "src" / "ambilearn" / "methods").glob("_[a-z]*.py")
+    assert sorted(protected) == sorted(f"ambilearn.methods.{path.stem}" for path in files)
+
+
 def test_workflows_call_targets_that_exist():
     called = re.findall(r"run: make (\S+)", WORKFLOWS["ci"].read_text(encoding="utf-8"))
     assert {"lint", "docs"} <= set(called) <= _targets()

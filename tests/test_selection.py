@@ -39,7 +39,7 @@ def wine():
     data = load_dataset("wine")
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     sets, _ = make_candidates(data.y, p=0.8, random_state=0)
-    return X[::2], sets.take(np.arange(0, len(X), 2))
+    return X[::2], sets[np.arange(0, len(X), 2)]
 
 
 def test_the_full_grid_has_every_point_once():
@@ -74,7 +74,7 @@ def test_what_is_learned_from_need_not_be_what_is_scored_on(wine):
     search.fit(X, certain, held_out=sets)
     assert seen == [(1, 2), (1, 2)]
     with pytest.raises(ValueError, match="rows"):
-        search.fit(X, certain, held_out=sets.take(np.arange(5)))
+        search.fit(X, certain, held_out=sets[np.arange(5)])
 
 
 def test_draws_are_seeded_and_independent_of_the_order_of_names():
@@ -132,7 +132,7 @@ class SevenNeighbors(PLCL):
 
 class FitsSets(LogisticRegression):
     def fit(self, X, sets):
-        self.fitted_with = len(X), sets.n_rows
+        self.fitted_with = len(X), len(sets)
         return self
 
 
@@ -159,7 +159,7 @@ def test_the_choice_is_that_of_a_plain_loop(wine, scoring):
     scores = np.array(
         [
             [
-                scoring(quick(**p).fit(X[train], sets.take(train)), X[test], sets.take(test))
+                scoring(quick(**p).fit(X[train], sets[train]), X[test], sets[test])
                 for train, test in folds
             ]
             for p in draw_points(grid)
@@ -186,12 +186,12 @@ def test_results_have_the_form_of_scikit_learn_s_searches(wine):
     ours = CandidateSearchCV(PLKNN(), grid, scoring=covering_rate_scorer, cv=cv).fit(X, sets)
     theirs = GridSearchCV(PLKNN(), grid, scoring=covering_rate_scorer, cv=cv)
     theirs.fit(X, sets.to_mask())
-    assert set(ours.cv_results_) == {
-        name for name in theirs.cv_results_ if not name.endswith("_time")
-    }
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
     for name, values in ours.cv_results_.items():
         if name.startswith("param_"):
             assert values.mask.tolist() == theirs.cv_results_[name].mask.tolist()
+        elif name.endswith("_time"):
+            assert (values >= 0).all()
         elif name != "params":
             np.testing.assert_allclose(values, theirs.cv_results_[name])
     assert ours.best_params_ == theirs.best_params_
@@ -201,6 +201,32 @@ def test_the_number_of_features_is_known_after_the_fit(wine):
     search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2)
     assert not hasattr(search, "n_features_in_")
     assert search.fit(*wine).n_features_in_ == 13
+
+
+def test_the_names_of_the_features_are_known_after_the_fit(wine):
+    X, sets = wine
+    names = [f"x{j}" for j in range(13)]
+    search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2).fit(
+        pd.DataFrame(X, None, names), sets
+    )
+    assert search.feature_names_in_.tolist() == names
+    assert search.refit_time_ > 0
+
+
+@pytest.mark.parametrize("name", ["covering_rate", "approximated_accuracy"])
+def test_a_score_may_be_given_by_name(wine, name):
+    search = CandidateSearchCV(SURE(), {"reg": [0.03, 3.0]}, cv=2, random_state=0)
+    by_name = clone(search).set_params(scoring=name).fit(*wine)
+    scorer = {
+        "covering_rate": covering_rate_scorer,
+        "approximated_accuracy": approximated_accuracy_scorer,
+    }[name]
+    search.set_params(scoring=scorer).fit(*wine)
+    np.testing.assert_array_equal(
+        by_name.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+    with pytest.raises(ValueError, match="'covering_rate'"):
+        search.set_params(scoring="accuracy").fit(*wine)
 
 
 def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
@@ -218,8 +244,10 @@ def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
 def test_without_refit_nothing_predicts(wine):
     search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2, refit=False).fit(*wine)
     assert search.best_params_ == {"reg": 0.03}
-    with pytest.raises(NotFittedError, match="refit=False"):
-        search.predict(wine[0])
+    assert not hasattr(search, "predict")
+    assert not hasattr(search, "refit_time_")
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.score(*wine)
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CandidateSearchCV(SURE(), {"reg": [0.03]}).predict(wine[0])
 

@@ -1,6 +1,12 @@
-# The public names, and where they live. The line of a method announces it everywhere: the command
-# line, model files, experiments, docs and tests find it through registry.py.
+# The public names, and where they are defined. registry.py finds a method by its line here, and the
+# command line, model files, experiments, docs and tests find it through registry.py.
 
+from . import bridges as bridges
+from . import candidates as candidates
+from . import crowd as crowd
+from . import datasets as datasets
+from . import metrics as metrics
+from . import selection as selection
 from .bridges import candidates_from_conformal as candidates_from_conformal
 from .bridges import candidates_from_prediction_sets as candidates_from_prediction_sets
 from .bridges import candidates_from_top_k as candidates_from_top_k
@@ -11,6 +17,8 @@ from .candidates import ANYTHING as ANYTHING
 from .candidates import AllBut as AllBut
 from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
+from .crowd import CrowdClassifier as CrowdClassifier
+from .crowd import Votes as Votes
 from .deep import DeepPLCL as DeepPLCL
 from .doubt import find_doubtful as find_doubtful
 from .methods.ipal import IPAL as IPAL
@@ -24,5 +32,6 @@ from .methods.plknn import PLKNN as PLKNN
 from .methods.plstacking import PLStacking as PLStacking
 from .methods.plvoting import PLVoting as PLVoting
 from .methods.sure import SURE as SURE
+from .selection import CandidateSearchCV as CandidateSearchCV
 
 __version__: str

@@ -31,6 +31,7 @@ from ambilearn.backend.arrays import (
     on_same_device,
     to_numpy,
 )
+from ambilearn.backend.memory import bytes_of_fit
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
 
@@ -39,7 +40,7 @@ _MAX_MAGNITUDE = 1e75
 
 
 def check_magnitude(X: Any) -> None:
-    """Refuse features whose squares overflow or vanish, which would give NaN or nonsense.
+    """Raise an error for features whose squares overflow or underflow.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     Parameters
     ----------
     estimator : BaseEstimator
-        Whose rows they are: its tags say whether they may be sparse.
+        The estimator that gets the rows; its tags determine whether they may be sparse.
     X : array-like, data frame or sparse matrix of shape (n, d)
         Rows as a user gives them.
     **options
@@ -86,19 +87,28 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
-    """Refuse a cache that holds results for other rows than these, or for another device."""
+    """Raise an error if the cache holds results for other rows, or for another device."""
     if not cache.keeps_results:
         return
     held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
-    cache.bind(describe_device(X), X.shape, *held, *candidates.arrays)
+    cache.bind(
+        describe_device(X),
+        X.shape,
+        *held,
+        candidates.classes,
+        candidates.indptr,
+        candidates.labels,
+        candidates.weights,
+        candidates.row_weights,
+    )
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
     A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
-    ``_scores(X)``, one score per row and label. Everything a user meets is here. Data that
-    are refused leave an earlier fit as it was; a fit that fails leaves the estimator unfitted.
+    ``_scores(X)``, one score per row and label. All public methods are here. Invalid data
+    leave an earlier fit unchanged; a fit that fails leaves the estimator unfitted.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -109,7 +119,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether `_fit` and `_scores` take arrays of other libraries than NumPy, too.
     _computes_on_devices = False
 
-    # The cache is for searches over fits on the same rows: no meta-estimator routes it.
+    # The cache is for searches over fits on the same rows; meta-estimators do not route it.
     __metadata_request__fit = {"cache": UNUSED}
 
     def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
@@ -170,13 +180,55 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return False
 
     def _check_row_weights(self, sets: CandidateSets) -> None:
-        """Refuse weights of rows that the method cannot use."""
+        """Raise an error if rows have weights and the method cannot use them."""
         if sets.row_weights is not None and not self._takes_row_weights:
             raise ValueError(
                 f"{type(self).__name__} cannot weight rows: leave sample_weight out, and pass "
                 "candidate sets without row_weights; or use a method whose fit takes "
                 "sample_weight, such as PLCL."
             )
+
+    # --- what ensembles, searches, doubt and tables use of a method -----------------------------
+
+    _is_ensemble = False  # whether it is made of members
+
+    @property
+    def _ridges(self) -> tuple[float, ...]:
+        """Ridge weights of the kernel factorizations that a fit needs, each once."""
+        return ()
+
+    def _ridge_method(self) -> Any:
+        """An unfitted method with leave-one-out outputs in closed form, None if there is none.
+
+        Its ``_make_regressor(X, sets, cache)`` returns a regressor with ``held_out(targets)``.
+        """
+        return None
+
+    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
+        """Device memory of a fit, with this many kernel matrices and factors if it needs any."""
+        return bytes_of_fit(
+            candidates.n_rows,
+            n_labels=candidates.n_labels,
+            n_pairs=candidates.n_pairs,
+            n_neighbors=getattr(self, "n_neighbors", 0),
+            rank=self._rank(candidates.n_rows, n_features),
+            n_matrices=n_matrices,
+        )
+
+    def _rank(self, n_rows: int, n_features: int) -> int | None:
+        """Number of features that replace the kernel matrix; None if the matrix is needed."""
+        return 0
+
+    def _settable_params(self) -> dict[str, Any]:
+        """Parameters that ``set_params`` accepts, those of default members included."""
+        params: dict[str, Any] = self.get_params()
+        return params
+
+    def _has_parameter(self, key: str) -> bool:
+        """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
+        return key in self.get_params(deep=False)
+
+    # --- what a method implements ---------------------------------------------------------------
 
     @abstractmethod
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
@@ -304,7 +356,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X = self._validate_rows(X, reset=False)
         backend = self._choose_backend(X)
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
-        return backend, (self._confidences(self._scores(X[rows, ...])) for rows in blocks)
+        return backend, (self._confidences(self._scores(self._block(X, rows))) for rows in blocks)
+
+    def _block(self, X: Any, rows: slice) -> Any:
+        return X[rows, ...]
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
@@ -322,7 +377,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             True labels give the accuracy. Candidate sets give the covering rate, the share of
             predictions that lie in the row's set: an upper bound of the accuracy which needs no
             true label. A label that the model has not seen counts as wrong; labels that it can
-            never predict, such as text where it knows numbers, are refused.
+            never predict, such as text if its labels are numbers, raise an error.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 
@@ -340,7 +395,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
-        weights = None if sample_weight is None else _checked_weights(sample_weight, hits)
+        weights = None if sample_weight is None else check_weights(sample_weight, hits)
         return float(np.average(hits, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
@@ -351,7 +406,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
 
 class WeightedRowsClassifier(PartialLabelClassifier):
-    """Base of the methods in which a row can count more or less than others."""
+    """Base of the methods that take weights of rows."""
 
     @property
     def _takes_row_weights(self) -> bool:
@@ -375,11 +430,11 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
             every set has one member, and the method is an ordinary classifier.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts in the classifier's error and in all that concerns the row
-            alone, or in a vote. A row of weight zero teaches the classifier nothing, but is
-            disambiguated, and remains the others' neighbour. The bandwidth ``sigma="mean"`` of a
-            kernel is the mean distance of the rows, each counted as often as its weight says.
-            Neighbors and landmarks are chosen without the weights.
+            Weight of each row in the classifier's error, in all terms of the row alone, and in
+            votes. The classifier does not learn from a row of weight zero, but the row is
+            disambiguated, and remains a neighbor of others. The bandwidth ``sigma="mean"`` of a
+            kernel is the weighted mean distance of the rows. Neighbors and landmarks are chosen
+            without the weights.
             If y is a :class:`~ambilearn.CandidateSets` with ``row_weights``, both are multiplied.
         cache : FitCache, optional
             Work that fits on the same rows share, such as the points of a grid; see
@@ -415,7 +470,7 @@ def check_row_weights(
     given = [each for each in (sample_weight, row_weights) if each is not None]
     if not given:
         return None
-    weights: NDArray[np.float64] = np.prod([_checked_weights(each, X) for each in given], axis=0)
+    weights: NDArray[np.float64] = np.prod([check_weights(each, X) for each in given], axis=0)
     if np.all(weights == 1):
         return None
     if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
@@ -427,7 +482,7 @@ def check_row_weights(
     return positive
 
 
-def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights of the rows as numbers, finite, not negative and not all zero."""
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):

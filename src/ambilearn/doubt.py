@@ -27,8 +27,13 @@ from ambilearn.backend import HOST, HostSupport, index_rows
 from ambilearn.backend.arrays import is_device_array, to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import OutputBlock
-from ambilearn.methods._held_out import ROUNDS, find_ridge_method, without_preprocessing
-from ambilearn.methods._members import set_learner
+from ambilearn.learners import (
+    HELD_OUT_ROUNDS,
+    find_ridge_method,
+    set_learner,
+    without_preprocessing,
+)
+from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plknn import PLKNN
 
 if TYPE_CHECKING:
@@ -80,10 +85,10 @@ class Doubt:
 
 
 def find_doubtful(
-    estimator: Any,
     X: Any,
     y: Any,
     *,
+    estimator: Any = None,
     n_folds: int | None = None,
     random_state: int | None = 0,
     cache: FitCache | None = None,
@@ -95,32 +100,33 @@ def find_doubtful(
 
     .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij}
 
-    with *held-out* outputs *h*, which know all rows but row *i*. For PL-CL, PL-AGGD, LALO, SURE and
+    with *held-out* outputs *h*, from all rows but row *i*. For PL-CL, PL-AGGD, LALO, SURE and
     PLCP they take no fit at all: ridge regression of targets *T* has its leave-one-out outputs in
     closed form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)` [1]_. The targets are first
-    the candidates' shares, then, three times, these outputs brought back onto the candidates, so
-    that no row's confidences come from its own fit. A stack or a vote is judged by the first of its
-    members, in the order of their names, that has this closed form: by default by PL-CL. Other
-    methods (IPAL and PLDA) are fitted five times, PL-KNN once, for its votes are held out anyway.
+    the candidates' shares, then, three times, these outputs projected onto the candidates, so that
+    no row's confidences come from its own fit. For a stack or a vote, the outputs are those of the
+    first member, in the order of the names, that has this closed form; by default PL-CL. IPAL and
+    PLDA are fitted five times, PL-KNN once, since its votes are held out already.
 
     Parameters
     ----------
-    estimator : estimator
-        A method, a pipeline that ends in one, or a search over one. Fitted or not: it is neither
-        used nor changed, only its parameters are.
     X : array-like, data frame or sparse matrix of shape (n, d)
         Rows.
     y : sequence of label collections, mask of shape (n, l), labels of shape (n,), or CandidateSets
         Their candidate sets.
+    estimator : estimator, optional
+        A method, a pipeline that ends in one, or a search over one. Only its parameters are used;
+        it is neither fitted nor changed. The default is :class:`~ambilearn.PLCL`, for which X
+        should be scaled.
     n_folds : int, optional
-        Fits of the estimator itself, each of which leaves out one of so many parts of the rows. By
-        default there are none where a closed form is known, and five otherwise.
+        Number of folds, with one fit of the estimator each. By default there are none if the
+        method has a closed form, and five otherwise.
     random_state : int or None, default=0
-        Seed of these parts.
+        Seed of the folds.
     cache : FitCache, optional
-        What a fit of the same estimator to the same rows has computed.
+        Results that a fit of the same estimator to the same rows has computed.
     progress : callable, optional
-        Is told what happens next.
+        Called with a status message before each step.
 
     Returns
     -------
@@ -139,10 +145,10 @@ def find_doubtful(
 
     Examples
     --------
-    >>> from ambilearn import PLCL, find_doubtful
+    >>> from ambilearn import find_doubtful
     >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [1.0, 0.0], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
     >>> y = [{"cat"}, {"cat", "dog"}, {"cat"}, {"dog"}, {"dog"}, {"dog", "emu"}, {"dog"}]
-    >>> doubt = find_doubtful(PLCL(), X, y)
+    >>> doubt = find_doubtful(X, y)
     >>> int(doubt.order[0]), str(doubt.suggestion[3])
     (3, 'cat')
     >>> doubt.to_frame().loc[[3]].round(2)
@@ -150,12 +156,12 @@ def find_doubtful(
     row
     3     0.42        cat
     """
+    estimator = PLCL() if estimator is None else estimator
     if set_learner(estimator) is None:
         raise TypeError(
-            f"{type(estimator).__name__} does not learn from candidate sets, so it cannot doubt "
-            "them: pass a method of this library, such as PLCL(), alone, at the end of a pipeline, "
-            "or in a search. To let this one take part, pass PLVoting(estimators=[...]) with both, "
-            "and n_folds=5."
+            f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
+            "library, such as PLCL(), alone, at the end of a pipeline, or in a search. To include "
+            "another classifier, pass PLVoting(estimators=[...]) with both, and n_folds=5."
         )
     check_structure(X, "X")
     (X,) = indexable(X)  # which some sparse matrices are not
@@ -167,7 +173,7 @@ def find_doubtful(
         progress("looking for sets without their truth")
         regressor = ridge_method._make_regressor(X, candidates.sets, cache)
         targets = candidates.prior()
-        for _ in range(ROUNDS):
+        for _ in range(HELD_OUT_ROUNDS):
             held_out = _summarize(regressor.held_out(targets), candidates)
             targets = candidates.simplex.project(held_out.inside + candidates.preference())
         return _judge(held_out, candidates)

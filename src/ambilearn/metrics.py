@@ -3,9 +3,11 @@ r"""Scores with and without hidden labels.
 Notation: row *i* has the candidate set :math:`S_i`, the true label :math:`y_i` and the predicted
 label :math:`\hat y_i`; :math:`[\cdot]` is 1 if the condition holds and 0 otherwise.
 
-With the true labels: :func:`accuracy`, :func:`tolerance_accuracy`, :func:`transductive_accuracy`.
+With true labels: :func:`tolerance_accuracy` and :func:`transductive_accuracy`, beside
+:func:`sklearn.metrics.accuracy_score` for predictions.
 From candidate sets alone: :func:`covering_rate`, :func:`approximated_accuracy`, and as scorers for
-scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accuracy_scorer`.
+scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accuracy_scorer`. Every
+score takes ``sample_weight``, and is then the weighted mean over the rows.
 """
 
 from collections.abc import Collection
@@ -22,11 +24,11 @@ from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import check_weights
 from ambilearn.candidates import as_candidates
 
 __all__ = [
     "TransductiveAccuracy",
-    "accuracy",
     "approximated_accuracy",
     "approximated_accuracy_scorer",
     "covering_rate",
@@ -36,31 +38,13 @@ __all__ = [
 ]
 
 
-def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    r"""Share of rows with the right label, :math:`\frac1n \sum_i [\hat y_i = y_i]`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        True and predicted labels.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from ambilearn.metrics import accuracy
-    >>> accuracy(["a", "b", "c", "a"], ["a", "b", "a", "a"])
-    0.75
-    """
-    y_true, y_pred = _same_length(y_true, y_pred)
-    check_comparable_labels(y_true, y_pred, "y_true", "the predicted labels")
-    return float(np.mean(y_true == y_pred))
-
-
 def tolerance_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, tolerance: float, classes: Collection[Any] | None = None
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    tolerance: float,
+    classes: Collection[Any] | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Share of rows whose label is missed by no more than a tolerance.
 
@@ -78,6 +62,8 @@ def tolerance_accuracy(
     classes : array-like of shape (n_labels,), optional
         Labels in their order. If given, the difference is that of the positions in this order;
         otherwise labels must be numbers.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -104,7 +90,8 @@ def tolerance_accuracy(
         y_true, y_pred = codes
     elif not all(y.dtype.kind in "biuf" for y in (y_true, y_pred)):
         raise ValueError("The labels are not numbers: pass their order as classes=.")
-    return float(np.mean(np.abs(y_true.astype(float) - y_pred.astype(float)) <= tolerance))
+    hits = np.abs(y_true.astype(float) - y_pred.astype(float)) <= tolerance
+    return _mean(hits, sample_weight)
 
 
 class TransductiveAccuracy(NamedTuple):
@@ -121,6 +108,8 @@ def transductive_accuracy(
     confidences: Any,
     outputs: ArrayLike,
     classes: Collection[Any] | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> TransductiveAccuracy:
     r"""Accuracy on the training rows: how well the candidate sets were disambiguated.
 
@@ -145,6 +134,8 @@ def transductive_accuracy(
         for the second label, as ``decision_function`` has it.
     classes : array-like of shape (n_labels,), optional
         Labels of the columns; by default those of ``y_candidates``.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -161,7 +152,7 @@ def transductive_accuracy(
     """
     sets = as_candidates(y_candidates, classes=classes)
     support = HOST.support(sets)
-    P = _scores(confidences, sets.n_rows, sets.n_labels, "confidences")
+    P = _scores(confidences, *sets.shape, "confidences")
     if sparse.issparse(outputs):
         raise ValueError(
             "outputs is sparse, so it has no entry for labels that are no candidates, which the "
@@ -169,17 +160,19 @@ def transductive_accuracy(
         )
     check_structure(outputs, "outputs")
     H = as_numbers(to_numpy(outputs), "outputs")
-    if H.ndim == 1 and sets.n_labels == 2:
+    if H.ndim == 1 and len(sets.classes) == 2:
         H = np.multiply.outer(H, [-1.0, 1.0])
-    H = _scores(H, sets.n_rows, sets.n_labels, "outputs")
+    H = _scores(H, *sets.shape, "outputs")
     return TransductiveAccuracy(
-        confidences=accuracy(y_true, support.best(P)),
-        outputs_in_set=accuracy(y_true, support.best(H)),
-        outputs=accuracy(y_true, sets.classes[H.argmax(axis=1)]),
+        confidences=_accuracy(y_true, support.best(P), sample_weight),
+        outputs_in_set=_accuracy(y_true, support.best(H), sample_weight),
+        outputs=_accuracy(y_true, sets.classes[H.argmax(axis=1)], sample_weight),
     )
 
 
-def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
+def covering_rate(
+    y_candidates: Any, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     r"""Share of rows whose predicted label is a candidate: needs no hidden label.
 
     .. math:: \mathrm{CR} = \frac1n \sum_i [\hat y_i \in S_i]
@@ -193,6 +186,8 @@ def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
         A mask without names has the labels ``0 … n_labels - 1``.
     y_pred : array-like of shape (n_rows,)
         Predicted labels.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -215,17 +210,21 @@ def covering_rate(y_candidates: Any, y_pred: ArrayLike) -> float:
     """
     sets = as_candidates(y_candidates)
     y_pred = _vector(y_pred)
-    if len(y_pred) != sets.n_rows:
+    if len(y_pred) != len(sets):
         raise ValueError(
-            f"There are {sets.n_rows} candidate sets but {len(y_pred)} predicted labels: pass one "
+            f"There are {len(sets)} candidate sets but {len(y_pred)} predicted labels: pass one "
             "prediction for each set."
         )
     check_comparable_labels(sets.classes, y_pred, "y_candidates", "the predicted labels")
-    return float(np.mean(sets.covers(y_pred)))
+    return _mean(sets.covers(y_pred), sample_weight)
 
 
 def approximated_accuracy(
-    y_candidates: Any, proba: Any, classes: Collection[Any] | None = None
+    y_candidates: Any,
+    proba: Any,
+    classes: Collection[Any] | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Accuracy expected if the model's own confidences told the true label among the candidates.
 
@@ -249,6 +248,8 @@ def approximated_accuracy(
         Predicted probabilities, as of ``predict_proba``: not negative.
     classes : array-like of shape (n_columns,), optional
         Labels of the columns of ``proba``; by default those of ``y_candidates``.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -273,7 +274,7 @@ def approximated_accuracy(
     sets = as_candidates(y_candidates)
     columns = sets.classes if classes is None else _vector(classes)
     check_comparable_labels(sets.classes, columns, "y_candidates", "the classes")
-    proba = _scores(proba, sets.n_rows, len(columns), "proba")
+    proba = _scores(proba, len(sets), len(columns), "proba")
     if sparse.issparse(proba):
         proba = proba.toarray()
     if (proba < 0).any():
@@ -290,10 +291,15 @@ def approximated_accuracy(
     mass = np.add.reduceat(weights, sets.indptr[:-1])
     share = weights / np.where(mass > 0, mass, 1.0)[support.rows]
     share = np.where((mass > 0)[support.rows], share, support.uniform())
-    return float(share[column == predicted[support.rows]].sum() / sets.n_rows)
+    hits = column == predicted[support.rows]
+    if sample_weight is None:
+        return float(share[hits].sum() / len(sets))
+    return _mean(np.bincount(support.rows[hits], share[hits], len(sets)), sample_weight)
 
 
-def covering_rate_scorer(estimator: Any, X: Any, y: Any) -> float:
+def covering_rate_scorer(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
+) -> float:
     """Covering rate of a fitted estimator, to be passed as ``scoring``.
 
     Parameters
@@ -303,7 +309,9 @@ def covering_rate_scorer(estimator: Any, X: Any, y: Any) -> float:
     X : array-like of shape (n_rows, n_features)
         Held-out rows.
     y : candidate sets of n_rows rows, in any accepted form
-        In scikit-learn's searches best a mask: they cut it into folds as it is.
+        scikit-learn's searches can split a mask or :class:`~ambilearn.CandidateSets` into folds.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -318,10 +326,12 @@ def covering_rate_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> covering_rate_scorer(model, [[0], [1]], np.array([[1, 1], [1, 0]]))
     0.5
     """
-    return covering_rate(y, estimator.predict(X))
+    return covering_rate(y, estimator.predict(X), sample_weight=sample_weight)
 
 
-def approximated_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
+def approximated_accuracy_scorer(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
+) -> float:
     """Approximated accuracy of a fitted estimator, to be passed as ``scoring``.
 
     Parameters
@@ -331,7 +341,9 @@ def approximated_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
     X : array-like of shape (n_rows, n_features)
         Held-out rows.
     y : candidate sets of n_rows rows, in any accepted form
-        In scikit-learn's searches best a mask: they cut it into folds as it is.
+        scikit-learn's searches can split a mask or :class:`~ambilearn.CandidateSets` into folds.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
 
     Returns
     -------
@@ -346,7 +358,32 @@ def approximated_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> approximated_accuracy_scorer(model, [[0], [1]], np.array([[1, 1], [1, 0]]))
     0.375
     """
-    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+    return approximated_accuracy(
+        y,
+        estimator.predict_proba(X),
+        classes=estimator.classes_,
+        sample_weight=sample_weight,
+    )
+
+
+# Scores by the names that searches accept.
+SCORERS = {
+    "approximated_accuracy": approximated_accuracy_scorer,
+    "covering_rate": covering_rate_scorer,
+}
+
+
+def _accuracy(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None) -> float:
+    y_true, y_pred = _same_length(y_true, y_pred)
+    check_comparable_labels(y_true, y_pred, "y_true", "the predicted labels")
+    return _mean(y_true == y_pred, sample_weight)
+
+
+def _mean(scores: NDArray[Any], sample_weight: ArrayLike | None) -> float:
+    """Mean over the rows, weighted if weights are given."""
+    if sample_weight is None:
+        return float(np.mean(scores))
+    return float(np.average(scores, weights=check_weights(sample_weight, scores)))
 
 
 def _codes(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:

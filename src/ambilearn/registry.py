@@ -1,8 +1,8 @@
-"""The methods, for all that lists them: command line, model files, experiments, docs and tests.
+"""The methods, listed for the command line, model files, experiments, docs and tests.
 
-A method is a public name of ambilearn that has a file of its own, as ``PLCL`` has
-``methods/plcl.py``. So one is added by its file and by one line in ``__init__.pyi``. What else is
-to know of it stands in its class, which is imported when it is asked for and not before.
+A method is a public name of ambilearn with a file of its own, as ``PLCL`` has ``methods/plcl.py``.
+To add one, add its file and one line in ``__init__.pyi``. Its class has everything else, and is
+imported only when it is used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Method:
 
     @property
     def command_name(self) -> str:
-        """Its name on the command line and in model files; also that of its module."""
+        """Its name on the command line and in model files, and the name of its module."""
         return self.name.lower()
 
     @property
@@ -47,7 +47,7 @@ class Method:
 
     @property
     def paper_grid(self) -> Mapping[str, Sequence[Any]]:
-        """Values that the PL-CL paper chooses from; empty where it fixes the parameters."""
+        """Values that the PL-CL paper chooses from; empty if it fixes the parameters."""
         return self.load()._paper_grid
 
     def load(self) -> "type[PartialLabelClassifier]":
@@ -58,8 +58,8 @@ class Method:
 
 def _all_methods() -> dict[str, Method]:
     files = {module.name for module in iter_modules(methods.__path__)}
-    announced = map(Method, dir(ambilearn))  # its public names
-    return {each.command_name: each for each in announced if each.command_name in files}
+    public = map(Method, dir(ambilearn))
+    return {each.command_name: each for each in public if each.command_name in files}
 
 
 METHODS = _all_methods()  # by their names on the command line

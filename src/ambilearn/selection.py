@@ -1,28 +1,34 @@
-"""Hyper-parameters chosen without a hidden label: cross-validation on candidate sets alone."""
+"""Choose parameters without true labels: cross-validation on candidate sets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unfitted_on_error
-from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_split
+from ambilearn._utils.sklearn_compat import (
+    BaseSearchCV,
+    HasMethods,
+    Interval,
+    StrOptions,
+    _num_samples,
+    _safe_split,
+)
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.metrics import approximated_accuracy_scorer
+from ambilearn.metrics import SCORERS
 
 __all__ = ["CandidateSearchCV", "FitCache", "draw_points", "fit_points"]
 
@@ -63,14 +69,14 @@ def draw_points(
 
 
 def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The points, and before them what the estimator has: no search is blind to the defaults.
+    """The points, preceded by the current parameters of the estimator.
 
     Parameters
     ----------
     estimator : estimator
-        Its values of all parameters that the points name are the first point.
+        Its values of all parameters in the points are the first point.
     points : list of dict
-        Points; the first is not repeated where it is among them.
+        Points; the first is not repeated if it is among them.
 
     Returns
     -------
@@ -100,7 +106,7 @@ def fit_points(
 ) -> Iterator[Any]:
     """Fit clones of an estimator with the parameters of each point to the same rows.
 
-    What does not depend on the point is computed once; see :class:`FitCache`.
+    Work that does not depend on the point is done once; see :class:`FitCache`.
 
     Parameters
     ----------
@@ -124,40 +130,33 @@ def fit_points(
         yield clone(estimator).set_params(**point).fit(X, y, **shared)
 
 
-def _best_estimator_has(name: str) -> Callable[[Any], bool]:
-    """Whether the estimator that predicts has a method; for ``available_if``."""
+class CandidateSearchCV(BaseSearchCV):
+    """Search over parameters by cross-validation on candidate sets.
 
-    def check(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
-
-    return check
-
-
-class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
-    """Search over parameters by cross-validation that sees candidate sets only.
-
-    Like :class:`sklearn.model_selection.GridSearchCV`, with which the methods work, too; but the
-    fits on the same rows share their neighbours, kernel matrices and factorizations, points may be
-    halved from fold to fold, and the score needs no true label.
+    Like :class:`sklearn.model_selection.GridSearchCV`, which also accepts the methods. Here fits on
+    the same rows share neighbors, kernel matrices and factorizations, points may be halved from
+    fold to fold, and the score needs no true label.
 
     Parameters
     ----------
     estimator : estimator
-        Is cloned, never fitted.
+        The estimator to tune; it is cloned and stays unchanged.
     param_grid : mapping of str to sequence, or sequence of such mappings
         Values to try, as for :class:`sklearn.model_selection.ParameterGrid`.
     n_points : int, optional
         Points of the grid to try, drawn at random. None, the default, tries all.
     include_current : bool, default=False
-        Whether the first point is what the estimator has; with ``n_points``, in the place of one
-        that was drawn.
-    scoring : callable, default=approximated_accuracy_scorer
-        ``scoring(fitted, X, candidates)``, larger is better.
+        Whether the first point has the current parameters of the estimator. With ``n_points``, it
+        replaces one that was drawn.
+    scoring : {"approximated_accuracy", "covering_rate"} or callable, \
+            default="approximated_accuracy"
+        A score of :mod:`ambilearn.metrics` that needs no true label, or a function
+        ``scoring(fitted, X, candidates)``; larger is better.
     cv : int, splitter or iterable of splits, default=5
         Number of shuffled folds, or a splitter that looks at neither labels nor groups.
     halving : bool, default=False
-        Successive halving, with folds as the resource: all points meet the first fold, the better
-        half the second, and so on. Takes about two fits per point instead of ``cv``.
+        Successive halving, with folds as the resource: all points are scored on the first fold,
+        the better half on the second, and so on. Takes about two fits per point instead of ``cv``.
     refit : bool, default=True
         Whether to fit the best point to all rows, for predictions.
     random_state : int, RandomState instance or None, default=None
@@ -173,15 +172,25 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Its place in ``cv_results_``.
     best_estimator_ : estimator
         Fitted to all rows. Only with ``refit``.
+    refit_time_ : float
+        Seconds of that fit. Only with ``refit``.
     cv_results_ : dict of arrays
-        As in scikit-learn: ``params``, ``param_NAME``, ``split0_test_score`` … (NaN where a point
-        had been dropped), ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        As in scikit-learn: ``params``, ``param_NAME``, ``split0_test_score`` … (NaN for a
+        point that halving dropped), ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        and the means and standard deviations of the seconds, ``mean_fit_time``,
+        ``std_fit_time``, ``mean_score_time``, ``std_score_time``. Work that the points of a fold
+        share counts for the first of them.
     n_splits_ : int
         Number of folds.
     n_fits_ : int
         Fits that the search took.
     classes_ : ndarray of shape (l,)
         The labels. Only with ``refit``.
+    n_features_in_ : int
+        Number of features. Only with ``refit``.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, when X was a data frame with string column names. Only with
+        ``refit``.
 
     Examples
     --------
@@ -201,7 +210,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         "param_grid": [dict, list, tuple],
         "n_points": [None, Interval(Integral, 1, None, closed="left")],
         "include_current": ["boolean"],
-        "scoring": [callable],
+        "scoring": [StrOptions(set(SCORERS)), callable],
         "cv": ["cv_object"],
         "halving": ["boolean"],
         "refit": ["boolean"],
@@ -215,7 +224,7 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         *,
         n_points: int | None = None,
         include_current: bool = False,
-        scoring: Scorer = approximated_accuracy_scorer,
+        scoring: str | Scorer = "approximated_accuracy",
         cv: Any = 5,
         halving: bool = False,
         refit: bool = True,
@@ -246,13 +255,12 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X : array-like, data frame or sparse matrix of shape (n, d)
             Rows; the square kernel matrix for ``kernel="precomputed"``.
         y : candidate sets of n rows, in any accepted form
-            What is known of the labels.
+            Candidate sets of the rows.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in all fits, if the estimator takes them; scores do not use them.
         held_out : candidate sets of n rows, optional
-            What to score on, where that is something else than to learn from: scores of searches
-            that learn from different sets of the same rows can be compared if they are held
-            against the same ones.
+            Candidate sets to score on, if they differ from those to learn from. Searches that
+            learn from different sets of the same rows are comparable if they score on the same.
 
         Returns
         -------
@@ -283,16 +291,20 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> None:
-        scores = self._score_folds(points, X, sets, scored)
-        self.cv_results_ = _results(points, scores)
+        scores, *seconds = self._score_folds(points, X, sets, scored)
+        self.cv_results_ = _results(points, scores, *seconds)
         self.n_splits_ = scores.shape[1]
         self.n_fits_ = int(np.isfinite(scores).sum())
         self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
         self.best_params_ = points[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if self.refit:
+            began = perf_counter()
             self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
             self.best_estimator_.fit(X, sets)
+            self.refit_time_ = perf_counter() - began
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _score_folds(
         self,
@@ -301,7 +313,10 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> NDArray[np.float64]:
-        """Score of every point on every fold, shape (n_points, n_folds); NaN once it is dropped."""
+        """Score, and seconds of fit and score, of every point on every fold.
+
+        The shape is (3, n_points, n_folds), with NaN for points that were dropped.
+        """
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
@@ -314,7 +329,9 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             ) from error
         if not folds:
             raise ValueError("There is no fold to score on: cv has no splits.")
-        scores = np.full((len(points), len(folds)), np.nan)
+        scoring = SCORERS[self.scoring] if isinstance(self.scoring, str) else self.scoring
+        measured = np.full((3, len(points), len(folds)), np.nan)
+        scores, fit_times, score_times = measured
         alive = np.arange(len(points))
         for fold, (train, test) in enumerate(folds):
             # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
@@ -322,91 +339,81 @@ class CandidateSearchCV(MetaEstimatorMixin, BaseEstimator):
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
             held_out = scored[test]
             fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets[train])
-            for i, model in zip(alive, fits, strict=True):
-                scores[i, fold] = self.scoring(model, X_test, held_out)
+            for i in alive:
+                began = perf_counter()
+                model = next(fits)
+                fitted = perf_counter()
+                scores[i, fold] = scoring(model, X_test, held_out)
+                fit_times[i, fold], score_times[i, fold] = fitted - began, perf_counter() - fitted
                 if not np.isfinite(scores[i, fold]):
                     raise ValueError(
                         f"The score of {points[i]} on fold {fold} is {scores[i, fold]}: scoring "
                         "must return a finite number."
                     )
             if self.halving:
-                # A stable sort: among equals the first point stays, as without halving.
+                # A stable sort: of equal scores the first point stays, as without halving.
                 order = np.argsort(-scores[alive, : fold + 1].mean(axis=1), kind="stable")
                 alive = np.sort(alive[order[: -(-len(alive) // 2)]])
-        return scores
+        return measured
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        self._check_refit()
-        classes: NDArray[Any] = self.best_estimator_.classes_
-        return classes
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Share of rows whose predicted label is right, or in the row's set, by the best point.
 
-    def _check_refit(self) -> None:
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Rows.
+        y : labels of shape (n,), or candidate sets of n rows in any accepted form
+            What the predictions are compared with.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        score : float
+        """
         check_is_fitted(self)
         if not self.refit:
-            raise NotFittedError(
-                "This search was fitted with refit=False and has only chosen parameters: fit an "
-                "estimator with best_params_, or search with refit=True."
+            raise AttributeError(
+                "This search has refit=False, so no model is fitted to all rows: search with "
+                "refit=True, or fit an estimator with best_params_."
             )
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.best_estimator_.score(X, y, **weights))
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features; only after a fit with ``refit``."""
-        try:
-            self._check_refit()
-        except Exception as error:
-            raise AttributeError("n_features_in_") from error
-        return int(self.best_estimator_.n_features_in_)
-
-    @available_if(_best_estimator_has("predict"))
-    def predict(self, X: Any) -> Any:
-        """Most likely label of every row, by the best point."""
-        self._check_refit()
-        return self.best_estimator_.predict(X)
-
-    @available_if(_best_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
-        """Confidence of every label, by the best point."""
-        self._check_refit()
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_best_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
-        """Score of every label, by the best point."""
-        self._check_refit()
-        return self.best_estimator_.decision_function(X)
-
-    @available_if(_best_estimator_has("score"))
-    def score(self, X: Any, y: Any) -> float:
-        """Share of rows whose predicted label is right, or in the row's set, by the best point."""
-        self._check_refit()
-        return float(self.best_estimator_.score(X, y))
+    # Weights reach the estimator as part of the candidate sets, so nothing is routed.
+    get_metadata_routing = BaseEstimator.get_metadata_routing
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags = deepcopy(inner.input_tags)
+        tags.target_tags, tags.input_tags = deepcopy((inner.target_tags, inner.input_tags))
+        tags.array_api_support = False
         return tags
 
 
-def _results(points: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
-    """The results as scikit-learn's searches have them."""
+def _results(
+    points: list[dict[str, Any]],
+    scores: NDArray[np.float64],
+    fit_times: NDArray[np.float64],
+    score_times: NDArray[np.float64],
+) -> dict[str, Any]:
+    """The results in the form of scikit-learn's searches."""
     results: dict[str, Any] = {"params": points}
+    for name, values in (("fit_time", fit_times), ("score_time", score_times)):
+        results[f"mean_{name}"] = np.nanmean(values, axis=1)
+        results[f"std_{name}"] = np.nanstd(values, axis=1)
     for name in sorted({name for point in points for name in point}):
-        values = np.ma.masked_all(len(points), dtype=object)
+        column = np.ma.masked_all(len(points), dtype=object)
         for i, point in enumerate(points):
             if name in point:
-                values[i] = point[name]
-        results[f"param_{name}"] = values
-    for fold, column in enumerate(scores.T):
-        results[f"split{fold}_test_score"] = column
+                column[i] = point[name]
+        results[f"param_{name}"] = column
+    for fold, fold_scores in enumerate(scores.T):
+        results[f"split{fold}_test_score"] = fold_scores
     means = np.nanmean(scores, axis=1)
     results["mean_test_score"], results["std_test_score"] = means, np.nanstd(scores, axis=1)
-    # Points that met more folds have outlived the others, whatever their mean; equals share a rank.
+    # Points that survived halving longer rank higher, whatever their mean; equals share a rank.
     quality = np.rec.fromarrays([np.isfinite(scores).sum(axis=1), means])
     _, place = np.unique(quality, return_inverse=True)
     results["rank_test_score"] = np.array([1 + np.sum(place > each) for each in place], np.int32)

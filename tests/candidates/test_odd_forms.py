@@ -245,8 +245,8 @@ def assert_read_or_refused(y, n_rows):
             raise
         return
     assert isinstance(sets, CandidateSets)
-    assert sets.n_rows == n_rows
+    assert len(sets) == n_rows
     assert (sets.sizes > 0).all()
-    assert len(set(sets.classes.tolist())) == sets.n_labels
+    assert len(set(sets.classes.tolist())) == len(sets.classes)
     pairs = HOST.support(sets)
     np.testing.assert_allclose(pairs.row_sums(pairs.prior()), 1)

@@ -43,7 +43,7 @@ def test_the_help_of_no_doubt_names_the_methods_that_are_fitted_five_times():
 
     def is_fitted_again(method):
         said = []
-        find_doubtful(method.load()(), X, Y, progress=said.append)
+        find_doubtful(X, Y, estimator=method.load()(), progress=said.append)
         return any("5 of 5 fits" in text for text in said)
 
     (option,) = doubt_option(click.Command("c", callback=lambda: None)).params

@@ -8,9 +8,8 @@ from rich.console import Console as RichConsole
 
 from ambilearn.cli.console import Console
 from ambilearn.cli.progress import DownloadBar, TaskBar
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.experiments.time_left import TimeLeft
 
 TASKS = [Task("iris", "PLKNN", run) for run in range(4)]

@@ -11,9 +11,8 @@ from ambilearn.cli.reproduce_summary import (
     describe_plan,
 )
 from ambilearn.experiments.environment import environment
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.experiments.time_left import TimeLeft
 
 TASKS = [Task("iris", "PLKNN", run) for run in range(3)]

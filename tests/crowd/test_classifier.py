@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN
 from ambilearn.crowd import CrowdClassifier, Votes, dawid_skene
-from ambilearn.crowd.classifier import combine_witnesses
+from ambilearn.crowd.classifier import combine_evidence
 from ambilearn.selection import CandidateSearchCV
 
 
@@ -210,7 +210,7 @@ def test_witnesses_as_by_hand():
     likelihood = np.array([[0.5, 0.1], [0.2, 0.2]])
     held_out = np.array([[0.8, 0.2], [0.0, 1.0]])
     prior = np.array([0.5, 0.5])
-    found = combine_witnesses(np.log(likelihood), held_out, prior, max_iter=2000)
+    found = combine_evidence(np.log(likelihood), held_out, prior, max_iter=2000)
     mixed = found.feature_trust * held_out + (1 - found.feature_trust) * prior
     joint = likelihood * mixed
     expected = joint / joint.sum(axis=1, keepdims=True)
@@ -248,7 +248,7 @@ def test_a_crowd_of_one_opinion(crowd):
 def test_a_classifier_that_is_always_wrong_is_not_heard():
     likelihood = np.log(np.array([[0.9, 0.1]] * 5 + [[0.1, 0.9]] * 5))
     wrong = np.array([[0.0, 1.0]] * 5 + [[1.0, 0.0]] * 5)
-    found = combine_witnesses(likelihood, wrong, np.array([0.5, 0.5]))
+    found = combine_evidence(likelihood, wrong, np.array([0.5, 0.5]))
     assert found.feature_trust < 1e-6
     assert found.confidences[:, 0].round(2).tolist() == [0.9] * 5 + [0.1] * 5
 

@@ -6,9 +6,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, SURE, PLVoting, as_candidates
+from ambilearn.backend import HOST
 from ambilearn.crowd import CrowdClassifier, Votes
 from ambilearn.crowd.held_out import HeldOutByFolds, HeldOutByRidge
-from ambilearn.solvers import CandidateSimplex
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +42,11 @@ def test_confidences_are_those_of_regressions_that_leave_out_each_row_in_turn(we
         fits = [Ridge(alpha=0.5).fit(X[rows != i], targets[rows != i]) for i in rows]
         return np.array([fit.predict(X[[i]])[0] for i, fit in enumerate(fits)])
 
-    simplex, targets = CandidateSimplex(sets.indptr), sets.prior()
+    pairs = HOST.support(sets)
+    targets = pairs.prior()
     for _ in range(4):
-        outputs = leave_out(sets.scatter(targets))
-        targets = simplex.project(sets.gather(outputs) + sets.preference())
+        outputs = leave_out(pairs.scatter(targets))
+        targets = pairs.simplex.project(pairs.gather(outputs) + pairs.preference())
     np.testing.assert_allclose(found, method._confidences(outputs), atol=1e-8)
     np.testing.assert_allclose(found.sum(axis=1), 1)
 

@@ -20,8 +20,8 @@ def test_answers_and_agreement():
 
 def test_who_mixes_what():
     report = report_annotators(VOTES, RESULT)
-    assert report.mix_ups(0) == []  # a quarter of an answer is none
-    assert report.mix_ups(1) == [("a", "b", 2.0)]
+    assert report.top_confusions(0) == []  # a quarter of an answer is none
+    assert report.top_confusions(1) == [("a", "b", 2.0)]
     assert report.counts[1].tolist() == [[0.75, 2.0], [0.25, 1.0]]
 
 

@@ -116,7 +116,7 @@ def test_the_features_give_the_order_and_may_have_more():
     votes = Votes.from_long(LONG, items=["z", "y", "x"])
     assert votes.counts().toarray().tolist() == [[0, 0, 0], [0, 1, 1], [2, 1, 0]]
     assert votes.unanswered.tolist() == ["z"]
-    assert votes.to_candidates().to_dicts() == [
+    assert list(votes.to_candidates()) == [
         {"cat": 1.0, "dog": 1.0, "fox": 1.0},
         {"dog": 1.0, "fox": 1.0},
         {"cat": 2.0, "dog": 1.0},

@@ -355,7 +355,7 @@ def test_more_rows_than_fit_into_a_block(monkeypatch):
     sets, statistics = make_candidates(y, p=0.6, r=3, random_state=0)
     assert statistics.n_partial == np.floor(0.6 * n + 0.5)
     assert set(sets.sizes) == {1, 4}
-    assert sets.n_rows == n
+    assert len(sets) == n
     assert sets.covers(y).all()
 
 

@@ -194,7 +194,7 @@ def test_loaded_data_go_straight_into_the_library(shop):
     folder, info = shop
     data = load(info, data_home=folder)
     rows = np.arange(0, 200)
-    model = PLCL(max_iter=3, tol=0.5).fit(data.X[rows], data.candidates.take(rows))
+    model = PLCL(max_iter=3, tol=0.5).fit(data.X[rows], data.candidates[rows])
     assert model.predict(data.X[200:210]).shape == (10,)
     iris = load_dataset("iris")
     sets, _ = make_candidates(iris.y, r=1, random_state=0)

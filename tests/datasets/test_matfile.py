@@ -90,7 +90,7 @@ def test_without_true_labels(small, write):
     del small["target"]
     data = read_mat(write(small))
     assert data.y is None
-    assert data.candidates.n_rows == 7
+    assert len(data.candidates) == 7
 
 
 def test_other_variables_do_not_matter(small, write):

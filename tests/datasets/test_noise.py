@@ -149,7 +149,7 @@ def test_real_candidate_sets(real_split):
     names = as_candidates(mask)
     for kind in KINDS:
         noisy = add_noise(mask, y, kind=kind, eta=0.1, random_state=0)
-        possible = names.sizes > 1 if kind == "drop" else names.sizes < names.n_labels
+        possible = names.sizes > 1 if kind == "drop" else names.sizes < len(names.classes)
         assert_binomial((~noisy.covers(y)).sum(), possible.sum(), 0.1)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ambilearn.datasets import votes_to_candidates
+from ambilearn.bridges import votes_to_candidates
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
@@ -19,10 +19,10 @@ def test_union():
 
 def test_counts_are_the_weights():
     sets = votes_to_candidates(VOTES)
-    assert sets.to_dicts() == [{"cat": 2, "dog": 1}, {"dog": 1, "fox": 1}, {"fox": 3}]
+    assert list(sets) == [{"cat": 2, "dog": 1}, {"dog": 1, "fox": 1}, {"fox": 3}]
     assert votes_to_candidates(VOTES, weights=False).weights is None
     two = votes_to_candidates([["a", "a", "b", "b", "b", "c"]], min_votes=2)
-    assert two.to_dicts() == [{"a": 2, "b": 3}]
+    assert list(two) == [{"a": 2, "b": 3}]
 
 
 def test_one_vote_each_is_no_weight():

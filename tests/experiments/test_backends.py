@@ -11,11 +11,10 @@ import pytest
 from alike import assert_alike
 
 from ambilearn.experiments.backends import on_cluster, on_processes
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.run import run_tasks
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 SPEC = """
 title = "Both"

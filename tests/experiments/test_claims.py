@@ -11,9 +11,8 @@ import pytest
 
 from ambilearn.experiments import claims as claims_module
 from ambilearn.experiments.claims import LEASE, Claim, Claims
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 TASK = Task("iris", "PLKNN", 0, candidates={"p": 0.5})
 HOST = socket.gethostname()

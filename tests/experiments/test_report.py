@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import pytest
 from made_up import fill
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.report import render_report
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Result
 
 VOID = {"meta", "link", "img", "br", "hr"}
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
+from ambilearn.experiments.task import Result
 
 
 def test_lines_are_methods_and_the_selections_that_were_measured(small):

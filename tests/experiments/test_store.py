@@ -8,9 +8,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store, StoreError
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 HERE = {"host": "a", "versions": {"numpy": "2"}}
 TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5})
@@ -152,7 +151,7 @@ def test_a_reader_in_another_thread_during_saves(store):
 
 WRITER = """
 import sys
-from ambilearn.experiments.execute import Result
+from ambilearn.experiments.task import Result
 from ambilearn.experiments.store import Store
 task = {"data": "iris", "method": "PLCL", "select": "fixed"}
 name, n = sys.argv[2], int(sys.argv[3])

@@ -7,10 +7,9 @@ import pytest
 from protected import open_folder, read_only
 
 from ambilearn.experiments import store_file
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.store_file import StoreError
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 TASK = Task("iris", "PLKNN", 0, candidates={"p": 0.5})
 DONE = Result(TASK.key, TASK.definition, "done", {"accuracy": 0.9}, {}, "", 1.0)

@@ -1,8 +1,7 @@
 import pytest
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.experiments.time_left import TimeLeft
 
 SLOW = [Task("digits", "PLCL", run) for run in range(4)]

@@ -1,18 +1,21 @@
 """What voting and stacking share: members by name, their parameters, seeds, weights of rows."""
 
 import warnings
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import ambiguous
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
@@ -121,7 +124,7 @@ def test_a_dropped_member_is_not_there(ensemble, data):
         ([("a", PLCL()), ("a", SURE())], "not unique"),
         ([("a__b", PLCL())], "must not contain __"),
         ([("n_jobs", PLCL())], "conflict with constructor arguments"),
-        ([("a", PLCL)], "'a' is no classifier but .*not fitted yet"),
+        ([("a", PLCL)], "'a' is no classifier but .*pass an estimator"),
         ([("a", "dropped")], "'a' is no classifier but 'dropped'.*or 'drop'"),
         ([("a", Ridge())], "'a' is no classifier"),
         ([("a", LinearSVC())], "'a', a LinearSVC, has no predict_proba.*CalibratedClassifierCV"),
@@ -249,7 +252,7 @@ def test_weights_of_rows_go_to_all_members(ensemble, data):
 def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
-    with pytest.raises(ValueError, match=r"cannot weigh rows, because '(final_.*__)?ipal', a IPAL"):
+    with pytest.raises(ValueError, match=r"cannot weight rows, because '(final_.*__)?ipal'"):
         ensemble().fit(X, mask, sample_weight=weights)
     members = [("a", SURE()), ("b", IPAL())]
     with pytest.raises(ValueError, match=r"because 'b', a IPAL, takes no sample.*b='drop'"):
@@ -406,7 +409,7 @@ def test_a_warning_of_a_member_points_to_the_call(data):
 )
 def test_members_that_learn_from_equal_shares_are_warned_of_once(model, data):
     X, mask, y = data
-    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*Add a method") as caught:
+    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*add a method") as caught:
         model.fit(X, mask)
     assert len(caught) == 1
     with warnings.catch_warnings():
@@ -463,3 +466,75 @@ def test_weights_of_rows_are_refused_by_name_inside_of_pipelines(data):
     members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
     with pytest.raises(ValueError, match="because 'other', a Pipeline, takes no sample_weight"):
         PLVoting(estimators=members).fit(X, mask, sample_weight=np.linspace(1, 2, len(X)))
+
+
+# --- data frames --------------------------------------------------------------------------------
+
+
+assert_close = partial(np.testing.assert_allclose, rtol=0, atol=1e-10)
+
+
+@pytest.fixture
+def mixed(data):
+    X, mask, y = data
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    return frame.assign(kind=np.where(X[:, 0] > 0, "warm", "cold")), mask, y
+
+
+def by_names():
+    return make_column_transformer(
+        (OneHotEncoder(), ["kind"]), (StandardScaler(), ["a", "b", "c", "d"]), sparse_threshold=0
+    )
+
+
+def piped(*methods):
+    return [(type(m).__name__.lower(), make_pipeline(by_names(), m)) for m in methods]
+
+
+def test_members_may_choose_columns_of_a_data_frame_by_name(mixed):
+    frame, mask, _ = mixed
+    found = PLVoting(estimators=piped(SURE(), PLKNN(), GaussianNB())).fit(frame, mask)
+    methods = [("gaussiannb", GaussianNB()), ("plknn", PLKNN()), ("sure", SURE())]
+    rows = by_names().fit_transform(frame)
+    expected = PLVoting(estimators=methods).fit(rows, mask)
+    assert_close(found.label_distributions_, expected.label_distributions_)
+    assert_close(found.predict_proba(frame), expected.predict_proba(rows))
+    np.testing.assert_array_equal(found.predict(frame), expected.predict(rows))
+    assert found.feature_names_in_.tolist() == [*"abcd", "kind"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["a", "b", "c", "kind", "d"]])
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_stack_of_such_members(mixed, cv):
+    frame, mask, _ = mixed
+    options = {"final_estimator": SURE(), "cv": cv, "passthrough": False, "random_state": 0}
+    stack = PLStacking(estimators=piped(SURE(), PLKNN()), **options).fit(frame, mask)
+    if cv is None:
+        rows = by_names().fit_transform(frame)
+        methods = [("sure", SURE()), ("plknn", PLKNN())]
+        plain = PLStacking(estimators=methods, **options).fit(rows, mask)
+        assert_close(stack.predict_proba(frame), plain.predict_proba(rows))
+    assert stack.score(frame, mask) > 0.8
+    stack.set_params(passthrough=True)
+    with pytest.raises(ValueError, match=r"needs numbers: .*passthrough=False"):
+        stack.fit(frame, mask)
+    stack.fit(frame.assign(kind=0), mask)
+    assert stack.final_estimator_.n_features_in_ == 5 + 2 * 4
+
+
+def test_members_in_an_inner_ensemble_and_in_a_search_receive_the_frame(mixed):
+    frame, mask, _ = mixed
+    inner = PLVoting(estimators=piped(SURE()))
+    vote = PLVoting(estimators=[("inner", inner), *piped(PLKNN())])
+    search = CandidateSearchCV(vote, {"restore_mass": [0.0, 0.5]}, cv=2, random_state=0)
+    assert search.fit(frame, mask).score(frame, mask) > 0.8
+
+
+@every_ensemble
+def test_a_data_frame_of_numbers_is_the_same_as_its_array(data, ensemble):
+    X, mask, _ = data
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    members = [("a", SURE()), ("b", make_pipeline(StandardScaler(), PLKNN()))]
+    found, expected = (ensemble(estimators=members).fit(rows, mask) for rows in (frame, X))
+    assert_close(found.predict_proba(frame), expected.predict_proba(X))

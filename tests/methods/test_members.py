@@ -6,35 +6,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import ambiguous, support
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import GridSearchCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import IPAL, PLCL, PLDA, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
 from ambilearn.kernel.functions import train_kernel
+from ambilearn.learners import set_learner
 from ambilearn.methods import _kernel_classifier as kernel_classifier
 from ambilearn.methods._members import (
-    align_columns,
     as_confidences,
     candidate_confidences,
     fit_members,
     is_reproducible,
-    is_search,
     mean_confidences,
     naming,
     scores_of,
-    set_learner,
-    takes_row_weights,
     train_scores_of,
-    weight_argument,
 )
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.solvers import KernelRidge
@@ -53,34 +47,9 @@ def fit(members, X, sets, cache=NO_CACHE, **options):
 # --- who learns from candidate sets -------------------------------------------------------------
 
 
-def test_what_learns_from_candidate_sets():
-    method = PLCL()
-    assert set_learner(method) is method
-    assert set_learner(make_pipeline(StandardScaler(), method)) is method
-    assert set_learner(CandidateSearchCV(method, {"mu": [1, 2]})) is method
-    assert set_learner(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
-    plda = PLDA(estimator=method)
-    assert set_learner(plda) is plda
-
-
-@pytest.mark.parametrize(
-    "foreign",
-    [
-        GaussianNB(),
-        make_pipeline(StandardScaler(), GaussianNB()),
-        GridSearchCV(GaussianNB(), {}),
-        CalibratedClassifierCV(PLCL()),  # cannot pass sets on to what it wraps
-        AdaBoostClassifier(PLCL()),
-    ],
-    ids=lambda each: type(each).__name__,
-)
-def test_what_does_not(foreign):
-    assert set_learner(foreign) is None
-
-
 def test_a_fitted_search_speaks_through_its_best_estimator(data):
     X, sets, _ = data
-    search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets)
+    search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets.sets)
     assert set_learner(search) is search.best_estimator_
     np.testing.assert_array_equal(scores_of(search, X, sets.classes), search.decision_function(X))
 
@@ -117,7 +86,7 @@ def test_clones_are_fitted_and_come_back_in_the_given_order(data):
     assert not any(hasattr(member, "classes_") for _, member in members)
     for (_, member), found in zip(members, fitted, strict=True):
         np.testing.assert_array_equal(
-            found.decision_function(X), member.fit(X, sets).decision_function(X)
+            found.decision_function(X), member.fit(X, sets.sets).decision_function(X)
         )
 
 
@@ -159,9 +128,9 @@ def watch_factorizations(monkeypatch):
     class Watched(KernelRidge):
         alive = weakref.WeakSet()
 
-        def __init__(self, kernel, ridge, overwrite=False, row_weights=None):
+        def __init__(self, kernel, ridge, overwrite, *others):
             made.append((ridge, overwrite, len(self.alive)))
-            super().__init__(kernel, ridge, overwrite, row_weights)
+            super().__init__(kernel, ridge, overwrite, *others)
             self.alive.add(self)
 
     monkeypatch.setattr(kernel_classifier, "KernelRidge", Watched)
@@ -179,7 +148,7 @@ def test_the_largest_member_takes_the_memory_of_the_kernel_matrix(data, watch_fa
 
 def test_a_stack_never_holds_more_factorizations_than_plcl(data, watch_factorizations):
     X, sets, _ = data
-    PLStacking().fit(X, sets)
+    PLStacking().fit(X, sets.sets)
     assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE, *PLCL_ALONE]
 
 
@@ -268,7 +237,7 @@ def test_a_foreign_member_that_does_not_know_all_labels():
 def test_labels_in_any_order_find_their_columns(data):
     X, sets, _ = data
     names = np.array(["d", "a", "c", "b"])
-    named = type(sets)(names, sets.indptr, sets.labels)
+    named = HOST.support(replace(sets.sets, classes=names))
     (taught,) = fit([("c", GaussianNB())], X, named)
     assert taught.classes_.tolist() == ["a", "b", "c", "d"]
     (plain,) = fit([("c", GaussianNB())], X, sets)
@@ -370,54 +339,3 @@ def test_parameters_are_checked_before_anything_is_fitted(data, count_work):
     with pytest.raises(ValueError, match="member 'b' could not be fitted: The 'alpha' parameter"):
         fit([("a", SURE()), ("b", PLCL(alpha=0))], X, sets)
     assert count_work["kernel"] == 0
-
-
-def test_a_classifier_with_refit_is_no_search():
-    assert set_learner(LogisticRegressionCV()) is None
-    assert not is_search(LogisticRegressionCV())
-    assert is_search(GridSearchCV(PLCL(), {}))
-    assert is_search(CandidateSearchCV(PLCL(), {}))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "name"),
-    [
-        (LogisticRegression(), "sample_weight"),
-        (KNeighborsClassifier(), None),
-        (
-            make_pipeline(StandardScaler(), LogisticRegression()),
-            "logisticregression__sample_weight",
-        ),
-        (make_pipeline(StandardScaler(), KNeighborsClassifier()), None),
-        (GridSearchCV(make_pipeline(GaussianNB()), {}), "gaussiannb__sample_weight"),
-        (GridSearchCV(KNeighborsClassifier(), {}), None),
-    ],
-)
-def test_the_argument_for_weights_of_rows(estimator, name):
-    assert weight_argument(estimator) == name
-    if name is not None:
-        estimator.fit([[0.0], [1.0]] * 5, [0, 1] * 5, **{name: np.ones(10)})
-
-
-@pytest.mark.parametrize(
-    ("estimator", "takes"),
-    [
-        (PLCL(), True),
-        (IPAL(), False),
-        (PLDA(), True),
-        (PLDA(estimator=IPAL()), False),
-        (PLVoting(), False),
-        (PLVoting(weights=(1, 1, 0)), True),
-        (make_pipeline(StandardScaler(), PLCL()), True),
-        (GridSearchCV(make_pipeline(IPAL()), {}), False),
-        (make_pipeline(GaussianNB()), True),
-        (KNeighborsClassifier(), False),
-    ],
-)
-def test_who_can_weight_rows(estimator, takes):
-    assert takes_row_weights(estimator) == takes
-
-
-def test_columns_are_aligned_and_missing_ones_are_zero():
-    found = align_columns(np.array([[0.25, 0.75]]), np.array(["c", "a"]), np.array(list("abc")))
-    np.testing.assert_array_equal(found, [[0.75, 0, 0.25]])

@@ -81,7 +81,7 @@ def test_a_vote_of_one_member_is_that_member(member, data):
 
 def test_a_vote_of_one_foreign_member(data):
     X, mask, _ = data
-    with pytest.warns(UserWarning, match=r"No member \(nb\) is a method of candidate sets"):
+    with pytest.warns(UserWarning, match=r"No member \(nb\) learns from candidate sets"):
         model = PLVoting([("nb", GaussianNB())]).fit(X, mask)
     proba = model.estimators_[0].predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), proba)

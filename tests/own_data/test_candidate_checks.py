@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from ambilearn.candidates import as_candidates
+from ambilearn.candidates.sets import pair_rows
 from ambilearn.own_data import read_candidate_table
 from ambilearn.own_data.candidate_checks import (
     LabelPlaces,
@@ -21,7 +22,7 @@ def check(sets, votes=False):
         warnings.simplefilter("always")
         found = as_candidates(sets)
         warn_of_doubtful_candidates("t.csv", found, votes=votes)
-        places = LabelPlaces(found.classes, found.rows, found.labels)
+        places = LabelPlaces(found.classes, pair_rows(found), found.labels)
         several = bool((found.sizes > 1).any())
         warn_of_odd_labels("t.csv", places, sep="|", several=several)
     return "\n".join(str(warning.message) for warning in caught)

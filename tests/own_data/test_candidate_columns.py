@@ -206,7 +206,7 @@ def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_same_labels():
     file = io.StringIO("x,A,B,truth\n1,1,1.0,1.0\n2,2,,2.0\n3,3,2.0|3.0,\n4,1,NA,1.0\n")
     with pytest.warns(UserWarning, match="'NA' is read as missing"):
         table = read_candidate_table(file, candidates=["A", "B"], label="truth", format="csv")
-    assert table.candidates.to_dicts() == [{"1": 2}, {"2": 1}, {"2": 1, "3": 2}, {"1": 1}]
+    assert list(table.candidates) == [{"1": 2}, {"2": 1}, {"2": 1, "3": 2}, {"1": 1}]
     assert table.votes.classes.tolist() == ["1", "2", "3"]
     assert table.texts == ["1|1", "2", "3|2|3", "1"]
 

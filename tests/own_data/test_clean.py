@@ -159,7 +159,7 @@ def test_a_wrong_only_candidate_is_doubted_first_and_the_right_one_suggested(peo
 def test_columns_of_doubt_are_those_of_the_method(table):
     cleaned = clean_table(table)
     X = cleaned.model.pipeline[:-1].transform(table.X)
-    doubt = find_doubtful(PLCL(), X, table.candidates)
+    doubt = find_doubtful(X, table.candidates, estimator=PLCL())
     np.testing.assert_allclose(cleaned.frame["doubt"], doubt.score, atol=1e-6)
     assert cleaned.order.tolist() == review_order(cleaned.choices, doubt).tolist()
 
@@ -256,7 +256,7 @@ def test_thorough_doubt_in_an_ensemble_is_by_its_own_outputs(table, method):
     model = fit_table(table, method)
     X = model.pipeline[:-1].transform(table.X)
     quick, thorough = (judge_candidates(model, table, thorough=each) for each in (False, True))
-    own = find_doubtful(model.method, X, table.candidates, n_folds=5)
+    own = find_doubtful(X, table.candidates, estimator=model.method, n_folds=5)
     np.testing.assert_array_equal(thorough.score, own.score)
     assert thorough.suggestion.tolist() == own.suggestion.tolist()
     assert not np.allclose(thorough.score, quick.score)

@@ -5,8 +5,9 @@ import io
 import pandas as pd
 import pytest
 
+from ambilearn import votes_to_candidates
 from ambilearn.crowd import Votes
-from ambilearn.datasets import InvalidFileError, votes_to_candidates
+from ambilearn.datasets import InvalidFileError
 from ambilearn.own_data import clean_table, read_answer_table, read_candidate_table
 
 ZOE = "Zo\u00eb"
@@ -77,7 +78,7 @@ def test_chosen_labels_and_predictions(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_votes_in_python(form):
     votes = [[form, ZOE, "bob"], ["bob", form, None]]
-    assert votes_to_candidates(votes).to_dicts() == [
+    assert list(votes_to_candidates(votes)) == [
         {ZOE: 2.0, "bob": 1.0},
         {ZOE: 1.0, "bob": 1.0},
     ]

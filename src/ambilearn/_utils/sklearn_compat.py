@@ -4,6 +4,7 @@ scikit-learn has no public name for what these do, and may move them with any re
 module imports one: where a release differs, its fallback goes here. From 1.7 to 1.9 none is needed.
 """
 
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -19,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 __all__ = [
+    "BaseSearchCV",
     "HasMethods",
     "Interval",
     "StrOptions",

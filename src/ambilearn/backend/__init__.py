@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.sklearn_compat import _safe_indexing
-from ambilearn.backend.arrays import is_device_array, is_host_array
+from ambilearn.backend.arrays import is_device_array
 from ambilearn.backend.device import DeviceBackend
 from ambilearn.backend.host import HOST
 from ambilearn.backend.host.support import HostSupport
@@ -25,14 +25,14 @@ def choose_backend(X: Any) -> Backend:
 
     Parameters
     ----------
-    X : array or sparse matrix
+    X : array, sparse matrix or data frame
         Validated rows.
 
     Returns
     -------
     backend : Backend
     """
-    return HOST if is_host_array(X) else DeviceBackend(X)
+    return DeviceBackend(X) if is_device_array(X) else HOST
 
 
 def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:

@@ -25,7 +25,7 @@ from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
-from ambilearn.candidates.sets import CandidateSets
+from ambilearn.candidates.sets import CandidateSets, pair_rows
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples, dictionaries label: weight), a 0/1 or "
@@ -103,7 +103,7 @@ def as_candidates(
     Labels are compared by ``==`` and keep their value: text is not stripped, and its Unicode form
     does not change. Labels that are read from a table or given as votes
     (:func:`ambilearn.own_data.read_candidate_table`, :class:`ambilearn.crowd.Votes`,
-    :func:`ambilearn.datasets.votes_to_candidates`) are normalized: form NFC, no blanks around them,
+    :func:`ambilearn.votes_to_candidates`) are normalized: form NFC, no blanks around them,
     no zero-width space, word joiner or byte-order mark, and a space for a no-break space.
 
     Examples
@@ -134,9 +134,9 @@ def as_candidates(
         sets = _from_frame(np.asarray(y), list(y.column_names), classes)
     else:
         sets = _from_sequence(y, classes)
-    if n_rows is not None and sets.n_rows != n_rows:
+    if n_rows is not None and len(sets) != n_rows:
         raise ValueError(
-            f"X has {n_rows} rows but y has candidate sets for {sets.n_rows}: they must be of "
+            f"X has {n_rows} rows but y has candidate sets for {len(sets)}: they must be of "
             "equal length, one set for each row of X in the same order."
         )
     return sets
@@ -292,8 +292,8 @@ def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
     outside = np.flatnonzero(labels < 0)
     if len(outside):
         label = sets.classes.tolist()[sets.labels[outside[0]]]
-        raise _not_a_class(int(sets.rows[outside[0]]), label, classes)
-    order = np.lexsort((labels, sets.rows))
+        raise _not_a_class(int(pair_rows(sets)[outside[0]]), label, classes)
+    order = np.lexsort((labels, pair_rows(sets)))
     weights = None if sets.weights is None else sets.weights[order]
     return replace(sets, classes=classes, labels=labels[order], weights=weights)
 
@@ -380,7 +380,7 @@ def _is_weight(weight: Any) -> bool:
 
 def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
     """The sets with a weight for each pair, unless they say nothing: equal in every row."""
-    alike = np.array_equal(weights, weights[sets.indptr[:-1]][sets.rows])
+    alike = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
     return sets if alike else replace(sets, weights=weights)
 
 

@@ -29,25 +29,25 @@ class CandidateSets:
     labels : ndarray of shape (n_pairs,)
         Column of each pair, ascending within a row.
     sparse_mask : bool, default=False
-        Whether the sets came as a sparse mask. Results of the shape (n_rows, n_labels) are then
-        sparse too: who has many labels gives and gets no dense matrix of that shape.
+        Whether the sets came as a sparse mask. Results of shape (n_rows, n_labels) are then sparse,
+        too, so that no dense matrix of this shape is needed with many labels.
     weights : ndarray of shape (n_pairs,), optional
-        How much speaks for each candidate, such as its votes: positive, in any unit, compared
-        within a row only. None where the candidates of every row are all alike.
+        Evidence for each candidate, such as its number of votes: positive, in any unit, compared
+        within a row only. None if the candidates of every row have equal weights.
     row_weights : ndarray of shape (n_rows,), optional
-        How much each row counts in a fit: not negative; None if all rows count the same. ``fit``
-        multiplies them by its ``sample_weight``, and a method that cannot weight rows refuses
-        them. Scores do not use them.
+        Weight of each row in a fit: not negative; None if all rows count the same. ``fit``
+        multiplies them by its ``sample_weight``, and a method that cannot weight rows raises an
+        error. Scores do not use them.
 
     See Also
     --------
-    as_candidates : Builds this from what a user has.
+    as_candidates : Builds this from every accepted form.
 
     Notes
     -----
-    It has a length, a shape, rows to iterate over and to index like an array's, so it can be the y
-    of scikit-learn's splits, searches and scores. One row is a set of labels; with weights it is a
-    dictionary. As an array it is the mask, or the table of weights.
+    The object has a length and a shape, and its rows can be indexed and iterated over, so it can be
+    the y of scikit-learn's splits, searches and scores. One row is a set of labels; with weights it
+    is a dictionary. As an array it is the mask, or the table of weights.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class CandidateSets:
     row_weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
-        return self.n_rows
+        return len(self.indptr) - 1
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, tuple):  # scikit-learn indexes the rows of an array by [rows, ...]
@@ -77,81 +77,63 @@ class CandidateSets:
                 raise IndexError("Candidate sets are indexed by row only, as in sets[:10].")
             rows = rows[0]
         if isinstance(rows, slice):
-            return self.take(np.arange(self.n_rows)[rows])
+            return self._take(np.arange(len(self))[rows])
         index = np.asarray(rows)
         if index.ndim == 0 and index.dtype.kind in "iu":
-            row = range(self.n_rows)[int(index)]
-            return next(iter(self.take([row])))
+            row = range(len(self))[int(index)]
+            return next(iter(self._take([row])))
         if index.ndim != 1 or (index.size and index.dtype.kind not in "iub"):
             raise IndexError(
                 f"Candidate sets are indexed by row numbers, a slice or a boolean mask; got "
                 f"{rows!r}."
             )
-        return self.take(index if index.size else index.astype(np.intp))
+        return self._take(index if index.size else index.astype(np.intp))
 
     def __iter__(self) -> Iterator[set[Any] | dict[Any, float]]:
         if self.weights is None:
             return iter(self.to_sets())
-        return iter(self.to_dicts())
+        flat, weights = self.classes[self.labels].tolist(), self.weights.tolist()
+        spans = zip(self.indptr[:-1], self.indptr[1:], strict=True)
+        return (dict(zip(flat[a:b], weights[a:b], strict=True)) for a, b in spans)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Candidate sets are no array: one can only be made as a copy.")
-        table: NDArray[Any] = self.to_weight_table().toarray()
+        table: NDArray[Any] = self.to_sparse().toarray()
         return table if dtype is None else table.astype(dtype)
 
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
-        mean = len(self.labels) / max(self.n_rows, 1)
+        mean = len(self.labels) / max(len(self), 1)
         return (
-            f"<CandidateSets: {pluralize(self.n_rows, 'row')}, "
-            f"{pluralize(self.n_labels, 'label')}, {mean:.3g} candidates a row{weighted}>"
+            f"<CandidateSets: {pluralize(len(self), 'row')}, "
+            f"{pluralize(len(self.classes), 'label')}, {mean:.3g} candidates a row{weighted}>"
         )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and labels, as of a mask."""
-        return self.n_rows, self.n_labels
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.indptr) - 1
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels, whether or not they are a candidate anywhere."""
-        return len(self.classes)
+        """Number of rows, and of labels, whether or not they are a candidate anywhere."""
+        return len(self), len(self.classes)
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
         """Number of candidates of each row."""
         return np.diff(self.indptr)
 
-    @cached_property
-    def rows(self) -> NDArray[np.intp]:
-        """Row of each pair."""
-        return np.repeat(np.arange(self.n_rows), self.sizes)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any] | None, ...]:
-        """Everything the sets consist of, for a comparison by content."""
-        return self.classes, self.indptr, self.labels, self.weights, self.row_weights
-
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the label given for it, shape (n_rows,)."""
         labels = np.asarray(labels)
-        if labels.shape != (self.n_rows,):
+        if labels.shape != (len(self),):
             raise ValueError(
-                f"There are candidate sets of {self.n_rows} rows but labels of shape "
+                f"There are candidate sets of {len(self)} rows but labels of shape "
                 f"{labels.shape}: give one label for each row."
             )
         position = {label: j for j, label in enumerate(self.classes.tolist())}
         columns = np.array([position.get(label, -1) for label in labels.tolist()])
-        return np.bincount(self.rows, self.labels == columns[self.rows], self.n_rows) > 0
+        rows = pair_rows(self)
+        return np.bincount(rows, self.labels == columns[rows], len(self)) > 0
 
-    def take(self, rows: ArrayLike) -> "CandidateSets":
-        """The candidate sets of some rows, given by index or boolean mask; same classes."""
+    def _take(self, rows: ArrayLike) -> "CandidateSets":
         picked = self._to_csr(np.arange(len(self.labels)))[np.asarray(rows)]
         return CandidateSets(
             self.classes,
@@ -168,26 +150,21 @@ class CandidateSets:
 
     def to_mask(self) -> NDArray[np.bool_]:
         """Boolean mask of shape (n_rows, n_labels)."""
-        mask = np.zeros((self.n_rows, self.n_labels), dtype=bool)
-        mask[self.rows, self.labels] = True
+        mask = np.zeros(self.shape, dtype=bool)
+        mask[pair_rows(self), self.labels] = True
         return mask
 
     def to_sparse(self) -> sparse.csr_array:
-        """Boolean CSR mask of shape (n_rows, n_labels)."""
-        return self._to_csr(np.ones(len(self.labels), dtype=bool))
-
-    def to_weight_table(self) -> sparse.csr_array:
-        """CSR table of the weights, from which equal sets can be built; a mask without any."""
-        return self.to_sparse() if self.weights is None else self._to_csr(self.weights)
+        """CSR table of the weights, a boolean mask without any; shape (n_rows, n_labels)."""
+        ones = np.ones(len(self.labels), dtype=bool)
+        return self._to_csr(ones if self.weights is None else self.weights)
 
     def to_sets(self) -> list[set[Any]]:
-        """Back to a list of Python sets of labels."""
+        """Python sets of labels, without weights; ``list(sets)`` keeps them."""
         flat = self.classes[self.labels].tolist()
         return [set(flat[a:b]) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]
 
-    def to_dicts(self) -> list[dict[Any, float]]:
-        """Back to a list of dictionaries of labels and their weights, 1.0 without any."""
-        flat = self.classes[self.labels].tolist()
-        weights = ([1.0] * len(flat)) if self.weights is None else self.weights.tolist()
-        spans = zip(self.indptr[:-1], self.indptr[1:], strict=True)
-        return [dict(zip(flat[a:b], weights[a:b], strict=True)) for a, b in spans]
+
+def pair_rows(sets: CandidateSets) -> NDArray[np.intp]:
+    """Row of each pair, shape (n_pairs,)."""
+    return np.repeat(np.arange(len(sets)), sets.sizes)

@@ -42,7 +42,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     chosen = labels[list(known)].tolist()
     right = np.mean([a == b for a, b in zip(known.values(), chosen, strict=True)])
     console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} of known label right")
-    sets = table.given.take(list(known)).to_sets()
+    sets = table.given[list(known)].to_sets()
     outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
     outside |= _nobody_answered(table)[list(known)]
     if not outside.any():
@@ -57,7 +57,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
 
 def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
     """Rows of a judged table that may be anything, for neither annotator nor reviewer spoke."""
-    silent = np.zeros(table.candidates.n_rows, dtype=bool)
+    silent = np.zeros(len(table.candidates), dtype=bool)
     if table.unjudged is not None and table.votes is not None:
         silent = table.votes.answers_per_item == 0
         silent[list(table.corrections.labels)] = False

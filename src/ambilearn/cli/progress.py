@@ -9,7 +9,7 @@ from ambilearn._utils.text import format_duration
 
 if TYPE_CHECKING:
     from ambilearn.cli.console import Console
-    from ambilearn.experiments.execute import Result
+    from ambilearn.experiments.task import Result
     from ambilearn.experiments.time_left import TimeLeft
 
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from ambilearn._utils.text import format_duration, pluralize
 from ambilearn.cli.console import Console
 from ambilearn.experiments.environment import environment
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.experiments.time_left import TimeLeft
 
 

@@ -18,7 +18,7 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     """Rows, labels and features, and which columns are left out."""
     sets = table.candidates
     console.say(
-        f"{table.name}: {pluralize(sets.n_rows, 'row')}, {pluralize(sets.n_labels, 'label')}, "
+        f"{table.name}: {pluralize(len(sets), 'row')}, {pluralize(len(sets.classes), 'label')}, "
         f"{sets.sizes.mean():.2f} candidates a row"
     )
     by_kind: dict[str, list[str]] = {}
@@ -91,7 +91,7 @@ def _id_columns(table: CandidateTable) -> list[str]:
 def _warn_of_foreign_truth(console: Console, table: CandidateTable) -> None:
     """Say that no known label is among those that its row was given, if so."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
-    sets = table.given.take(list(known)).to_sets() if known else []
+    sets = table.given[list(known)].to_sets() if known else []
     if known and not any(a in b for a, b in zip(known.values(), sets, strict=True)):
         given = "candidates" if table.votes is None else "answers"
         console.say(

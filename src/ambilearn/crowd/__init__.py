@@ -1,11 +1,11 @@
-"""Answers of many annotators: who said what, who is to be trusted, and a classifier beside them.
+"""Answers of many annotators: their quality, the labels of the rows, and a classifier.
 
-:class:`Votes` keeps the answers, in whatever form they come. :class:`CrowdClassifier` judges
-annotators by the rows and rows by the annotators, with the features as one more witness.
+:class:`Votes` holds the answers, from a long or a wide table. :class:`CrowdClassifier` estimates
+the annotators' skills and the labels of the rows in turn, with the features as further evidence.
 """
 
 import lazy_loader
 
-# The public names stand in __init__.pyi. Each is imported when first used, so that the command
-# line starts fast.
+# The public names are in __init__.pyi. Each is imported when first used, so that the command line
+# starts fast.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Annotators and features judge the rows together, and each other."""
+"""Estimate labels and skills of annotators together, from answers and features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,32 +27,35 @@ from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fi
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.votes import Votes
-from ambilearn.methods._ensemble import EnsembleClassifier
-from ambilearn.methods._held_out import find_ridge_method, without_preprocessing
-from ambilearn.methods._members import align_columns, set_learner
+from ambilearn.learners import (
+    align_columns,
+    find_ridge_method,
+    set_learner,
+    without_preprocessing,
+)
 
 _FOLDS = 5  # of a classifier that has no closed form
 _ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
 
 
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""A classifier that learns from the answers of annotators, and how far to trust each.
+    r"""A classifier that learns from the answers of annotators and estimates their skills.
 
-    Annotators are judged by what the rows seem to be, rows by what the annotators say of them and
-    by what a classifier, which has not seen these answers, says of their features. With the
+    Skills of annotators are estimated from the labels of the rows, and these from the answers and
+    from the features, by a classifier that was fitted without the answers to these rows. With the
     likelihood :math:`\Lambda_{ij}` of the answers to row *i* if its label is *j*
     (:class:`~ambilearn.crowd.skills.Skills`) and held-out confidences :math:`F` of the
     classifier, the confidences of the rows are
 
     .. math:: T_{ij} \propto \Lambda_{ij} \left((1 - \varepsilon) F_{ij} + \varepsilon \pi_j\right)
 
-    where :math:`\pi` is the share of each label and :math:`\varepsilon`, how little the features
-    tell, makes the answers most likely. It starts from Dawid and Skene's model of the answers
-    alone, then alternates: skills from *T*, classifier from *T*, *T* from both. This is the
-    scheme of Raykar et al. [1]_, with any classifier, and held out, so that no answer comes back
-    to its own row as evidence.
+    where :math:`\pi` is the share of each label, and :math:`\varepsilon`, the distrust in the
+    features, maximizes the likelihood of the answers. The fit starts from Dawid and Skene's model
+    of the answers alone, then alternates: skills from *T*, classifier from *T*, *T* from both. This
+    is the scheme of Raykar et al. [1]_, with any classifier and held-out confidences, so that no
+    answer is evidence for its own row twice.
 
-    A label that nobody gave to a row may win there. No true label is used anywhere.
+    The label of a row may be one that no annotator gave. No true label is used.
 
     Parameters
     ----------
@@ -90,8 +93,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     transduction_ : ndarray of shape (n,)
         Cleaned label of each training row.
     unvoted_ : ndarray of shape (n,)
-        Confidence that the label of a row is one that nobody gave it; zero without answers. It
-        orders the rows; its mean is not an estimate of the share of such rows.
+        Confidence that no annotator gave the label of a row; zero without answers. It orders the
+        rows; its mean is not an estimate of the share of such rows.
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
@@ -171,14 +174,14 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, votes: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from the answers and the features.
 
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
             Features of the items, in the order of ``votes.items``.
-        votes : Votes, or table of shape (n, n_annotators)
+        y : Votes, or table of shape (n, n_annotators)
             The answers; a table is read by :meth:`Votes.from_wide`.
 
         Returns
@@ -186,16 +189,16 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        estimator = self._judge(X, votes)
+        estimator = self._judge(X, y)
         with unfitted_on_error(self):
             self.estimator_ = fit_candidates(estimator, X, self.candidates_)
         return self
 
-    def _judge(self, X: Any, votes: Any) -> Any:
+    def _judge(self, X: Any, y: Any) -> Any:
         """Judge annotators and rows; returns the classifier that is to be fitted to the result."""
         self._validate_params()
         _check_learner(self.estimator)
-        votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
+        votes = y if isinstance(y, Votes) else Votes.from_wide(y)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
         with unfitted_on_error(self):
@@ -277,7 +280,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _alternate(
         self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64], max_iter: int
-    ) -> tuple["Witnesses", float]:
+    ) -> tuple["CombinedEvidence", float]:
         """Confidences after some rounds, and how much the last one changed them."""
         for _ in range(max_iter):
             self.n_iter_ += 1
@@ -292,10 +295,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _judge_rows(
         self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64]
-    ) -> "Witnesses":
+    ) -> "CombinedEvidence":
         """New confidences, by the answers and by a classifier that learns from the old ones."""
         skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
-        return combine_witnesses(
+        return combine_evidence(
             skills.log_likelihood(votes),
             held_out(self._to_candidates(confidences)),
             confidences.mean(axis=0),
@@ -368,27 +371,27 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return share
 
 
-class Witnesses(NamedTuple):
-    """Confidences from answers and features, how much the features told, and how well."""
+class CombinedEvidence(NamedTuple):
+    """Confidences from answers and features, the trust in the features, and the evidence."""
 
     confidences: NDArray[np.float64]
     feature_trust: float
     evidence: float
 
 
-def combine_witnesses(
+def combine_evidence(
     log_likelihood: NDArray[np.float64],
     held_out: NDArray[np.float64],
     prior: NDArray[np.float64],
     *,
     max_iter: int = 50,
-) -> Witnesses:
-    r"""Confidences of the rows by their answers and by a classifier that has not seen these.
+) -> CombinedEvidence:
+    r"""Confidences of the rows from their answers and from held-out outputs of a classifier.
 
     :math:`T_{ij} \propto \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)` with the
     :math:`\varepsilon` of the largest likelihood
     :math:`\prod_i \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)`, found by
-    expectation maximisation: a row at a time, who foretold its answers, classifier or prior?
+    expectation maximization.
 
     Parameters
     ----------
@@ -403,7 +406,7 @@ def combine_witnesses(
 
     Returns
     -------
-    Witnesses
+    CombinedEvidence
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     by_features = np.einsum("ij,ij->i", likelihood, held_out)
@@ -414,7 +417,7 @@ def combine_witnesses(
         doubt = float(np.mean(share / ((1 - doubt) * by_features + share)))
     joint = likelihood * ((1 - doubt) * held_out + doubt * prior)
     total = joint.sum(axis=1, keepdims=True)
-    return Witnesses(joint / total, 1 - doubt, float(np.log(total).mean()))
+    return CombinedEvidence(joint / total, 1 - doubt, float(np.log(total).mean()))
 
 
 def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -425,7 +428,7 @@ def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArr
 
 
 def _check_learner(estimator: Any) -> None:
-    """Refuse a classifier that can learn neither from candidate sets nor from weights of rows."""
+    """Raise an error if a classifier takes neither candidate sets nor weights of rows."""
     last = _last(estimator)
     parameters = signature(last.fit).parameters.values()
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
@@ -438,7 +441,7 @@ def _check_learner(estimator: Any) -> None:
 
 
 def _is_ensemble(estimator: Any) -> bool:
-    return isinstance(_last(estimator), EnsembleClassifier)
+    return getattr(_last(estimator), "_is_ensemble", False)
 
 
 def _last(estimator: Any) -> Any:

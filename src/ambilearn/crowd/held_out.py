@@ -12,9 +12,7 @@ from ambilearn._utils.fit_cache import NO_CACHE
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
-from ambilearn.methods._held_out import ROUNDS
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._members import align_columns, set_learner, weight_argument
+from ambilearn.learners import HELD_OUT_ROUNDS, align_columns, set_learner, weight_argument
 
 HeldOut = Callable[[CandidateSets], NDArray[np.float64]]  # weighted candidates to confidences
 
@@ -26,7 +24,7 @@ class HeldOutByRidge:
 
     Parameters
     ----------
-    method : KernelPartialLabelClassifier
+    method : estimator
         The method, not fitted.
     X : array or sparse matrix of shape (n, d)
         Rows.
@@ -34,9 +32,7 @@ class HeldOutByRidge:
         All labels as candidates of each row.
     """
 
-    def __init__(
-        self, method: KernelPartialLabelClassifier, X: Any, everything: CandidateSets
-    ) -> None:
+    def __init__(self, method: Any, X: Any, everything: CandidateSets) -> None:
         self._method = method
         self._regressor = method._make_regressor(X, everything, NO_CACHE)
 
@@ -45,11 +41,12 @@ class HeldOutByRidge:
         support = HOST.support(candidates)
         targets = support.prior()
         outputs = np.empty(candidates.shape)
-        for _ in range(ROUNDS):
+        for _ in range(HELD_OUT_ROUNDS):
             for block in self._regressor.held_out(support.scatter(targets).ravel()):
                 outputs[np.ix_(block.rows, block.labels)] = block.outputs
             targets = support.simplex.project(support.gather(outputs) + support.preference())
-        return self._method._confidences(outputs)
+        confidences: NDArray[np.float64] = self._method._confidences(outputs)
+        return confidences
 
 
 class HeldOutByFolds:

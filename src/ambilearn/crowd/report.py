@@ -1,4 +1,4 @@
-"""What the result says of the annotators: who answered how much, how well, and mixes what."""
+"""Report on the annotators: number of answers, agreement with the result, confusions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ _LEAST_COUNT = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorReport:
-    """The annotators beside the result.
+    """Answers of the annotators compared with the result.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class AnnotatorReport:
             f"{np.average(self.agreement, weights=self.answers):.0%} agree with the result>"
         )
 
-    def mix_ups(self, annotator: int, limit: int = 2) -> list[tuple[Any, Any, float]]:
-        """What an annotator, given by index, mixes most: right label, given label, how often."""
+    def top_confusions(self, annotator: int, limit: int = 2) -> list[tuple[Any, Any, float]]:
+        """Most frequent errors of an annotator, by index: right label, given label, answers."""
         wrong = self.counts[annotator] * ~np.eye(len(self.classes), dtype=bool)
         order = np.argsort(-wrong, axis=None, kind="stable")[:limit]
         names = self.classes.tolist()
@@ -67,7 +67,7 @@ class AnnotatorReport:
             import pandas as pd
         order = np.argsort(-self.answers, kind="stable")
         mixes = [
-            "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.mix_ups(a))
+            "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.top_confusions(a))
             for a in order.tolist()
         ]
         return pd.DataFrame(
@@ -125,7 +125,7 @@ def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
     >>> report = report_annotators(votes, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
     >>> report
     <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
-    >>> report.mix_ups(1)
+    >>> report.top_confusions(1)
     [('a', 'b', 2.0)]
     >>> report_annotators(votes, ["a", "b", "a"])
     <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>

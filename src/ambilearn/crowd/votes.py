@@ -53,7 +53,7 @@ class Votes:
     >>> votes = Votes.from_long(answers, items=["reef", "dune", "lake"])
     >>> votes
     <Votes: 4 answers by 3 annotators to 2 of 3 items, 2 labels>
-    >>> votes.to_candidates().to_dicts()
+    >>> list(votes.to_candidates())
     [{'rock': 1.0}, {'rock': 1.0, 'sand': 2.0}, {'rock': 1.0, 'sand': 1.0}]
     """
 
@@ -289,7 +289,7 @@ class Votes:
         Parameters
         ----------
         min_votes, fallback, weights
-            As for :func:`ambilearn.datasets.votes_to_candidates`.
+            As for :func:`ambilearn.votes_to_candidates`.
 
         Returns
         -------

@@ -16,4 +16,3 @@ from .load import load_dataset as load_dataset
 from .matfile import read_mat as read_mat
 from .noise import add_noise as add_noise
 from .record import Dataset as Dataset
-from .votes import votes_to_candidates as votes_to_candidates

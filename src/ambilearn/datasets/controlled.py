@@ -193,7 +193,7 @@ def make_candidates(
     (183, 0.102)
     """
     truth = _check_true_labels(y, classes)
-    codes, n_labels = truth.labels, truth.n_labels
+    codes, n_labels = truth.labels, len(truth.classes)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
     p = _check_probability("p", p)
     eta = _check_eta(noise, eta)
@@ -237,7 +237,7 @@ def _draw_candidates(
     rng: np.random.Generator,
 ) -> CandidateSets:
     """Draw block by block, so that memory stays small, and keep the pairs that exist."""
-    n_rows, n_labels = truth.n_rows, truth.n_labels
+    n_rows, n_labels = truth.shape
     labels, sizes = [], []
 
     def draw_block(rows: slice) -> NDArray[np.bool_]:
@@ -284,30 +284,30 @@ def _compute_statistics(
     n_partial = int((sets.sizes > 1).sum())
     true_code = np.repeat(codes, sets.sizes)
     # How often each pair (true label, candidate) occurs; sorted only where the table is too large.
-    keys = true_code * sets.n_labels + sets.labels
-    if sets.n_labels**2 <= len(keys):
+    keys = true_code * len(sets.classes) + sets.labels
+    if len(sets.classes) ** 2 <= len(keys):
         counts = np.bincount(keys)
         pairs = np.flatnonzero(counts)
         counts = counts[pairs]
     else:
         pairs, counts = np.unique(keys, return_counts=True)
-    first, second = np.divmod(pairs, sets.n_labels)
+    first, second = np.divmod(pairs, len(sets.classes))
     share = np.where(first != second, counts / np.bincount(codes)[first], 0.0)
-    n_without_truth = sets.n_rows - int((sets.labels == true_code).sum())
+    n_without_truth = len(sets) - int((sets.labels == true_code).sum())
     coupled_share = None
     if coupled is not None and n_partial:
         coupled_share = float((sets.labels == coupled[true_code]).sum() / n_partial)
     return CandidateStatistics(
-        n_rows=sets.n_rows,
+        n_rows=len(sets),
         n_partial=n_partial,
-        share_partial=n_partial / sets.n_rows,
+        share_partial=n_partial / len(sets),
         mean_size=float(sets.sizes.mean()),
         max_size=int(sets.sizes.max()),
         coupled_labels=None if coupled is None else sets.classes[coupled],
         coupled_share=coupled_share,
         ambiguity_degree=float(share.max()),
         n_without_truth=n_without_truth,
-        share_without_truth=n_without_truth / sets.n_rows,
+        share_without_truth=n_without_truth / len(sets),
     )
 
 

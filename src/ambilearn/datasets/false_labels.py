@@ -80,7 +80,7 @@ def confusion_probabilities(
             "kind='instance' needs either X or proba: pass the features, or the probabilities of a "
             "classifier of your own."
         )
-    shape = truth.n_rows, truth.n_labels
+    shape = truth.shape
     confidences = _out_of_fold_confidences(X, truth, rng) if proba is None else np.asarray(proba)
     if confidences.shape != shape:
         raise ValueError(
@@ -122,7 +122,7 @@ def _out_of_fold_confidences(
         )
     model = make_pipeline(StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression())
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=int(rng.integers(2**31)))
-    confidences = np.zeros((truth.n_rows, truth.n_labels))
+    confidences = np.zeros(truth.shape)
     with warnings.catch_warnings():
         # A label too rare for every fold has no confidence where it was not seen: as intended.
         warnings.filterwarnings("ignore", message="The least populated class in y")

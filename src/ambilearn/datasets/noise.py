@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.sets import pair_rows
 
 NOISE_KINDS = ("swap", "drop")
 
@@ -83,7 +84,7 @@ def add_noise(
     array([ True,  True, False, False])
     """
     sets = as_candidates(candidates)
-    truth = as_candidates(y, classes=sets.classes, n_rows=sets.n_rows)
+    truth = as_candidates(y, classes=sets.classes, n_rows=len(sets))
     if (truth.sizes != 1).any():
         i = int(np.flatnonzero(truth.sizes != 1)[0])
         raise ValueError(
@@ -135,17 +136,18 @@ def swap_truth(
     -------
     CandidateSets
     """
-    loses, place = rng.random(sets.n_rows) < eta, rng.random(sets.n_rows)
-    loses &= sets.sizes < sets.n_labels
-    pairs = np.flatnonzero((sets.labels == truth[sets.rows]) & loses[sets.rows])
-    rows = sets.rows[pairs]
-    n_free = sets.n_labels - sets.sizes[rows]
+    loses, place = rng.random(len(sets)) < eta, rng.random(len(sets))
+    loses &= sets.sizes < len(sets.classes)
+    row_of = pair_rows(sets)
+    pairs = np.flatnonzero((sets.labels == truth[row_of]) & loses[row_of])
+    rows = row_of[pairs]
+    n_free = len(sets.classes) - sets.sizes[rows]
     rank = (place[rows] * n_free).astype(np.intp)
     labels = sets.labels.copy()
-    for block in row_blocks(len(rows), sets.n_labels):
-        free = ~sets.take(rows[block]).to_mask()
+    for block in row_blocks(len(rows), len(sets.classes)):
+        free = ~sets[rows[block]].to_mask()
         labels[pairs[block]] = np.argmax(free.cumsum(axis=1) > rank[block, None], axis=1)
-    order = np.lexsort((labels, sets.rows))
+    order = np.lexsort((labels, row_of))
     weights = None if sets.weights is None else sets.weights[order]
     return replace(sets, labels=labels[order], weights=weights)
 
@@ -153,9 +155,10 @@ def swap_truth(
 def _drop_truth(
     sets: CandidateSets, truth: NDArray[np.intp], eta: float, rng: np.random.Generator
 ) -> CandidateSets:
-    loses = (rng.random(sets.n_rows) < eta) & (sets.sizes > 1)
-    kept = ~((sets.labels == truth[sets.rows]) & loses[sets.rows])
-    sizes = np.bincount(sets.rows[kept], minlength=sets.n_rows)
+    loses = (rng.random(len(sets)) < eta) & (sets.sizes > 1)
+    row_of = pair_rows(sets)
+    kept = ~((sets.labels == truth[row_of]) & loses[row_of])
+    sizes = np.bincount(row_of[kept], minlength=len(sets))
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     weights = None if sets.weights is None else sets.weights[kept]
     return replace(sets, indptr=indptr, labels=sets.labels[kept], weights=weights)

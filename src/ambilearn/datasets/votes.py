@@ -67,9 +67,9 @@ def votes_to_candidates(
 
     Examples
     --------
-    >>> from ambilearn.datasets import votes_to_candidates
+    >>> from ambilearn import votes_to_candidates
     >>> votes = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
-    >>> votes_to_candidates(votes).to_dicts()
+    >>> list(votes_to_candidates(votes))
     [{'cat': 2.0, 'dog': 1.0}, {'dog': 1.0, 'fox': 1.0}, {'fox': 3.0}]
     >>> votes_to_candidates(votes, min_votes=2)
     Traceback (most recent call last):

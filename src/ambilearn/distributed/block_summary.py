@@ -91,14 +91,14 @@ def summarize_sets(block: Any) -> BlockSummary:
     except (ValueError, TypeError) as error:
         return BlockSummary(n_rows, problem=error)
     single = bool(np.all(sets.sizes == 1))
-    return BlockSummary(n_rows, sets.n_labels, sets.classes, mask, is_sparse, single)
+    return BlockSummary(n_rows, len(sets.classes), sets.classes, mask, is_sparse, single)
 
 
 def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
     """A block of y as a boolean mask over all classes, or as a table of weights if it has any."""
     if not _num_samples(block):
         return sparse.csr_array((0, len(classes)), dtype=bool)
-    return as_candidates(block, classes=classes).to_weight_table()
+    return as_candidates(block, classes=classes).to_sparse()
 
 
 def raise_problem(summaries: list[BlockSummary], starts: NDArray[np.intp]) -> None:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
+from ambilearn._utils.outer_loop import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
@@ -22,7 +23,6 @@ from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
 from ambilearn.kernel.regression import SupportFit
-from ambilearn.methods._outer_loop import OuterLoop
 from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms
 from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
 

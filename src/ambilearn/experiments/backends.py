@@ -15,8 +15,7 @@ from itertools import islice
 from typing import Any
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn.experiments.execute import Result
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 Execute = Callable[[Task], Result]
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from ambilearn.experiments.splits import Split
 from ambilearn.experiments.task import Task
-from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
 from ambilearn.selection import CandidateSearchCV
 
-_SCORERS = {"approximated": approximated_accuracy_scorer, "covering": covering_rate_scorer}
+_SCORING = {"approximated": "approximated_accuracy", "covering": "covering_rate"}
 
 
 def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -29,7 +28,7 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
         search["grid"],
         n_points=search["points"],
         include_current=True,
-        scoring=_SCORERS[search["scoring"]],
+        scoring=_SCORING[search["scoring"]],
         halving=search["kind"] == "halving",
         refit=False,
         random_state=search["seed"],

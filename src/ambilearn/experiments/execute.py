@@ -1,8 +1,7 @@
-"""One task, from its definition to its result. The same function runs on every back end."""
+"""Run one task, from its definition to its result, in the same way on every back end."""
 
 import traceback
 import warnings
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -10,37 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from ambilearn.experiments.scores import score_model
 from ambilearn.experiments.splits import make_split
-from ambilearn.experiments.task import Task
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a task.
-
-    Attributes
-    ----------
-    key, task : str, dict
-        Name and definition of the task.
-    status : {"done", "failed"}
-        A failed task has an ``error`` and no scores.
-    scores : dict
-        Every metric by name.
-    details : dict
-        ``n_iter``, ``objective`` after each iteration, the ``chosen`` parameters of a search and
-        how it went, every point that an oracle ``tried``, and the ``warnings`` of the method.
-    error : str
-        Traceback of a failure.
-    seconds : float
-        Time it took.
-    """
-
-    key: str
-    task: dict[str, Any]
-    status: str
-    scores: dict[str, float] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
-    error: str = ""
-    seconds: float = 0.0
+from ambilearn.experiments.task import Result, Task
 
 
 def execute(task: Task, data_home: str | None = None) -> Result:

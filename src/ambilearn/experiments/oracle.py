@@ -1,9 +1,9 @@
-"""Hyper-parameters chosen by the test labels: what tuning could gain at most, and no result.
+"""Parameters chosen by the test labels: an upper bound for tuning, not a fair result.
 
-A task with ``select="oracle"`` measures every point of its search and keeps all of them, so that
-what was stored can be read in two ways: the best point of every single run, and the one point that
-is best in the mean over the runs, which is how a paper's parameters *per data set* may have been
-found. The points are the same in all runs.
+A task with ``select="oracle"`` measures and stores every point of its search, so that the stored
+results can be read in two ways: the best point of every single run, or the one point that is best
+on average over the runs, which may be how the paper chose parameters *per data set*. The points are
+the same in all runs.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.scores import score_by_truth
 from ambilearn.experiments.splits import Split
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 from ambilearn.selection import draw_points, fit_points, include_current
 
 CHOSEN_BY = "accuracy"  # on the test rows
@@ -27,7 +26,7 @@ def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, An
     Returns
     -------
     scores : dict
-        Those of the point with the best test accuracy; the first of equals.
+        Those of the point with the best test accuracy; ties keep the input order.
     details : dict
         Its parameters as ``chosen``, and all points as ``tried``, each with ``params`` and
         ``scores``.
@@ -50,7 +49,7 @@ def choose_for_all_runs(runs: Mapping[int, Result]) -> dict[int, Result]:
     if not runs:
         return {}
     by_run = [[p["scores"][CHOSEN_BY] for p in r.details["tried"]] for r in runs.values()]
-    best = int(np.argmax(np.mean(by_run, axis=0)))  # the first of equals
+    best = int(np.argmax(np.mean(by_run, axis=0)))  # ties keep the input order
     read = {}
     for run, result in runs.items():
         point = result.details["tried"][best]

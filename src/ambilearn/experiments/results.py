@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.oracle import choose_for_all_runs
 from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import READINGS
+from ambilearn.experiments.task import READINGS, Result
 
 ORACLE_NOTE = (
     "† oracle: parameters chosen by the test labels, once for all runs of a case, or anew in each "

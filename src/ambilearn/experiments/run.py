@@ -8,9 +8,9 @@ from functools import partial
 from ambilearn.experiments.backends import on_cluster, on_processes
 from ambilearn.experiments.claims import Claim, Claims
 from ambilearn.experiments.environment import environment
-from ambilearn.experiments.execute import Result, execute
+from ambilearn.experiments.execute import execute
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 
 @dataclass(frozen=True)

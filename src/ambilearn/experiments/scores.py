@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from ambilearn.backend import HOST
 from ambilearn.experiments.splits import Split
-from ambilearn.metrics import accuracy, approximated_accuracy, covering_rate, tolerance_accuracy
+from ambilearn.metrics import approximated_accuracy, covering_rate, tolerance_accuracy
 
 TOLERANCES = (3, 5)
 
@@ -51,7 +52,7 @@ def score_by_truth(model: Any, split: Split) -> dict[str, float]:
     }
     scores = {}
     for name, (truth, labels) in predicted.items():
-        scores[name] = accuracy(truth, labels)
+        scores[name] = float(accuracy_score(truth, labels))
         for tolerance in TOLERANCES:
             scores[f"{name}@{tolerance}"] = tolerance_accuracy(
                 truth, labels, tolerance, classes=sets.classes

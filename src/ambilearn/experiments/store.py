@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.seeds import digest
 from ambilearn.experiments.store_file import StoreError, describe_error, open_store_file
+from ambilearn.experiments.task import Result
 
 _READ = """
 SELECT key, status, seconds, task, scores, details, error, content, finished, digest

@@ -107,3 +107,33 @@ def default_params(name: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a task.
+
+    Attributes
+    ----------
+    key, task : str, dict
+        Name and definition of the task.
+    status : {"done", "failed"}
+        A failed task has an ``error`` and no scores.
+    scores : dict
+        Every metric by name.
+    details : dict
+        ``n_iter``, ``objective`` after each iteration, the ``chosen`` parameters of a search and
+        how it went, every point that an oracle ``tried``, and the ``warnings`` of the method.
+    error : str
+        Traceback of a failure.
+    seconds : float
+        Time it took.
+    """
+
+    key: str
+    task: dict[str, Any]
+    status: str
+    scores: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    seconds: float = 0.0

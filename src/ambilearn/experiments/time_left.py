@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from ambilearn.experiments.execute import Result
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Result, Task
 
 
 class TimeLeft:

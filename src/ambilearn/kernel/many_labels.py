@@ -23,6 +23,9 @@ from ambilearn.backend import HostSupport
 from ambilearn.kernel.regression import OutputBlock, SupportFit, leave_out, output_sums
 from ambilearn.solvers import KernelRidge
 
+# Above this, no dense matrix of rows and labels is made from a sparse mask.
+MAX_DENSE_LABELS = 1000
+
 
 class FactoredCoefficients:
     r"""Dual coefficients by their factors; supports ``K @ self`` with a kernel matrix.

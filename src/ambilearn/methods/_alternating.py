@@ -9,10 +9,10 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 
 
 class AlternatingClassifier(KernelPartialLabelClassifier):

@@ -39,6 +39,11 @@ class OptionalEstimatorMixin:
         found: Self = super().set_params(**params)  # type: ignore[misc]
         return found
 
+    def _has_parameter(self, key: str) -> bool:
+        name, inside, _ = key.partition("__")
+        # set_params checks the rest of the name.
+        return name == "estimator" if inside else super()._has_parameter(key)  # type: ignore[misc]
+
     @property
     def _takes_row_weights(self) -> bool:
         return self.estimator is None or self.estimator._takes_row_weights

@@ -11,28 +11,24 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.fit_cache import FitCache
-from ambilearn._utils.sklearn_compat import _BaseComposition
+from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
 from ambilearn.backend import Support
 from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.methods._members import (
-    bytes_of_member,
-    computes_on_devices,
-    is_search,
-    set_learner,
-    takes_row_weights,
-)
+from ambilearn.learners import find_ridge_method, is_search, set_learner, takes_row_weights
+from ambilearn.methods._members import bytes_of_member, computes_on_devices
 
 
 class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
     """Base of the classifiers that are made of others.
 
     A subclass has the parameters ``estimators``, ``n_jobs``, ``n_landmarks``, ``random_state`` and
-    ``verbose``, says what ``estimators=None`` stands for, and sets ``estimators_`` and
+    ``verbose``, defines the members of ``estimators=None``, and sets ``estimators_`` and
     ``member_names_`` in its fit.
     """
 
@@ -49,6 +45,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
     }
     __metadata_request__fit = {"cache": UNUSED, "sample_weight": None}
     _computes_on_devices = True  # if all members do
+    _is_ensemble = True
 
     @staticmethod
     @abstractmethod
@@ -93,24 +90,29 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return self
 
     def _settable_params(self) -> dict[str, Any]:
-        """The parameters, those of the default members included, which can be set by name."""
         if self.estimators is not None:
             return self.get_params()
         default = clone(self).set_params(estimators=self._default_estimators())
         return {**default.get_params(), "estimators": None}
 
+    def _has_parameter(self, key: str) -> bool:
+        name, inside, _ = key.partition("__")
+        if name in (member for member, _ in self._default_estimators()):
+            return True
+        return name == "final_estimator" if inside else name in self.get_params()
+
     # --- members --------------------------------------------------------------------------------
 
     def _named_members(self) -> list[tuple[str, Any]]:
-        """The members that are not dropped, by their names, in the order of the names.
+        """The members that are not dropped, with their names, sorted by name.
 
-        The given order cannot matter then, not even for a sum's last bit.
+        The result then does not depend on the given order, not even in the last bit of a sum.
         """
         given = self._default_estimators() if self.estimators is None else self.estimators
         return sorted((each for each in given if not _is_dropped(each[1])), key=itemgetter(0))
 
     def _checked_members(self) -> list[tuple[str, Any]]:
-        """The members, if they can be members."""
+        """The members; raises an error if one of them cannot be a member."""
         for i, item in enumerate(self.estimators or []):
             if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
                 raise ValueError(
@@ -129,11 +131,11 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return members
 
     def _learners(self) -> list[tuple[str, Any]]:
-        """All that learn from the rows."""
+        """All estimators that are fitted."""
         return self._named_members()
 
     def _innermost_learners(self) -> Iterator[tuple[str, Any]]:
-        """All that learn and are no ensembles themselves, by the names of their parameters."""
+        """All fitted estimators that are no ensembles, with the names of their parameters."""
         for name, learner in self._learners():
             if isinstance(learner, EnsembleClassifier):
                 inside = learner._innermost_learners()
@@ -146,19 +148,44 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return all(takes_row_weights(learner) for _, learner in self._learners())
 
     def _check_row_weights(self, candidates: CandidateSets) -> None:
-        """Refuse weights of rows, before any work is done, if a member cannot use them."""
+        """Raise an error before the fit if rows have weights and a member cannot use them."""
         if candidates.row_weights is None:
             return
         self._checked_members()
         for name, learner in self._innermost_learners():
             if not takes_row_weights(learner):
                 is_final = name.rpartition("__")[2] == "final_estimator"
-                other = "PLCL()" if is_final else "'drop'"  # nothing is left without a final one
+                other = "PLCL()" if is_final else "'drop'"  # a stack needs a final estimator
                 raise ValueError(
-                    f"{type(self).__name__} cannot weigh rows, because {name!r}, a "
-                    f"{type(learner).__name__}, takes no sample_weight. Leave sample_weight out, "
-                    f"or that member, as by set_params({name}={other})."
+                    f"{type(self).__name__} cannot weight rows, because {name!r}, a "
+                    f"{type(learner).__name__}, takes no sample_weight. Omit sample_weight, or "
+                    f"that member, for instance by set_params({name}={other})."
                 )
+
+    # --- data frames ----------------------------------------------------------------------------
+
+    def _passes_frames(self) -> bool:
+        """Whether a member is more than a method, and hence may need the columns by name."""
+        if get_tags(self).input_tags.pairwise:
+            return False
+        return any(
+            member._passes_frames()
+            if isinstance(member, EnsembleClassifier)
+            else not isinstance(member, PartialLabelClassifier)
+            for _, member in self._named_members() or self._learners()
+        )
+
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        if not hasattr(X, "columns"):
+            return super()._validate_rows(X, **options)
+        self._checked_members()
+        if not self._passes_frames():
+            return super()._validate_rows(X, **options)
+        # The members validate the columns that they use.
+        return validate_data(self, X, reset=options.get("reset", True), skip_check_array=True)
+
+    def _block(self, X: Any, rows: slice) -> Any:
+        return _safe_indexing(X, rows) if hasattr(X, "columns") else X[rows, ...]
 
     # --- on a device ----------------------------------------------------------------------------
 
@@ -178,7 +205,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         require_memory(X, needed, low_rank=self.n_landmarks is not None)
 
     def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        """What a fit needs of a device's memory: that of the largest learner, and all results."""
+        # The memory of the largest learner, and all results.
         learners = [self._prepare(learner, None) for _, learner in self._learners()]
         n_outputs = len(learners) * candidates.n_labels
         width = n_features + n_outputs
@@ -188,7 +215,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return kept + max(largest, default=0)
 
     def _prepare(self, member: Any, seed: int | None) -> Any:
-        """A clone with the landmarks and the seed of the ensemble, where it has none of its own."""
+        """A clone with the landmarks and the seed of the ensemble, unless it has its own."""
         member = clone(member)
         given = {"n_landmarks": self.n_landmarks, "random_state": seed}
         missing = {
@@ -199,7 +226,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return member.set_params(**missing)
 
     def _seed(self) -> int | None:
-        """One number for all members: those with equal landmarks then share them."""
+        """The same seed for all members, so that they share their landmarks."""
         if self.random_state is None:
             return None
         if isinstance(self.random_state, Integral):
@@ -208,9 +235,15 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     @property
     def _ridges(self) -> tuple[float, ...]:
-        """Ridge weights of all members on these rows; see ``KernelPartialLabelClassifier``."""
         all_ridges = (getattr(member, "_ridges", ()) for _, member in self._named_members())
         return tuple(dict.fromkeys(ridge for ridges in all_ridges for ridge in ridges))
+
+    def _ridge_method(self) -> Any:
+        ensemble = clone(self)
+        ensemble._validate_params()
+        seed = ensemble._seed()
+        members = (ensemble._prepare(member, seed) for _, member in ensemble._checked_members())
+        return next((found for each in members if (found := find_ridge_method(each))), None)
 
     @property
     def named_estimators_(self) -> Bunch:
@@ -249,7 +282,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
+        with suppress(AttributeError, TypeError, ValueError):  # fit reports invalid members
             members = [get_tags(member).input_tags for _, member in self._named_members()]
             tags.input_tags.sparse = all(member.sparse for member in members)
             tags.array_api_support = not any(self._host_only_learners())
@@ -258,7 +291,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
 
 def check_member(name: str, member: Any) -> None:
-    """Refuse what is no classifier, or has no confidences.
+    """Raise an error for a member that is no classifier, or has no confidences.
 
     Parameters
     ----------
@@ -269,18 +302,17 @@ def check_member(name: str, member: Any) -> None:
     """
     if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
         raise ValueError(
-            f"{name!r} is no classifier but {member!r}: give an estimator that is not fitted yet, "
-            "such as PLCL(), or 'drop'."
+            f"{name!r} is no classifier but {member!r}: pass an estimator, such as PLCL(), or "
+            "'drop'."
         )
     if is_search(member) and not member.refit:
         raise ValueError(
-            f"{name!r} is a search with refit=False, which fits nothing that could be asked: pass "
-            "refit=True."
+            f"{name!r} is a search with refit=False, which cannot predict: pass refit=True."
         )
     if set_learner(member) is None and not hasattr(member, "predict_proba"):
         raise ValueError(
-            f"{name!r}, a {type(member).__name__}, has no predict_proba, and members speak through "
-            "their confidences: wrap it in sklearn.calibration.CalibratedClassifierCV."
+            f"{name!r}, a {type(member).__name__}, has no predict_proba, which members need: wrap "
+            "it in sklearn.calibration.CalibratedClassifierCV."
         )
 
 

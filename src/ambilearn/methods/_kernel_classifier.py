@@ -7,11 +7,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support, choose_backend
-from ambilearn.backend.memory import bytes_of_fit, has_room, require_memory
+from ambilearn.backend.memory import has_room, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
@@ -22,11 +23,13 @@ from ambilearn.kernel.landmarks import (
     choose_landmarks,
     sampled_sigma,
 )
-from ambilearn.kernel.many_labels import FactoredCoefficients, ManyLabelRegressor
+from ambilearn.kernel.many_labels import (
+    MAX_DENSE_LABELS,
+    FactoredCoefficients,
+    ManyLabelRegressor,
+)
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
-
-MAX_DENSE_LABELS = 1000  # above this, a sparse mask never meets a dense matrix of rows and labels
 
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
@@ -54,8 +57,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     @property
     def _ridges(self) -> tuple[float, ...]:
-        """Different ridge weights of its regressors, each of which needs a factorization."""
         return (self.reg,)
+
+    def _ridge_method(self) -> Any:
+        return clone(self)
 
     def _check_device_support(self, X: Any) -> None:
         if self._pairwise:
@@ -104,7 +109,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
         factored: list[KernelRidge] = []
         for ridge in ridges[:1] if one_factor else ridges:
-            # The last factor may take the place of a kernel matrix that nobody else needs.
+            # The last factor may overwrite the kernel matrix if no other fit needs it.
             last = one_factor or ridge == ridges[-1]
             overwrite = last and self._owns_kernel and not cache.keeps_results
             factored.append(
@@ -141,19 +146,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         require_memory(X, needed(ridges[:1]), low_rank=self._rank(*X.shape) is not None)
         return True
 
-    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        """What a fit needs of a device's memory, with so many matrices of rows and rows."""
-        return bytes_of_fit(
-            candidates.n_rows,
-            n_labels=candidates.n_labels,
-            n_pairs=candidates.n_pairs,
-            n_neighbors=getattr(self, "n_neighbors", 0),
-            rank=self._rank(candidates.n_rows, n_features),
-            n_matrices=n_matrices,
-        )
-
     def _rank(self, n_rows: int, n_features: int) -> int | None:
-        """Columns of the features that stand for the kernel matrix; None where it is needed."""
         if self.kernel == "linear":
             return n_features if n_features <= n_rows else None
         return self.n_landmarks

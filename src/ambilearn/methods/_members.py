@@ -1,7 +1,7 @@
-"""Members of a vote or a stack: fit them to the same rows, and ask them all in one way.
+"""Members of a vote or a stack: fit them to the same rows, and get scores from all in one form.
 
-A member learns from candidate sets, as our methods do, also at the end of a pipeline or in a
-search. Any other classifier is *foreign*: it learns from the confidences of those that do.
+A member learns from candidate sets if it is a method, alone, at the end of a pipeline or in a
+search. Any other classifier is *foreign*: it learns from the confidences of the methods.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,6 @@ from array_api_compat import array_namespace
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -23,72 +22,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
-from ambilearn.backend import HOST, HostSupport, Support
-from ambilearn.backend.memory import bytes_of_fit, has_room
+from ambilearn.backend import HOST, HostSupport, Support, index_rows
+from ambilearn.backend.memory import has_room
 from ambilearn.base import PartialLabelClassifier
+from ambilearn.learners import align_columns, set_learner, weight_argument
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
 Members = Sequence[tuple[str, Any]]
 _UNKNOWN = object()
-
-
-def set_learner(estimator: Any) -> PartialLabelClassifier | None:
-    """What learns from candidate sets in a member: itself, or the end of a pipeline or search.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A member, fitted or not.
-
-    Returns
-    -------
-    PartialLabelClassifier or None
-        None in a foreign classifier.
-    """
-    if isinstance(estimator, PartialLabelClassifier):
-        return estimator
-    if isinstance(estimator, Pipeline):
-        return set_learner(estimator.steps[-1][1])
-    if is_search(estimator):
-        return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
-    return None
-
-
-def is_search(estimator: Any) -> bool:
-    """Whether an estimator searches over parameters of another one."""
-    # LogisticRegressionCV has refit, too, but no estimator.
-    return hasattr(estimator, "refit") and hasattr(estimator, "estimator")
-
-
-def takes_row_weights(estimator: Any) -> bool:
-    """Whether a member can weight rows."""
-    learner = set_learner(estimator)
-    if learner is None:
-        return weight_argument(estimator) is not None
-    return learner._takes_row_weights
-
-
-def weight_argument(estimator: Any) -> str | None:
-    """Argument of ``fit`` by which a foreign classifier takes weights of rows; None without any.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The classifier, alone, at the end of a pipeline, or in a search.
-
-    Returns
-    -------
-    name : str or None
-    """
-    if is_search(estimator):
-        return weight_argument(estimator.estimator)
-    if not isinstance(estimator, Pipeline):
-        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-    step, last = estimator.steps[-1]
-    name = weight_argument(last)
-    routed = get_config()["enable_metadata_routing"]
-    return name if name is None or routed else f"{step}__{name}"
 
 
 def computes_on_devices(estimator: Any) -> bool:
@@ -104,7 +46,7 @@ def computes_on_devices(estimator: Any) -> bool:
 def bytes_of_member(
     estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
 ) -> int:
-    """What the fit of a member needs of a device's memory.
+    """Device memory that the fit of a member needs; 0 for one that cannot compute on a device.
 
     Parameters
     ----------
@@ -121,26 +63,17 @@ def bytes_of_member(
     -------
     n_bytes : int
     """
-    learner: Any = set_learner(estimator)
-    if hasattr(learner, "_bytes_of_fit"):
-        n_bytes: int = learner._bytes_of_fit(n_features, candidates, n_matrices)
-        return n_bytes
-    return bytes_of_fit(
-        candidates.n_rows,
-        n_labels=candidates.n_labels,
-        n_pairs=candidates.n_pairs,
-        n_neighbors=getattr(learner, "n_neighbors", 0),
-        rank=0,
-    )
+    learner = set_learner(estimator)
+    return 0 if learner is None else learner._bytes_of_fit(n_features, candidates, n_matrices)
 
 
 def is_reproducible(estimator: Any) -> bool:
-    """Whether two fits of clones give the same: nothing is drawn, or with a seed."""
+    """Whether two fits of clones give the same result: nothing is random, or there is a seed."""
     params = estimator.get_params()
     for name, value in params.items():
         prefix, found, _ = name.rpartition("random_state")
         if found and value is None:
-            # Ours draw landmarks or folds and nothing else; of a foreign one nothing is known.
+            # Methods draw only landmarks or folds; foreign classifiers may draw anything.
             uses = {use: params.get(prefix + use, _UNKNOWN) for use in ("n_landmarks", "cv")}
             known = [each for each in uses.values() if each is not _UNKNOWN]
             if not known or any(each is not None for each in known):
@@ -149,21 +82,21 @@ def is_reproducible(estimator: Any) -> bool:
 
 
 def warn_without_set_learner(members: Members, candidates: Support) -> None:
-    """Warn if foreign members have nobody to learn from, and candidates no weights to tell apart.
+    """Warn if all members are foreign and the candidates have no weights.
 
     Parameters
     ----------
     members : sequence of (str, estimator)
         Names and estimators.
-    candidates : CandidateSets
-        What they are to learn from.
+    candidates : Support
+        Their candidate pairs.
     """
     is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
     if is_ambiguous and all(set_learner(member) is None for _, member in members):
         warn_user(
-            f"No member ({', '.join(name for name, _ in members)}) is a method of candidate sets: "
-            "they learn as if all candidates of a row were equally likely. Add a method of this "
-            "library, such as ('plcl', PLCL()), and they learn from its confidences."
+            f"No member ({', '.join(name for name, _ in members)}) learns from candidate sets. "
+            "They learn as if all candidates of a row were equally likely; add a method of this "
+            "library, such as ('plcl', PLCL()), to let them learn from its confidences."
         )
 
 
@@ -190,13 +123,13 @@ def fit_members(
     candidates : CandidateSets
         Their candidate sets.
     cache : FitCache
-        If it keeps results, that of a search, which then fits no member twice.
+        A cache that keeps results, as in a search, fits no member twice.
     teacher : ndarray of shape (n_pairs,), optional
-        Confidences that foreign members learn from. By default the mean of those of the others; if
-        there are none, what the sets alone say.
+        Confidences that foreign members learn from. By default the mean of those of the others, or
+        the shares of the candidates' weights if there are no others.
     n_jobs : int, optional
-        Processes that fit members at the same time; they share nothing. On a device one member
-        is fitted after the other.
+        Processes that fit members at the same time; they share nothing. On a device, members are
+        fitted one after the other.
     verbose : int, default=0
         Print a line per member.
 
@@ -211,7 +144,8 @@ def fit_members(
         with naming(name):
             member._validate_params()
     run = _Run(X, candidates, verbose)
-    if cache.keeps_results:
+    # The cache of a data frame cannot hold results for the arrays that members make from it.
+    if cache.keeps_results and not hasattr(X, "columns"):
         fitted = [
             cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
             for name, member in ours
@@ -234,10 +168,10 @@ def _key(member: Any) -> Any:
 
 
 def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
-    """Fit one after the other, with no more in memory than the largest of them needs alone.
+    """Fit members one after the other, in the memory that the largest of them needs alone.
 
-    That one comes last and may use the memory of the kernel matrix; a factorization is dropped as
-    soon as no other member needs it. On a device without room for both, nothing is shared.
+    The largest is fitted last and may overwrite the kernel matrix; a factorization is dropped as
+    soon as no other member needs it. On a device without enough memory, nothing is shared.
     """
     n_ridges = [len(_ridges(member)) for _, member in members]
     if np.count_nonzero(n_ridges) < 2 or not run.has_room_to_share(members):
@@ -262,20 +196,20 @@ def _ridges(member: Any) -> tuple[float, ...]:
     """Ridge weights of the factorizations that a member needs of these rows."""
     try:
         ridges: tuple[float, ...] = getattr(member, "_ridges", ())
-    except (TypeError, ZeroDivisionError):  # a bad parameter deep inside, which its fit will name
+    except (TypeError, ZeroDivisionError):  # an invalid parameter, which its fit reports
         return ()
     return ridges
 
 
 class _Run:
-    """Fits of single members to some rows, which name the member that fails."""
+    """Fits of single members to the same rows; errors name the member."""
 
     def __init__(self, X: Any, candidates: Support, verbose: int) -> None:
         self._X, self._verbose = X, verbose
         self._candidates, self._sets = candidates, candidates.sets
 
     def has_room_to_share(self, members: Members) -> bool:
-        """Whether the kernel matrix can be kept beside a factorization of it."""
+        """Whether the device has memory for the kernel matrix and a factorization of it."""
         shape = self._X.shape[1], self._candidates
         return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
@@ -287,10 +221,10 @@ class _Run:
             return clone(member).fit(self._X, self._sets, **options)
 
     def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
-        """A fitted clone of a foreign member, which has learned from confidences.
+        """A clone of a foreign member, fitted to confidences.
 
-        It sees every row once for each of its candidates, weighted with the confidence; if it does
-        not take weights, once with the label of the largest.
+        Every row is repeated for each of its candidates, with the confidence as weight. Without
+        ``sample_weight`` every row occurs once, with its most likely candidate.
         """
         support = HostSupport(self._sets, HOST)
         with self._watch(name):
@@ -300,7 +234,8 @@ class _Run:
                 return clone(member).fit(self._X, best)
             weights = teacher * support.pair_weights
             pairs = np.flatnonzero(weights)
-            rows, labels = self._X[support.rows[pairs]], support.classes[support.labels[pairs]]
+            rows = index_rows(self._X, support.rows[pairs])
+            labels = support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 
     @contextmanager
@@ -314,19 +249,19 @@ class _Run:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Let an error say in which member it arose."""
+    """Add the name of the member to errors."""
     kinds = (ValueError, TypeError, RuntimeError)
     try:
         yield
     except kinds as error:
         kind = next(each for each in kinds if isinstance(error, each))
         raise kind(f"The member {name!r} could not be fitted: {error}") from error
-    except Exception as error:  # such as a MemoryError: what catches it must still know it
+    except Exception as error:  # such as a MemoryError, whose type callers rely on
         error.add_note(f"The member {name!r} could not be fitted.")
         raise
 
 
-# --- what a fitted member says, one column for each of the given labels -------------------------
+# --- outputs of a fitted member, one column for each of the given labels ------------------------
 
 
 def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -355,30 +290,6 @@ def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]
     return scores_of(fitted.best_estimator_, X, classes)
 
 
-def align_columns(
-    confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Confidences with a column for each of the given labels: zero for labels not learned.
-
-    Parameters
-    ----------
-    confidences : ndarray of shape (n, k)
-        Output of ``predict_proba``.
-    known : ndarray of shape (k,)
-        The labels of its columns, some of ``classes``.
-    classes : ndarray of shape (l,)
-        The labels of the result.
-
-    Returns
-    -------
-    confidences : ndarray of shape (n, l)
-    """
-    column = {label: j for j, label in enumerate(classes.tolist())}
-    aligned = np.zeros((len(confidences), len(classes)))
-    aligned[:, [column[label] for label in known.tolist()]] = confidences
-    return aligned
-
-
 def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of a member as its confidences, rows of shape (n, l) that sum to one."""
     learner = set_learner(fitted)
@@ -388,7 +299,7 @@ def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float
 def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Scores of a fitted member for the rows that it was fitted to.
 
-    ``train_output_``, if it is there and has an entry for every label; otherwise as for new rows.
+    ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
     """
     outputs = getattr(set_learner(fitted), "train_output_", None)
     if outputs is None or sparse.issparse(outputs):
@@ -431,7 +342,7 @@ def mean_confidences(
 
 
 def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
-    """The sum of arrays, each times its weight, where they are."""
+    """The weighted sum of arrays, on their device."""
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
@@ -440,5 +351,5 @@ def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> Any:
     learner = set_learner(fitted)
     if learner is not None:
         return candidates.gather(learner.label_distributions_)
-    said = candidates.gather(scores_of(fitted, X, candidates.classes))
-    return normalize_candidate_votes(candidates, said)
+    scores = candidates.gather(scores_of(fitted, X, candidates.classes))
+    return normalize_candidate_votes(candidates, scores)

@@ -1,4 +1,4 @@
-"""Votes as confidences: each row divided by its sum, the shares before them if nobody voted."""
+"""Votes as confidences: each row divided by its sum; prior shares for rows without votes."""
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -68,10 +68,9 @@ def restore_class_mass(
     f : ndarray of shape (n_pairs,)
         Confidences, one per candidate.
     prior : ndarray of shape (n_pairs,)
-        Those before anything was learned.
+        Confidences before the fit.
     share : float, default=1.0
-        How much of the way back is gone, between the masses that were learned (0) and the prior
-        ones (1); half the way are their geometric means.
+        From the learned masses (0) to the prior masses (1); 0.5 gives their geometric means.
 
     Returns
     -------

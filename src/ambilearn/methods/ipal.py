@@ -8,6 +8,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Backend, Support
 from ambilearn.base import PartialLabelClassifier
@@ -18,7 +19,6 @@ from ambilearn.graph.neighbors import (
     usable_neighbors,
     warn_inexact,
 )
-from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods._votes import (
     normalize_candidate_votes,

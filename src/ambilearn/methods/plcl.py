@@ -8,6 +8,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
@@ -15,7 +16,6 @@ from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import to_numpy
@@ -19,7 +20,6 @@ from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._base_method import WrapperMixin
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.methods.plaggd import PLAGGD

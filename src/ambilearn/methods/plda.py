@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
+from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
@@ -23,7 +24,6 @@ from ambilearn.graph.neighbors import (
 )
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._base_method import OptionalEstimatorMixin
-from ambilearn.methods._outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn.methods._tuning import NEIGHBOR_COUNTS
 from ambilearn.methods.plknn import PLKNN
 

@@ -12,9 +12,11 @@ from sklearn.utils import get_tags
 
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.sklearn_compat import HasMethods
-from ambilearn.backend import Support
+from ambilearn.backend import Support, index_rows
+from ambilearn.base import validate_rows
+from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
+from ambilearn.learners import set_learner
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
-from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
 from ambilearn.methods._members import (
     as_confidences,
     candidate_confidences,
@@ -22,7 +24,6 @@ from ambilearn.methods._members import (
     is_reproducible,
     mean_confidences,
     scores_of,
-    set_learner,
     train_scores_of,
     warn_without_set_learner,
 )
@@ -57,11 +58,11 @@ class PLStacking(EnsembleClassifier):
         for PL-CL and SURE, ``"plcl"`` and ``"sure"``. Without members, ``[]`` or all of them
         ``"drop"``, the stack is its final estimator alone.
     final_estimator : estimator, default=None
-        Learns from the rows with the outputs; a foreign classifier learns from the members' mean
-        confidences. For more levels, a stack. None stands for the mean of PL-CL and IPAL,
-        ``PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])``.
+        Learns from the rows with the outputs; a classifier of another library learns from the mean
+        confidences of the members. For more levels, a stack. The default is
+        ``PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])``, the mean of PL-CL and IPAL.
     passthrough : bool, default=True
-        Whether the final estimator sees X, too, and not the outputs only.
+        Whether the final estimator learns from X and the outputs, or from the outputs only.
     cv : int, splitter or iterable of splits, default=None
         None takes the members' outputs on the rows that they were fitted to. A number of shuffled
         folds, or a splitter that looks at no labels, takes for each row those of members that have
@@ -204,6 +205,8 @@ class PLStacking(EnsembleClassifier):
         check_member("final_estimator", final)
         self._check_memory(X, candidates)
         self._check_sizes(candidates, members)
+        if members:
+            self._features_of_next_level(X)
         warn_without_set_learner(members or [("final_estimator", final)], candidates)
 
         seed = self._seed()
@@ -273,7 +276,7 @@ class PLStacking(EnsembleClassifier):
         n_held_out = 0
         for split in check_cv(cv).split(X):
             train, test = (np.arange(X.shape[0])[part] for part in split)  # also masks and lists
-            X_train, X_test = backend.take_rows(X, train), backend.take_rows(X, test)
+            X_train, X_test = index_rows(X, train), index_rows(X, test)
             if self._pairwise:
                 X_train, X_test = X_train[:, train], X_test[:, train]
             held_in = backend.support(sets[train])
@@ -338,7 +341,20 @@ class PLStacking(EnsembleClassifier):
         return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
 
     def _rows_of_next_level(self, X: Any, Z: NDArray[np.float64]) -> Any:
-        return side_by_side(X, Z) if self.passthrough else Z
+        features = self._features_of_next_level(X)
+        return Z if features is None else side_by_side(features, Z)
+
+    def _features_of_next_level(self, X: Any) -> Any:
+        """X as an array or sparse matrix for the final estimator; None without passthrough."""
+        if not self.passthrough or not hasattr(X, "columns"):
+            return X if self.passthrough else None
+        try:
+            return validate_rows(self, X, reset=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The final estimator learns from X, too, and needs numbers: {error} Or pass "
+                "passthrough=False, so that it learns from the outputs of the members only."
+            ) from error
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return as_confidences(self.final_estimator_, scores)

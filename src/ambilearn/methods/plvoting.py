@@ -44,12 +44,14 @@ class PLVoting(EnsembleClassifier):
     Parameters
     ----------
     estimators : list of (str, estimator), default=None
-        Members and their names. Any of this library, also at the end of a pipeline or in a search;
-        any other classifier with ``predict_proba`` learns from the mean confidences of those:
-        every row is repeated for each of its candidates, with the confidence as its weight (or is
-        given its most likely candidate, if the classifier takes no ``sample_weight``). ``"drop"``
-        in the place of an estimator leaves the member out. None stands for PL-CL, SURE and IPAL,
-        ``"plcl"``, ``"sure"`` and ``"ipal"``.
+        Members and their names. Any method of this library, alone, at the end of a pipeline or in a
+        search; any other classifier with ``predict_proba`` learns from their mean confidences:
+        every row is repeated for each of its candidates, with the confidence as its weight (or has
+        its most likely candidate as label, if ``fit`` has no ``sample_weight``). ``"drop"``
+        instead of an estimator leaves the member out. The default is PL-CL, SURE and IPAL,
+        ``"plcl"``, ``"sure"`` and ``"ipal"``. If a member is a pipeline, a search or a classifier
+        of another library, all members receive a data frame as it is, with the names of its
+        columns.
     weights : sequence of float or mapping of str to float, default=None
         Weight of each member, in the order of ``estimators`` or by name; a member of weight zero
         is not fitted. None is equal weights.

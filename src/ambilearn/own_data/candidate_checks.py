@@ -12,6 +12,7 @@ from ambilearn._utils.similar_labels import find_misspellings
 from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
 
 # A label in so many sets, of so many rows at least, is in nearly every one.
 _NEARLY_EVERY = 0.95
@@ -46,7 +47,7 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
     """
     classes = sets.classes.tolist()
     if everywhere := _labels_in_nearly_every_set(sets):
-        share = np.sum(sets.labels == everywhere[0]) / sets.n_rows
+        share = np.sum(sets.labels == everywhere[0]) / len(sets)
         names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
         are = "is a candidate" if len(everywhere) == 1 else "are candidates"
         warn_user(
@@ -161,11 +162,11 @@ def _parts(label: str, sep: str) -> list[str]:
 
 def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
     """Labels that are in nearly every set, and not because they are the only candidate there."""
-    if sets.n_rows < _ENOUGH_ROWS or sets.n_labels < 2:
+    if len(sets) < _ENOUGH_ROWS or len(sets.classes) < 2:
         return []
-    counts = np.bincount(sets.labels, minlength=sets.n_labels)
-    beside_others = np.bincount(sets.labels, sets.sizes[sets.rows] > 1, sets.n_labels)
-    everywhere = (counts >= _NEARLY_EVERY * sets.n_rows) & (beside_others > counts / 2)
+    counts = np.bincount(sets.labels, minlength=len(sets.classes))
+    beside_others = np.bincount(sets.labels, sets.sizes[pair_rows(sets)] > 1, len(sets.classes))
+    everywhere = (counts >= _NEARLY_EVERY * len(sets)) & (beside_others > counts / 2)
     return np.flatnonzero(everywhere).tolist()
 
 

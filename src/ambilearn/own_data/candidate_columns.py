@@ -10,6 +10,7 @@ from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.no_answer import (
@@ -133,9 +134,9 @@ def _name_columns(columns: Sequence[str]) -> str:
 def _warn_of_labels(
     where: str, rows: list[tuple[Any, ...]], sets: CandidateSets, votes: Votes | None, sep: str
 ) -> None:
-    places = LabelPlaces(sets.classes, sets.rows, sets.labels)
+    places = LabelPlaces(sets.classes, pair_rows(sets), sets.labels)
     if votes is not None:  # sets have all labels where nobody voted
-        sets = sets.take(np.flatnonzero(votes.answers_per_item))
+        sets = sets[np.flatnonzero(votes.answers_per_item)]
         places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
     warn_of_doubtful_candidates(where, sets, votes=votes is not None)
     texts = [cell for row in rows for cell in row if isinstance(cell, str)]

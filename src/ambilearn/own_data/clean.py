@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
 from ambilearn.doubt import Doubt, find_doubtful
-from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.own_data.devices import device_rows
 from ambilearn.own_data.model import TableModel, choice_columns, fit_table
 from ambilearn.own_data.ranking import Choices, choose_candidates, review_order
@@ -188,10 +187,10 @@ def judge_candidates(
     # result: doubt is in the answers as they were given.
     with device_rows(X, device) as rows:
         found = find_doubtful(
-            model.method,
             rows,
             table.given,
-            n_folds=5 if thorough and isinstance(model.method, EnsembleClassifier) else None,
+            estimator=model.method,
+            n_folds=5 if thorough and model.method._is_ensemble else None,
             random_state=random_state,
             progress=progress,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ambilearn.methods._kernel_classifier import MAX_DENSE_LABELS
+from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
 from ambilearn.own_data.methods import has_parameter
 from ambilearn.own_data.tables import CandidateTable
 from ambilearn.registry import find_method
@@ -79,7 +79,7 @@ def choose_default(
         return DefaultMethod(_PLAIN, f"above {limit} rows")
     if any(column.kind == "text" for column in table.features.columns):
         return DefaultMethod(_PLAIN, "for sentences")
-    if table.candidates.n_labels > MAX_DENSE_LABELS:
+    if len(table.candidates.classes) > MAX_DENSE_LABELS:
         return DefaultMethod(_PLAIN, f"above {MAX_DENSE_LABELS} labels")
     if select and table.votes is not None:
         return DefaultMethod(_PLAIN, "where answers of annotators choose its parameters")

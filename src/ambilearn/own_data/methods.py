@@ -5,8 +5,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from ambilearn._utils.text import shorten_repr
-from ambilearn.methods._base_method import OptionalEstimatorMixin
-from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.registry import find_method
 
 # From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
@@ -78,13 +76,7 @@ def has_parameter(method: Any, key: str) -> bool:
     >>> [has_parameter(PLStacking(), key) for key in ("cv", "plcl__reg", "sure", "reg")]
     [True, True, True, False]
     """
-    name, inside, _ = key.partition("__")
-    if isinstance(method, OptionalEstimatorMixin) and inside:
-        return name == "estimator"  # what it has, or that there is none yet, set_params will say
-    if not isinstance(method, EnsembleClassifier):
-        return key in method.get_params(deep=False)
-    members = [member for member, _ in method._default_estimators()]
-    return name in members or (name == "final_estimator" if inside else name in method.get_params())
+    return bool(method._has_parameter(key))
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

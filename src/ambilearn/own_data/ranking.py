@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
 from ambilearn.doubt import Doubt
 
 
@@ -54,7 +55,7 @@ def choose_candidates(candidates: CandidateSets, confidences: NDArray[np.float64
     (['anna', 'bob', 'cleo'], [0, 2, 1])
     """
     # By row, and within a row by falling confidence; among equals the first label.
-    ranked = np.lexsort((-confidences, candidates.rows))
+    ranked = np.lexsort((-confidences, pair_rows(candidates)))
     first = ranked[candidates.indptr[:-1]]
     # Every row but the last has a pair after its first; where it is another row's, nobody looks.
     after = ranked[np.minimum(candidates.indptr[:-1] + 1, len(ranked) - 1)]

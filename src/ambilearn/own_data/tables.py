@@ -108,7 +108,7 @@ class CandidateTable:
         return (
             f"<CandidateTable {self.name}: {pluralize(len(self.frame), 'row')}, "
             f"{pluralize(len(self.features.columns), 'feature')}, "
-            f"{pluralize(self.candidates.n_labels, 'label')}>"
+            f"{pluralize(len(self.candidates.classes), 'label')}>"
         )
 
 

@@ -163,7 +163,7 @@ def _find_hints(
     table: CandidateTable, confidences: NDArray[np.float64], doubt: Doubt | None
 ) -> Iterator[tuple[str | None, int]]:
     """Suggestion and rank of each row."""
-    n = table.candidates.n_rows
+    n = len(table.candidates)
     if doubt is None:
         yield from [(None, 0)] * n
         return
@@ -187,7 +187,7 @@ def _find_candidates(
     sets = table.candidates
     classes = [str(label) for label in sets.classes.tolist()]
     found: list[tuple[list[str], list[float], str | None]] = []
-    for i in range(sets.n_rows):
+    for i in range(len(sets)):
         if i in table.corrections.labels:
             # Cleaning saw one candidate only, the chosen label: it has all the confidence.
             chosen = str(table.corrections.labels[i])

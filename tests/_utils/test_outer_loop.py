@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn.methods._outer_loop import OuterLoop
+from ambilearn._utils.outer_loop import OuterLoop
 
 
 def run(changes, **parameters):

@@ -1,0 +1,131 @@
+"""Find the method inside an estimator: alone, at the end of a pipeline, or in a search.
+
+Ensembles, :mod:`ambilearn.doubt` and :mod:`ambilearn.crowd` accept any of these. An estimator
+without a method learns from ordinary labels and weights of rows.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from ambilearn._utils.sklearn_compat import BaseSearchCV
+from ambilearn.base import PartialLabelClassifier
+
+HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of the previous one
+
+
+def set_learner(estimator: Any) -> PartialLabelClassifier | None:
+    """The method that learns from candidate sets in an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method, a pipeline, a search or any other classifier, fitted or not.
+
+    Returns
+    -------
+    PartialLabelClassifier or None
+        None if there is no method in it.
+    """
+    if isinstance(estimator, PartialLabelClassifier):
+        return estimator
+    if isinstance(estimator, Pipeline):
+        return set_learner(estimator.steps[-1][1])
+    if is_search(estimator):
+        return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
+    return None
+
+
+def is_search(estimator: Any) -> bool:
+    """Whether an estimator searches over parameters of another one."""
+    return isinstance(estimator, BaseSearchCV)
+
+
+def takes_row_weights(estimator: Any) -> bool:
+    """Whether an estimator can weight rows."""
+    learner = set_learner(estimator)
+    if learner is None:
+        return weight_argument(estimator) is not None
+    return learner._takes_row_weights
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Argument of ``fit`` for weights of rows, of an estimator without a method.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The classifier, alone, at the end of a pipeline, or in a search.
+
+    Returns
+    -------
+    name : str or None
+        None if it cannot weight rows.
+    """
+    if is_search(estimator):
+        return weight_argument(estimator.estimator)
+    if not isinstance(estimator, Pipeline):
+        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    step, last = estimator.steps[-1]
+    name = weight_argument(last)
+    routed = get_config()["enable_metadata_routing"]
+    return name if name is None or routed else f"{step}__{name}"
+
+
+def align_columns(
+    confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Confidences with a column for each of the given labels: zero for labels not learned.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n, k)
+        Output of ``predict_proba``.
+    known : ndarray of shape (k,)
+        The labels of its columns, a subset of ``classes``.
+    classes : ndarray of shape (l,)
+        The labels of the result.
+
+    Returns
+    -------
+    confidences : ndarray of shape (n, l)
+    """
+    column = {label: j for j, label in enumerate(classes.tolist())}
+    aligned = np.zeros((len(confidences), len(classes)))
+    aligned[:, [column[label] for label in known.tolist()]] = confidences
+    return aligned
+
+
+def without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
+    """Rows as the last step of a pipeline receives them, and that step.
+
+    Steps that use labels stay in the pipeline, since they must not see those of held-out rows.
+    """
+    if not isinstance(estimator, Pipeline):
+        return X, estimator
+    steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
+    if not steps or any(get_tags(step).target_tags.required for step in steps):
+        return X, estimator if steps else estimator.steps[-1][1]
+    return clone(estimator[:-1]).fit_transform(X), estimator.steps[-1][1]
+
+
+def find_ridge_method(estimator: Any) -> Any:
+    """A new method with leave-one-out outputs in closed form; None if there is none.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method itself, or an ensemble, of which the first such member is taken.
+
+    Returns
+    -------
+    PartialLabelClassifier or None
+    """
+    ours = isinstance(estimator, PartialLabelClassifier)
+    return estimator._ridge_method() if ours else None
