@@ -308,7 +308,7 @@ def test_pl_cl_is_the_default():
     expected = find_doubtful(X, mask, estimator=PLCL())
     np.testing.assert_array_equal(find_doubtful(X, mask).score, expected.score)
     with pytest.raises(TypeError, match="positional"):
-        find_doubtful(X, mask, estimator=PLCL())
+        find_doubtful(PLCL(), X, mask)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
