@@ -272,14 +272,14 @@ def test_rows_with_too_few_neighbors_are_searched_exactly(data):
     graph[11, :36] = 0  # four are left
     transformer = Listed(graph.tocsr(), new.tocsr())
     search, exact = NeighborSearch(transformer), NeighborSearch("exact")
-    with pytest.warns(UserWarning, match="fewer than 6 neighbours for .* of 40 rows") as caught:
+    with pytest.warns(UserWarning, match="fewer than 6 neighbors for .* of 40 rows") as caught:
         found = search.fit(X, 6)
     assert caught[0].filename == __file__
     assert (found != np.arange(40)[:, None]).all()
     assert all(len(set(row)) == 6 for row in found)
     distances = neighbor_distances(X, X, exact.fit(X, 6))
     np.testing.assert_array_equal(neighbor_distances(X, X, found), distances)
-    with pytest.warns(UserWarning, match="fewer than 6 neighbours for 1 of 12 rows"):
+    with pytest.warns(UserWarning, match="fewer than 6 neighbors for 1 of 12 rows"):
         np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
 
 
@@ -312,7 +312,7 @@ def test_another_metric_is_respected(data):
 
 def test_too_few_neighbors_in_another_metric_are_an_error(X):
     search = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9, metric="manhattan"))
-    with pytest.raises(ValueError, match=r"fewer than 6 neighbours for 40 of 40 rows.* row 0"):
+    with pytest.raises(ValueError, match=r"fewer than 6 neighbors for 40 of 40 rows.* row 0"):
         search.fit(X, 6)
 
 

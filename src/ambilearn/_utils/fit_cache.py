@@ -16,7 +16,7 @@ T = TypeVar("T")
 class FitCache:
     """Work that several fits on the same rows share.
 
-    A search over hyper-parameters fits one method many times to the same rows. Neighbours, the
+    A search over hyper-parameters fits one method many times to the same rows. Neighbors, the
     first graph and the kernel matrix depend on no point of the paper's grid, a factorization on the
     ridge weight only: over its 6 561 points PL-CL needs one graph, one kernel matrix and ten
     factorizations, not 13 122. Pass one cache to all of these fits, ``fit(X, y, cache=cache)``.
@@ -27,7 +27,7 @@ class FitCache:
     Attributes
     ----------
     n_computed : Counter
-        How often each kind of work was really done: "graph" (neighbours, their Gram matrices, first
+        How often each kind of work was really done: "graph" (neighbors, their Gram matrices, first
         weights and confidences), "kernel", "factorization", and for explicit features "features"
         and "moments".
 

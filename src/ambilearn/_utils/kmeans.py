@@ -19,9 +19,9 @@ def kmeans_centers(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        Rows, at least as many as centres. Where fewer of them differ, centres are equal.
+        Rows, at least as many as centers. Where fewer of them differ, centers are equal.
     n_centers : int
-        Number of centres.
+        Number of centers.
     random_state : int, RandomState or None
         Seed.
     max_iter : int, default=300
@@ -36,6 +36,6 @@ def kmeans_centers(
     # are NumPy's whatever the fit computes on, and not every release bears dispatch here.
     on_processor = config_context(array_api_dispatch=False)
     with on_processor, threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # equal centres do no harm
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal centers do no harm
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers

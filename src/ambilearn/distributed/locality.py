@@ -1,4 +1,4 @@
-"""Rows that are neighbours stay together: cells of k-means, neither too large nor too small."""
+"""Rows that are neighbors stay together: cells of k-means, neither too large nor too small."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _LARGEST = 1.5  # times the mean: a larger cell is split in two
 
 
 class LocalityCells:
-    """Cells of unit-length rows around centres, because the graph of PL-CL is built on those.
+    """Cells of unit-length rows around centers, because the graph of PL-CL is built on those.
 
     Parameters
     ----------

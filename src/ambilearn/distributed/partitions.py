@@ -1,4 +1,4 @@
-"""From blocks as the data came to partitions of neighbouring rows, and back."""
+"""From blocks as the data came to partitions of neighboring rows, and back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ sizeof.register(Rows, attribute_bytes)
 
 
 class Partitioning(NamedTuple):
-    """Rows by neighbourhood.
+    """Rows by neighborhood.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Partitioning(NamedTuple):
 def partition_rows(
     data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
 ) -> Partitioning:
-    """Send every row to the partition in which its neighbours are.
+    """Send every row to the partition in which its neighbors are.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def partition_rows(
         The rows.
     n_partitions : int
         How many partitions to aim at. There are fewer where the rows are few, more where some
-        neighbourhood is very populous; one leaves the rows in their order.
+        neighborhood is very populous; one leaves the rows in their order.
     n_neighbors : int
         Every partition has more rows than this, if there are more at all.
     random_state : int, RandomState or None

@@ -32,8 +32,8 @@ _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transdu
 class DistributedPLCL(PLCL):
     r"""PL-CL on Dask collections: rows on many workers, or more rows than fit in memory.
 
-    The rows are sent to partitions of neighbours (cells of k-means). Confidences P and Q and the
-    graph W are local to a partition: neighbours in other partitions are not seen. Both classifiers
+    The rows are sent to partitions of neighbors (cells of k-means). Confidences P and Q and the
+    graph W are local to a partition: neighbors in other partitions are not seen. Both classifiers
     are global: in every round each partition adds up :math:`\Phi^\top P` and
     :math:`\Phi^\top Q`, one m×m system is solved for each, and the coefficients go back. With one
     partition the result is that of :class:`~ambilearn.PLCL` with as many landmarks.

@@ -13,7 +13,7 @@ from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import compute_ranking
 
-# Okabe and Ito's colours, which the colour-blind can tell apart, from dark to light, and a grey.
+# Okabe and Ito's colors, which the color-blind can tell apart, from dark to light, and a grey.
 _COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2)), (0, (8, 2))]

@@ -7,7 +7,7 @@ label space at once:
           \quad\text{s.t.}\quad W\mathbf 1 = \mathbf 1,\ W \ge 0,\ W_{ia} = 0
           \text{ unless } a \in \mathcal N_i
 
-and *W* in turn smooths the confidences *P*. Neighbours never change during a fit
+and *W* in turn smooths the confidences *P*. Neighbors never change during a fit
 (:class:`Neighborhoods`); each new *W* is a new :class:`AdaptiveGraph`.
 """
 
@@ -35,7 +35,7 @@ class Neighborhoods:
     candidates : Support
         Candidate pairs of the rows.
     n_neighbors : int
-        Neighbours per row; n − 1 where there are not that many other rows.
+        Neighbors per row; n − 1 where there are not that many other rows.
     precomputed : bool, default=False
         Whether X is a kernel matrix.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
@@ -44,7 +44,7 @@ class Neighborhoods:
     Attributes
     ----------
     geometry : LocalGeometry
-        Neighbours of each row, and the Gram matrices of the differences to them.
+        Neighbors of each row, and the Gram matrices of the differences to them.
     pattern : SupportGraph
         The graph's sparsity pattern on the candidate pairs.
     simplex : CandidateSimplex

@@ -1,9 +1,9 @@
-"""Approximate neighbours as a scikit-learn transformer, on the inverted-file index of Faiss.
+"""Approximate neighbors as a scikit-learn transformer, on the inverted-file index of Faiss.
 
-Rows are sorted into cells around k-means centres [1]_, and the neighbours of a row are searched
+Rows are sorted into cells around k-means centers [1]_, and the neighbors of a row are searched
 exactly in the few cells nearest to it. The number of cells grows with n, and the number of rows
 that a search compares does not, so the time of a search in all rows for all rows is proportional
-to n but for the assignment to the centres, a matrix product.
+to n but for the assignment to the centers, a matrix product.
 
 References
 ----------
@@ -24,11 +24,11 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 
-_ROWS_PER_CENTER = 64  # k-means sees this many for each centre
+_ROWS_PER_CENTER = 64  # k-means sees this many for each center
 
 
 class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Distances to approximately nearest neighbours; needs the extra ``ann``.
+    """Distances to approximately nearest neighbors; needs the extra ``ann``.
 
     The counterpart of :class:`sklearn.neighbors.KNeighborsTransformer` for many rows. The result
     depends neither on chance nor on the number of threads.
@@ -36,7 +36,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours of each row. As with KNeighborsTransformer one more is found, which for a
+        Neighbors of each row. As with KNeighborsTransformer one more is found, which for a
         training row is the row itself.
     cell_size : int, default=1000
         Mean number of rows in a cell. Up to this many rows the search is exact.
@@ -46,7 +46,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     Attributes
     ----------
     index_ : faiss.IndexIVFFlat
-        The index of the training rows, centred and scaled: single precision suffices then.
+        The index of the training rows, centered and scaled: single precision suffices then.
     n_samples_fit_ : int
         Number of training rows.
     n_features_in_ : int
@@ -103,7 +103,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def transform(self, X: Any) -> sparse.csr_array:
-        """Search the neighbours of rows.
+        """Search the neighbors of rows.
 
         Parameters
         ----------
@@ -154,6 +154,6 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 def _import_faiss() -> Any:
-    with requires_extra("ann", purpose="Approximate search of neighbours"):
+    with requires_extra("ann", purpose="Approximate search of neighbors"):
         import faiss
     return faiss

@@ -1,9 +1,9 @@
-"""Who the neighbours are: exact, approximate, or as a scikit-learn neighbours transformer says.
+"""Who the neighbors are: exact, approximate, or as a scikit-learn neighbors transformer says.
 
-Every method that has a graph or asks neighbours takes the parameter ``neighbors``. Exact search
+Every method that has a graph or asks neighbors takes the parameter ``neighbors``. Exact search
 compares all pairs of rows, so its time grows with n²; approximate search grows little faster than
-n and misses a few neighbours. Any transformer that gives the sparse graph of distances to
-neighbours, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
+n and misses a few neighbors. Any transformer that gives the sparse graph of distances to
+neighbors, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ NEIGHBORS_CONSTRAINT: list[Any] = [
 
 _MAX_PAIRS = 2**28  # rows compared at most to settle ties that a transformer leaves open
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
-_EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
+_EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbors in n·log n
 _EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
 
 
@@ -55,7 +55,7 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
         return n_neighbors
     warn_user(
         f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
-        f"all {n_rows - 1} other rows are the neighbours of each. Lower n_neighbors, or add rows."
+        f"all {n_rows - 1} other rows are the neighbors of each. Lower n_neighbors, or add rows."
     )
     return n_rows - 1
 
@@ -63,7 +63,7 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
 class NeighborSearch:
     """Finds the nearest rows, by Euclidean distance.
 
-    A row is never its own neighbour; a duplicate of it may be. At equal distance the row with the
+    A row is never its own neighbor; a duplicate of it may be. At equal distance the row with the
     lower number is nearer, and distances that differ only by rounding are equal
     (:mod:`ambilearn.backend.ties`).
 
@@ -72,12 +72,12 @@ class NeighborSearch:
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
         How to search. "auto" is exact up to 50 000 rows (or on up to 4 features), and approximate
         above, if the extra ``ann`` is installed. A transformer is cloned and fitted to the rows;
-        it proposes neighbours, of which the nearest are taken. If its parameter ``metric`` is not
+        it proposes neighbors, of which the nearest are taken. If its parameter ``metric`` is not
         Euclidean, they are the nearest by its own distances.
 
     Notes
     -----
-    For k neighbours a transformer is asked for k + 6: one more for the row itself, which some
+    For k neighbors a transformer is asked for k + 6: one more for the row itself, which some
     count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
     (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
     are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
@@ -94,19 +94,19 @@ class NeighborSearch:
         self._neighbors = neighbors
 
     def fit(self, X: Any, n_neighbors: int) -> Any:
-        """Search among these rows, now and later, and give each row's neighbours among the others.
+        """Search among these rows, now and later, and give each row's neighbors among the others.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
             Rows.
         n_neighbors : int
-            Number of neighbours, less than n.
+            Number of neighbors, less than n.
 
         Returns
         -------
         neighbor_indices : ndarray of shape (n, n_neighbors)
-            Indices of the neighbours, nearest first.
+            Indices of the neighbors, nearest first.
         """
         self._X, self._n_neighbors = X, n_neighbors
         self._choose()
@@ -144,26 +144,26 @@ class NeighborSearch:
         return other
 
     def query(self, queries: Any, n_neighbors: int) -> Any:
-        """Neighbours of new rows among those of :meth:`fit`.
+        """Neighbors of new rows among those of :meth:`fit`.
 
         Parameters
         ----------
         queries : array or sparse matrix of shape (m, d)
             New rows.
         n_neighbors : int
-            Number of neighbours, at most n.
+            Number of neighbors, at most n.
 
         Returns
         -------
         neighbor_indices : ndarray of shape (m, n_neighbors)
-            Indices of the neighbours, nearest first.
+            Indices of the neighbors, nearest first.
         """
         if self._transformer is None:
             return self._exact.nearest(queries, n_neighbors)
         return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
 
     def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
-        """The k nearest neighbours in a transformer's sparse graph of distances."""
+        """The k nearest neighbors in a transformer's sparse graph of distances."""
         X = self._X if queries is None else queries
         graph = _checked_graph(graph, (X.shape[0], self._X.shape[0]), self._transformer)
         rows = np.repeat(np.arange(X.shape[0]), np.diff(graph.indptr))
@@ -200,13 +200,13 @@ class NeighborSearch:
         name = type(self._transformer).__name__
         if not _is_euclidean(self._transformer):
             raise ValueError(
-                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows, "
+                f"{name} found fewer than {k} neighbors for {len(short)} of {X.shape[0]} rows, "
                 f"the first of them row {short[0]}. Let it find more (n_neighbors, radius), or "
                 "lower n_neighbors of the method."
             )
         if len(short) > 0.01 * X.shape[0]:
             warn_user(
-                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows: "
+                f"{name} found fewer than {k} neighbors for {len(short)} of {X.shape[0]} rows: "
                 "they are searched exactly, which compares them with all rows. Let it find more "
                 "(n_neighbors, radius)."
             )
@@ -214,7 +214,7 @@ class NeighborSearch:
     def _complete(
         self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
     ) -> NDArray[np.intp]:
-        """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
+        """Neighbors of the rows whose neighbors a transformer left open: searched exactly."""
         if not hasattr(self, "_exact"):
             self._exact = self.backend.exact_search(self._X)
         found: NDArray[np.intp] = self._exact.nearest(X[short], k + others_only)
@@ -228,7 +228,7 @@ class NeighborSearch:
 
 
 def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
-    """A transformer that proposes more than k neighbours a row, unfitted; None for exact search."""
+    """A transformer that proposes more than k neighbors a row, unfitted; None for exact search."""
     if neighbors == "exact":
         return None
     if neighbors == "approximate":
@@ -238,7 +238,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
         if sparse.issparse(X):
             raise ValueError(
                 "neighbors='approximate' needs dense rows. Reduce sparse ones first "
-                "(sklearn.decomposition.TruncatedSVD), or pass a neighbours transformer that takes "
+                "(sklearn.decomposition.TruncatedSVD), or pass a neighbors transformer that takes "
                 "them, such as pynndescent.PyNNDescentTransformer."
             )
         neighbors = ApproximateNeighbors()
@@ -264,9 +264,9 @@ def _sensible_choice(X: Any) -> str:
         return "approximate"
     minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))
     warn_user(
-        f"The neighbours of {n} rows are searched exactly because {reason}: {n}² comparisons, "
-        f"about {minutes} min on two cores. For approximate neighbours in a few minutes {remedy}, "
-        "or pass a neighbours transformer; neighbors='exact' says that this is what you want."
+        f"The neighbors of {n} rows are searched exactly because {reason}: {n}² comparisons, "
+        f"about {minutes} min on two cores. For approximate neighbors in a few minutes {remedy}, "
+        "or pass a neighbors transformer; neighbors='exact' says that this is what you want."
     )
     return "exact"
 
@@ -276,22 +276,22 @@ def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> spar
     name = type(transformer).__name__
     if not sparse.issparse(graph):
         raise ValueError(
-            f"The neighbours transformer {name} must give a sparse matrix of distances, as "
+            f"The neighbors transformer {name} must give a sparse matrix of distances, as "
             f"sklearn.neighbors.KNeighborsTransformer does; it gave {type(graph).__name__}."
         )
     if graph.shape != shape:
         raise ValueError(
-            f"The neighbours transformer {name} must give a matrix of shape {shape} (rows asked, "
+            f"The neighbors transformer {name} must give a matrix of shape {shape} (rows asked, "
             f"rows fitted); its shape is {graph.shape}."
         )
-    check_structure(graph, f"The graph of the neighbours transformer {name}")
+    check_structure(graph, f"The graph of the neighbors transformer {name}")
     graph = sparse.csr_array(graph, copy=True)
     graph.sum_duplicates()
     return graph
 
 
 def _is_euclidean(transformer: Any) -> bool:
-    """Whether the neighbours that a transformer finds are the nearest by Euclidean distance."""
+    """Whether the neighbors that a transformer finds are the nearest by Euclidean distance."""
     params = transformer.get_params(deep=False)
     metric = params.get("metric", "euclidean")
     return metric in ("euclidean", "l2", "sqeuclidean") or (
@@ -303,7 +303,7 @@ def refuse_search_in_kernel(neighbors: Any) -> None:
     """A kernel matrix has no rows that could be searched, and holds all distances already."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
-            "With kernel='precomputed' the neighbours come from the kernel matrix: neighbors must "
+            "With kernel='precomputed' the neighbors come from the kernel matrix: neighbors must "
             f"be 'auto' or 'exact', not {neighbors!r}."
         )
 
@@ -312,7 +312,7 @@ def _refuse_search_on_device(neighbors: Any) -> None:
     """On a device all rows are compared; what others offer searches on the processor."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
-            "On a device the neighbours are searched exactly: neighbors must be 'auto' or 'exact', "
+            "On a device the neighbors are searched exactly: neighbors must be 'auto' or 'exact', "
             f"not {neighbors!r}. For another search move X to the CPU."
         )
 
@@ -332,7 +332,7 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
 
 
 def in_form_of(fitted: Any, X: Any) -> Any:
-    """Rows as sparse or dense as those among which their neighbours are."""
+    """Rows as sparse or dense as those among which their neighbors are."""
     if sparse.issparse(X) == sparse.issparse(fitted):
         return X
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)

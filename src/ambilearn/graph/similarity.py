@@ -39,7 +39,7 @@ class SimilarityGraph:
     candidates : Support
         Candidate pairs of the rows.
     n_neighbors : int
-        Neighbours per row; n − 1, with a warning, where there are not that many other rows.
+        Neighbors per row; n − 1, with a warning, where there are not that many other rows.
     precomputed : bool, default=False
         Whether X is a kernel matrix. Distances are then those in its feature space; with a linear
         kernel that is the same graph.

@@ -1,4 +1,4 @@
-"""IPAL: label propagation on a neighbour graph, then minimum-error reconstruction."""
+"""IPAL: label propagation on a neighbor graph, then minimum-error reconstruction."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -31,7 +31,7 @@ from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_
 class IPAL(PartialLabelClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
-    Every training row, scaled to unit length, is rebuilt from its *k* nearest neighbours with
+    Every training row, scaled to unit length, is rebuilt from its *k* nearest neighbors with
     non-negative weights :math:`\min_{w \ge 0} \|x_i - \sum_a w_a x_a\|^2`. The weights, divided by
     their sum, form the graph :math:`H` along which the confidences :math:`F` spread from
     :math:`F^0 = Y / |S_i|` (Eqs. (4)-(6) of [1]_):
@@ -40,24 +40,24 @@ class IPAL(PartialLabelClassifier):
               F_{ij} \leftarrow \frac{F_{ij}\,[\,j \in S_i\,]}{\sum_{m \in S_i} F_{im}} .
 
     Where candidates have weights, :math:`F^0` are their shares in each row, and what the
-    neighbours say of a candidate counts by its weight over the largest of the row. Then each
+    neighbors say of a candidate counts by its weight over the largest of the row. Then each
     label's mass is brought back to its prior one, and each row gets its best candidate:
 
     .. math:: \hat y_i = \arg\max_{j \in S_i} F_{ij} \sum_m F^0_{mj} \Big/ \sum_m F_{mj} .
 
-    A new row is rebuilt in the same way, and is given the label whose neighbours alone leave the
+    A new row is rebuilt in the same way, and is given the label whose neighbors alone leave the
     smallest residual, :math:`\arg\min_j \|x - \sum_{a: \hat y_a = j} w_a x_a\|`.
 
     Parameters
     ----------
     alpha : float, default=0.95
-        Share :math:`0 \le \alpha < 1` of the confidences that comes from the neighbours.
+        Share :math:`0 \le \alpha < 1` of the confidences that comes from the neighbors.
     n_neighbors : int, default=10
-        Number of neighbours *k*. Fewer are used, with a warning, when there are not that many
+        Number of neighbors *k*. Fewer are used, with a warning, when there are not that many
         rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
@@ -90,7 +90,7 @@ class IPAL(PartialLabelClassifier):
 
     See Also
     --------
-    PLKNN : The neighbours vote with all their candidates.
+    PLKNN : The neighbors vote with all their candidates.
 
     Notes
     -----
@@ -204,10 +204,10 @@ class IPAL(PartialLabelClassifier):
 def _rebuild(
     backend: Backend, X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Non-negative weights that rebuild the rows of X from neighbours in Z; all inner products."""
+    """Non-negative weights that rebuild the rows of X from neighbors in Z; all inner products."""
     products = backend.neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
     if not solution.is_optimal:
-        warn_inexact(solution, "neighbour weights")
+        warn_inexact(solution, "neighbor weights")
     return solution.value, products

@@ -20,14 +20,14 @@ class LALO(AlternatingClassifier):
     r"""Partial-label learning with latent label distributions (LALO).
 
     A kernel classifier learns label distributions :math:`P` that are to vary slowly along a fixed
-    neighbour graph [1]_:
+    neighbor graph [1]_:
 
     .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2
               + \mu\, \mathrm{tr}\big(P^\top (I - \tilde S) P\big)
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
-    with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). It is solved by alternating
+    with the candidate mask :math:`Y` and the normalized Gaussian similarities :math:`\tilde S` of
+    the *k* nearest neighbors (:mod:`ambilearn.graph.similarity`). It is solved by alternating
     exact sub-problems, so the objective never rises.
 
     Parameters
@@ -45,11 +45,11 @@ class LALO(AlternatingClassifier):
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
     n_neighbors : int, default=10
-        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
+        Neighbors *k* in the graph. Fewer are used, with a warning, when there are not that many
         rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     n_landmarks : int, optional
@@ -57,7 +57,7 @@ class LALO(AlternatingClassifier):
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+        Landmarks are centers of k-means, or rows drawn at random.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -77,7 +77,7 @@ class LALO(AlternatingClassifier):
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate of largest confidence.
     graph_ : csr_array of shape (n, n)
-        The normalised similarities.
+        The normalized similarities.
     train_output_ : ndarray or csr_array of shape (n, l)
         Outputs of the classifier on the training rows.
     objective_ : ndarray of shape (n_iter_,)

@@ -19,7 +19,7 @@ from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
 class PLAGGD(AlternatingClassifier):
     r"""Adaptive graph guided disambiguation (PL-AGGD).
 
-    A kernel classifier, the confidences :math:`P` and a neighbour graph :math:`W` that rebuilds
+    A kernel classifier, the confidences :math:`P` and a neighbor graph :math:`W` that rebuilds
     both features and confidences are learned together [1]_:
 
     .. math::
@@ -28,7 +28,7 @@ class PLAGGD(AlternatingClassifier):
         \text{s.t.}\ & P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y,\quad
         W\mathbf 1 = \mathbf 1,\ 0 \le W \le U
 
-    with the candidate mask :math:`Y` and the mask :math:`U` of the *k* nearest neighbours. That is
+    with the candidate mask :math:`Y` and the mask :math:`U` of the *k* nearest neighbors. That is
     PL-CL without its complementary classifier. The letters are PL-CL's: the authors of PL-AGGD
     write :math:`\gamma` for the ridge weight and :math:`\lambda` for the features' weight.
 
@@ -36,9 +36,9 @@ class PLAGGD(AlternatingClassifier):
     ----------
     gamma : float, default=1.0
         Weight :math:`\gamma \ge 0` (:math:`\lambda` in [1]_) of rebuilding the features from the
-        neighbours.
+        neighbors.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
+        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbors.
     rho : float, default=2.0
         Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     reg : float, default=0.05
@@ -50,11 +50,11 @@ class PLAGGD(AlternatingClassifier):
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
     n_neighbors : int, default=10
-        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
+        Neighbors *k* in the graph. Fewer are used, with a warning, when there are not that many
         rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     n_landmarks : int, optional
@@ -62,7 +62,7 @@ class PLAGGD(AlternatingClassifier):
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+        Landmarks are centers of k-means, or rows drawn at random.
     max_iter : int, default=20
         Limit *T* of outer iterations.
     tol : float, default=1e-3

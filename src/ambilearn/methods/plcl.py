@@ -24,7 +24,7 @@ class PLCL(KernelPartialLabelClassifier):
 
     An ordinary classifier learns from the candidate labels, a complementary classifier from the
     labels that are *not* candidates; their confidences :math:`P` and :math:`Q` are tied by
-    :math:`P + Q \approx 1`, and an adaptive neighbour graph :math:`W`, shared by features and
+    :math:`P + Q \approx 1`, and an adaptive neighbor graph :math:`W`, shared by features and
     labels, smooths :math:`P`. The objective (Eq. 7 of [1]_, with :math:`W = G^\top`) is
 
     .. math::
@@ -34,7 +34,7 @@ class PLCL(KernelPartialLabelClassifier):
         \text{s.t.}\ & P\mathbf 1 = \mathbf 1,\ 0 \le P \le Y,\quad 1 - Y \le Q \le 1,\quad
         W\mathbf 1 = \mathbf 1,\ 0 \le W \le U
 
-    with the candidate mask :math:`Y` and the neighbour mask :math:`U`. It is solved by alternating
+    with the candidate mask :math:`Y` and the neighbor mask :math:`U`. It is solved by alternating
     exact sub-problems, so the objective never rises. Where candidates have weights, their shares
     :math:`\Pi` in each row join the objective as a reward :math:`-\rho \langle P, \Pi \rangle`,
     which the paper has not; equal weights change nothing.
@@ -46,9 +46,9 @@ class PLCL(KernelPartialLabelClassifier):
     beta : float, default=0.5
         Weight :math:`\beta \ge 0` of the tie between both confidences.
     gamma : float, default=1.0
-        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours.
+        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbors.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
+        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbors.
     rho : float, default=2.0
         Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
     complementary : bool, default=True
@@ -66,10 +66,10 @@ class PLCL(KernelPartialLabelClassifier):
         Bandwidth of the Gaussian kernel :math:`\exp(-\|x - z\|^2 / 2\sigma^2)`: a number, or the
         mean pairwise distance of the training rows. Other kernels ignore it.
     n_neighbors : int, default=10
-        Neighbours in the graph. Fewer are used, with a warning, when there are not that many rows.
+        Neighbors in the graph. Fewer are used, with a warning, when there are not that many rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     n_landmarks : int, optional
@@ -77,7 +77,7 @@ class PLCL(KernelPartialLabelClassifier):
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+        Landmarks are centers of k-means, or rows drawn at random.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -135,17 +135,17 @@ class PLCL(KernelPartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). With the exact kernel
-    time grows with n³ and memory is 2·n²·8 bytes for the two factorisations (one of each for
+    time grows with n³ and memory is 2·n²·8 bytes for the two factorizations (one of each for
     ``alpha=1`` or ``complementary=False``). With m landmarks time grows with n·m² and memory is
     n·m·8 bytes.
 
     With a sparse mask and landmarks, a linear kernel, or more than 1000 labels nothing of shape
-    (n, l) is ever made. With the exact kernel the fitted model then keeps its n×n factorisation
+    (n, l) is ever made. With the exact kernel the fitted model then keeps its n×n factorization
     instead of n×l coefficients; for a smaller model of fewer labels than rows pass a dense mask.
 
     Where the paper is silent the authors' choices are followed: the graph is built on rows scaled
     to unit length. In the linear version the bias is the joint optimum, which the printed formula
-    is only for centred features.
+    is only for centered features.
 
     References
     ----------
@@ -305,7 +305,7 @@ class PLCLState(NamedTuple):
 class PLCLSteps:
     """The steps of Algorithm 1 that look at some rows only, Q, W and P, and the objective.
 
-    The classifiers are global. Everything else belongs to rows and their neighbours, so a fit in
+    The classifiers are global. Everything else belongs to rows and their neighbors, so a fit in
     one process and a fit on many machines (:mod:`ambilearn.distributed`) share these steps.
 
     Parameters
@@ -350,7 +350,7 @@ class PLCLSteps:
         return clipped
 
     def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
-        r"""The W step: minimise :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
+        r"""The W step: minimize :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
         return graph.refit(self._weights.gamma, self._weights.mu, p)
 
     def update_p(

@@ -53,10 +53,10 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         cannot be resumed; one of those is fitted anew in each stage to candidates whose weights
         are P (times their own), and what its ``label_distributions_`` say is H.
     gamma : float, default=1.0
-        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours, in the default
+        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbors, in the default
         base.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours, in the default
+        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbors, in the default
         base.
     rho : float, default=2.0
         Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any, in the partner
@@ -80,7 +80,7 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
         rows.
     n_neighbors : int, default=10
-        Neighbours in the graph of the default base. Fewer are used, with a warning, when there are
+        Neighbors in the graph of the default base. Fewer are used, with a warning, when there are
         not that many rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
         How they are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
@@ -88,7 +88,7 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
         Number of landmarks of a low-rank kernel [2]_, for the partner and the default base. None,
         the default, is the exact kernel.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+        Landmarks are centers of k-means, or rows drawn at random.
     max_iter : int, default=5
         Limit of stages.
     tol : float, default=0.0
@@ -129,7 +129,7 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The partner and the
-    default base share one factorisation, besides which the kernel matrix is kept: 2·n²·8 bytes.
+    default base share one factorization, besides which the kernel matrix is kept: 2·n²·8 bytes.
     A ridge regression with a free bias turns the targets 1 − Q into the outputs 1 − g(X): so Z
     alone is regressed. Where rows have weights, the base must have a use for them.
 

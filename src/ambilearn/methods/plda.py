@@ -41,18 +41,18 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     r"""Discrimination augmentation of features from candidate sets (PLDA).
 
     Confidences :math:`F` and class prototypes :math:`c_j` are learned together [1]_: confidences
-    that vary slowly along a fixed neighbour graph and prefer near prototypes,
+    that vary slowly along a fixed neighbor graph and prefer near prototypes,
 
     .. math:: \min_{F, C}\ 2\,\mathrm{tr}\big(F^\top (I - \tilde S) F\big)
               + \lambda \sum_{ij} F_{ij} \|x_i - c_j\|^2
               \quad\text{s.t.}\quad F \mathbf 1 = \mathbf 1,\ 0 \le F \le Y
 
-    with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). Where candidates have weights,
+    with the candidate mask :math:`Y` and the normalized Gaussian similarities :math:`\tilde S` of
+    the *k* nearest neighbors (:mod:`ambilearn.graph.similarity`). Where candidates have weights,
     their shares :math:`\Pi` in each row join as a reward :math:`-\rho \langle F, \Pi \rangle`,
     which the paper has not; equal weights change nothing. A training row becomes
     :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of one class move together. A new row takes its
-    confidences from its neighbours among the training rows.
+    confidences from its neighbors among the training rows.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         What is appended to a new row: the prototype of its most confident label, as in the
         authors' code, or the mean of the prototypes under its confidences, as for training rows.
     n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row. Fewer are used, with a warning, when there
+        Neighbors *k* in the graph, and of a new row. Fewer are used, with a warning, when there
         are not that many rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100
@@ -264,7 +264,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         squared = HOST.neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2
-        # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
+        # Only the ratios matter, and the nearest neighbor must not underflow to weight zero.
         closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
         confidences = (
@@ -292,7 +292,7 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
     ----------
     estimator : PartialLabelClassifier, default=None
         The classifier; None stands for :class:`~ambilearn.methods.plknn.PLKNN` with as many
-        neighbours, found in the same way.
+        neighbors, found in the same way.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
     rho : float, default=2.0
@@ -301,10 +301,10 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         What is appended to a new row: the prototype of its most confident label, or the mean of
         the prototypes under its confidences.
     n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row.
+        Neighbors *k* in the graph, and of a new row.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
     max_iter : int, default=100

@@ -1,4 +1,4 @@
-"""PL-KNN: the neighbours vote for all their candidate labels."""
+"""PL-KNN: the neighbors vote for all their candidate labels."""
 
 from numbers import Integral
 from typing import Any
@@ -22,7 +22,7 @@ from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 
 
 class PLKNN(WeightedRowsClassifier):
-    r"""k-nearest-neighbour voting with candidate sets (PL-KNN).
+    r"""k-nearest-neighbor voting with candidate sets (PL-KNN).
 
     Each of the *k* nearest training rows votes for all of its candidates; the nearer it is, the
     more its vote counts [1]_:
@@ -38,8 +38,8 @@ class PLKNN(WeightedRowsClassifier):
     n_neighbors : int, default=10
         Number of voters *k*. Fewer are used, with a warning, when there are not that many rows.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
+        How neighbors are searched. "auto" is exact up to 50 000 rows, and approximate above if
+        the extra ``ann`` is installed. Any scikit-learn neighbors transformer will do, such as
         :class:`sklearn.neighbors.KNeighborsTransformer`; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
@@ -50,7 +50,7 @@ class PLKNN(WeightedRowsClassifier):
     label_distributions_ : ndarray or csr_array of shape (n, l)
         Share of each candidate in the votes of the *other* training rows for the row's
         candidates, times its own weight if it has one; its share in the weights where no
-        neighbour shares a candidate. Sparse if the candidates came as a sparse mask.
+        neighbor shares a candidate. Sparse if the candidates came as a sparse mask.
     transduction_ : ndarray of shape (n,)
         Disambiguated label of each training row: the candidate with the most votes.
     train_output_ : ndarray or csr_array of shape (n, l)
@@ -68,13 +68,13 @@ class PLKNN(WeightedRowsClassifier):
     See Also
     --------
     PLDA : Augments the features with class prototypes before the vote.
-    IPAL : Disambiguates the training rows before the neighbours are asked.
+    IPAL : Disambiguates the training rows before the neighbors are asked.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Where all neighbours
-    coincide with the row, or there is one neighbour only, the weights of the formula are 0/0 or 0;
-    the votes then count equally. A widely copied implementation drops the nearest neighbour of
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Where all neighbors
+    coincide with the row, or there is one neighbor only, the weights of the formula are 0/0 or 0;
+    the votes then count equally. A widely copied implementation drops the nearest neighbor of
     every *test* row, as if it were the row itself; this one does not.
 
     References
@@ -128,7 +128,7 @@ class PLKNN(WeightedRowsClassifier):
         return _dense(self._votes(X, self._search.query(X, k)))
 
     def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
-        """Votes of the given neighbours for every label, shape (n, l)."""
+        """Votes of the given neighbors for every label, shape (n, l)."""
         backend = self._search.backend
         distances = backend.neighbor_distances(X, self.X_fit_, neighbor_indices)
         xp = array_namespace(distances)

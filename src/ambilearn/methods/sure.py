@@ -48,7 +48,7 @@ class SURE(AlternatingClassifier):
         n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
         needs none.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+        Landmarks are centers of k-means, or rows drawn at random.
     max_iter : int, default=50
         Limit *T* of outer iterations.
     tol : float, default=1e-3

@@ -6,7 +6,7 @@ For every row *i* with symmetric positive definite :math:`B_i`, one of
           \qquad\text{or}\qquad
           \min_{w \ge 0,\ \mathbf 1^\top w = 1}\ w^\top B_i w .
 
-On a face, where only the *free* weights differ from zero, both minimisers solve
+On a face, where only the *free* weights differ from zero, both minimizers solve
 :math:`B_{ff} v = c_f`, with :math:`c = \mathbf 1` and *v* scaled to sum to one in the second case.
 The method [1]_ runs on all rows side by side, each round one batched ``linalg.solve``; finished
 rows retire. Without a start it begins on the face that is left when all weights are free and those
@@ -31,7 +31,7 @@ _TOLERANCE = 1e-13
 def minimize_over_weights(
     B: Any, linear: Any, start: Any | None, *, sum_to_one: bool, max_steps: int
 ) -> tuple[Any, Status, int]:
-    """Minimise every row's problem over its non-negative weights.
+    """Minimize every row's problem over its non-negative weights.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def minimize_over_weights(
         slope = xp.matmul(B, target[:, :, None])[:, :, 0] - level
         violation = xp.where(free, xp.zeros_like(slope), -slope)
 
-        # Rows are done where the face minimiser is feasible and no weight outside would help; or
+        # Rows are done where the face minimizer is feasible and no weight outside would help; or
         # where a weight let in by rounding alone would leave at once: nothing more can be gained.
         optimal = inside & (xp.max(violation, axis=1, keepdims=True) <= _TOLERANCE)
         finished = (optimal | xp.any(blocked & entered, axis=1, keepdims=True))[:, 0]
@@ -90,7 +90,7 @@ def minimize_over_weights(
         if not rows.shape[0]:
             break
 
-        # Of the others, those whose face minimiser is feasible go there and let in the worst
+        # Of the others, those whose face minimizer is feasible go there and let in the worst
         # violator. The rest go as far as they can and freeze the weight that stops them, or drop
         # all that are in the way while they have no weights yet.
         entered = inside & _one_hot(xp, xp.argmax(violation, axis=1), k)
@@ -112,7 +112,7 @@ def minimize_over_weights(
 def _minimize_on_face(
     xp: Any, B: Any, linear: Any, free: Any, identity: Any, sum_to_one: bool
 ) -> tuple[Any, Any]:
-    """Minimiser with only the free weights and without signs; and the level of ``B @ w`` there.
+    """Minimizer with only the free weights and without signs; and the level of ``B @ w`` there.
 
     Weights that are not free get a unit equation with right-hand side zero.
     """

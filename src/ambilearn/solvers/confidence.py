@@ -1,4 +1,4 @@
-r"""Label confidences that agree with neighbours: a quadratic program on the candidate support.
+r"""Label confidences that agree with neighbors: a quadratic program on the candidate support.
 
 .. math:: \min_P\ \|P - O\|_F^2 + c\,\|(I - W) P\|_F^2 \quad\text{s.t.}\quad
           P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
@@ -40,7 +40,7 @@ def solve_confidences(
     tol: float = 1e-9,
     max_steps: int = 5000,
 ) -> Solution[Any]:
-    r"""Minimise :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
+    r"""Minimize :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
 
     The first term is :math:`\sum_i a_i (p_i - o_i)^2`.
 
@@ -51,7 +51,7 @@ def solve_confidences(
     roughness : sparse matrix, array, or anything with ``@``
         Symmetric positive semi-definite *R*.
     target : array of shape (n_pairs,) or None
-        *o*. None drops the first term, which leaves the problem that starts PL-CL; its minimiser
+        *o*. None drops the first term, which leaves the problem that starts PL-CL; its minimizer
         need not be unique.
     weight : float
         *c* > 0.

@@ -19,7 +19,7 @@ class Solution(NamedTuple, Generic[T]):
     Parameters
     ----------
     value : T
-        The minimiser.
+        The minimizer.
     status : Status
         Whether the optimality conditions hold to the solver's tolerance.
     steps : int

@@ -215,10 +215,10 @@ class PrimalFit(NamedTuple):
 
 
 class PrimalRidge:
-    r"""Ridge with a free bias in the primal: the m×m normal equations of centred features.
+    r"""Ridge with a free bias in the primal: the m×m normal equations of centered features.
 
-    The joint optimum over (w, b) is ridge on centred features and targets. The formula printed in
-    the PL-CL paper does not centre, which is optimal only when the features are centred already.
+    The joint optimum over (w, b) is ridge on centered features and targets. The formula printed in
+    the PL-CL paper does not center, which is optimal only when the features are centered already.
     Only sums over rows occur, so neither features nor targets need be in one place:
 
     .. math:: (\Phi_c^\top \Phi_c + \lambda I)\, w = \Phi^\top P - \bar\phi\, \mathbf 1^\top P,

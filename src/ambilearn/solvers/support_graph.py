@@ -1,30 +1,30 @@
-r"""A neighbour graph seen from the candidate support: what it does to one confidence per pair.
+r"""A neighbor graph seen from the candidate support: what it does to one confidence per pair.
 
 With *P* restricted to the candidates, :math:`(I - W) P` is a sparse matrix *Z* times the support
-vector, and the differences of a row's confidences to its neighbours' involve only the labels that
-occur among them. Both patterns depend on the neighbours alone and are built once; nothing here is
+vector, and the differences of a row's confidences to its neighbors' involve only the labels that
+occur among them. Both patterns depend on the neighbors alone and are built once; nothing here is
 as large as n·l.
 
-A worked example: three rows with the candidates {a, b}, {b} and {a, c}, each the neighbour of both
+A worked example: three rows with the candidates {a, b}, {b} and {a, c}, each the neighbor of both
 others. The support has five pairs, numbered row by row, so *P* is the vector *p* below; *Z* has a
-row for each row *i* and label *j* that *i* or one of its neighbours has:
+row for each row *i* and label *j* that *i* or one of its neighbors has:
 
 .. code-block:: none
 
               a    b    c
-    row 0    p_0  p_1   ·            neighbours of row 0: 1, 2
-    row 1     ·   p_2   ·            neighbours of row 1: 0, 2
-    row 2    p_3   ·   p_4           neighbours of row 2: 0, 1
+    row 0    p_0  p_1   ·            neighbors of row 0: 1, 2
+    row 1     ·   p_2   ·            neighbors of row 1: 0, 2
+    row 2    p_3   ·   p_4           neighbors of row 2: 0, 1
 
     Z p      (0, a)    p_0 - w_02 p_3          shared by rows 0 and 2
              (0, b)    p_1 - w_01 p_2          shared by rows 0 and 1
-             (0, c)        - w_02 p_4          lonely: only neighbour 2 has label c
+             (0, c)        - w_02 p_4          lonely: only neighbor 2 has label c
              (1, a)        - w_10 p_0 - w_12 p_3
              (1, b)    p_2 - w_10 p_1
              (1, c)        - w_12 p_4          lonely
              (2, a)    p_3 - w_20 p_0
              (2, b)        - w_20 p_1 - w_21 p_2
-             (2, c)    p_4                     row 2's own, no neighbour has it
+             (2, c)    p_4                     row 2's own, no neighbor has it
 
 A lonely entry meets no other: it adds :math:`w^2` to the diagonal of :math:`Z^\top Z`, and is kept
 out of everything else. In real data most entries are lonely.
@@ -76,15 +76,15 @@ class SupportGraph:
     """The pattern of *Z*, and where its entries stand among the labels that a row meets.
 
     Row (i, j) of *Z* holds 1 at the pair (i, j), if *j* is a candidate of *i*, and minus the weight
-    of neighbour *a* at every pair (a, j). Rows of *Z* that would be zero do not exist. An entry is
-    *lonely* if no other neighbour has its label, nor the row itself; all others are *shared*.
+    of neighbor *a* at every pair (a, j). Rows of *Z* that would be zero do not exist. An entry is
+    *lonely* if no other neighbor has its label, nor the row itself; all others are *shared*.
 
     Parameters
     ----------
     indptr, labels : ndarrays
         The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
     neighbor_indices : ndarray of shape (n, k)
-        Indices of the neighbours that rebuild each row.
+        Indices of the neighbors that rebuild each row.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class SupportGraph:
         parts = []
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
-            # Every row and its neighbours (member 0 is the row itself), with all their candidates.
+            # Every row and its neighbors (member 0 is the row itself), with all their candidates.
             members = np.column_stack([np.arange(rows.start, rows.stop), neighbor_indices[rows]])
             edge, pair = _pairs_of_edges(indptr, members.ravel())
             # Sort by row, label and member, all in one number.
@@ -145,7 +145,7 @@ class SupportGraph:
         self._lonely_columns, self._lonely_sources = joined[4:]
 
     def roughness(self, weights: NDArray[np.float64]) -> Roughness:
-        r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbour weights of shape (n, k)."""
+        r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbor weights of shape (n, k)."""
         entries = np.append(-weights.ravel(), 1.0)
         parts = (entries[self._sources], self._columns.copy(), self._starts.copy())
         Z = sparse.csr_array(parts, shape=(len(self._starts) - 1, self._n_pairs))
@@ -162,7 +162,7 @@ class SupportGraph:
         return Roughness(factor, factor.T.tocsr(), diagonal)
 
     def difference_grams(self, p: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
-        r"""Gram matrices of the differences of some rows' confidences to their neighbours'.
+        r"""Gram matrices of the differences of some rows' confidences to their neighbors'.
 
         :math:`(B_i)_{ab} = \sum_j (P_{ij} - P_{aj}) (P_{ij} - P_{bj})`, from the support vector
         *p* that fills *P*; an array of shape (rows, k, k).
@@ -172,7 +172,7 @@ class SupportGraph:
         P.ravel()[self._places[block.shared]] = p[self._columns[block.shared]]
         differences = P[:, :1] - P[:, 1:]
         gram: NDArray[np.float64] = differences @ differences.transpose(0, 2, 1)
-        # A label that one neighbour alone has is a difference of no other.
+        # A label that one neighbor alone has is a difference of no other.
         squares = p[self._lonely_columns[block.lonely]] ** 2
         edges = self._lonely_sources[block.lonely] - block.rows.start * k
         diagonal = np.bincount(edges, squares, minlength=n_rows * k)
