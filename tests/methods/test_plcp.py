@@ -268,9 +268,9 @@ def test_many_labels():
     )
 
 
-def test_handing_over_by_the_graph_is_for_the_default_base_only():
+def test_handover_by_graph_requires_the_default_base():
     X, Y, _ = ambiguous()
-    with pytest.raises(ValueError, match=r"estimator=SURE\(\) is fitted anew .* or estimator at"):
+    with pytest.raises(ValueError, match=r"estimator=SURE\(\) is refitted .* or estimator=None"):
         PLCP(estimator=SURE(), handover="graph").fit(X, Y)
 
 

@@ -37,7 +37,7 @@ def test_the_methods_in_which_a_row_has_a_weight():
     known = {m.load() for m in METHODS.values() if has_fit_parameter(m.load(), "sample_weight")}
     assert {PLCL, PLAGGD, LALO, SURE, PLKNN, PLDA} <= known
     assert IPAL not in known
-    assert "no weight" in IPAL.__doc__  # and says so
+    assert "takes no ``sample_weight``" in IPAL.__doc__
     with pytest.raises(TypeError, match="sample_weight"):
         IPAL().fit([[0.0], [1.0]], [0, 1], sample_weight=[1, 2])
 

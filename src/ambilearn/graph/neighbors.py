@@ -37,7 +37,9 @@ class _Transformer(HasMethods):
         return f"{super().__str__()} (pass an instance: KNeighborsTransformer(...))"
 
 
-# What the parameter ``neighbors`` may be.
+NEIGHBOR_COUNTS = (5, 10, 20, 30)  # values of n_neighbors in tuning grids
+
+# Valid values of the parameter ``neighbors``.
 NEIGHBORS_CONSTRAINT: list[Any] = [
     StrOptions({"auto", "exact", "approximate"}),
     _Transformer(["fit_transform", "transform"]),
