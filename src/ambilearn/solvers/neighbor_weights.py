@@ -1,4 +1,4 @@
-r"""Weights that rebuild a row from its neighbors: many small quadratic programs at once.
+r"""Weights that reconstruct each row from its neighbors: many small quadratic programs at once.
 
 For every row *i* with Gram matrix :math:`B_i` of the differences to its *k* neighbors,
 
@@ -29,13 +29,13 @@ def solve_neighbor_weights(
     gram : array of shape (n, k, k)
         Symmetric positive semi-definite matrices.
     start : array of shape (n, k), optional
-        Feasible weights to start from; the closer, the fewer rounds.
+        Feasible weights to start from. A start close to the solution needs fewer steps.
     ridge : float, default=1e-10
-        Added to the diagonal, relative to its mean. Where a matrix is singular (more neighbors
-        than dimensions, duplicate rows) the minimizer is not unique; this picks the one of
-        smallest norm, the same on every machine. All-zero matrices give equal weights.
+        Added to the diagonal, relative to its mean. If a matrix is singular (more neighbors than
+        dimensions, duplicate rows), the minimizer is not unique; the ridge selects the one with
+        the smallest norm, which does not depend on the machine. Zero matrices give equal weights.
     max_steps : int, default=1000
-        Limit of rounds; about ten are needed for ten neighbors.
+        Maximum number of steps; ten neighbors need about ten.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def solve_neighbor_weights(
 
 
 def _violation(xp: Any, B: Any, w: Any) -> float:
-    """Largest gain in slope that moving weight to another neighbor would still bring."""
+    """Largest decrease in slope from moving weight to another neighbor."""
     slope = xp.matmul(B, w[:, :, None])[:, :, 0]
     level = xp.sum(slope * w, axis=1)
     return float(xp.max(level - xp.min(slope, axis=1)))
