@@ -164,7 +164,7 @@ def test_a_shared_cache_knows_the_weights(data):
     X, mask, _, v = data
     cache = FitCache()
     PLCL().fit(X, mask, cache=cache)
-    with pytest.raises(ValueError, match="holds results for other rows"):
+    with pytest.raises(ValueError, match="contains results for other rows"):
         PLCL().fit(X, mask, v, cache=cache)
     weighted = FitCache()
     PLCL(beta=0.1).fit(X, mask, v, cache=weighted)

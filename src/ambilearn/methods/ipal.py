@@ -15,7 +15,7 @@ from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
-    in_form_of,
+    match_sparsity,
     usable_neighbors,
     warn_inexact,
 )
@@ -169,7 +169,7 @@ class IPAL(PartialLabelClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         backend = self._search.backend
-        X = backend.unit_rows(in_form_of(self.X_fit_, X))
+        X = backend.unit_rows(match_sparsity(self.X_fit_, X))
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         parts = [

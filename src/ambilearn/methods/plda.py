@@ -20,7 +20,7 @@ from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
-    in_form_of,
+    match_sparsity,
 )
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._base_method import OptionalEstimatorMixin
@@ -247,7 +247,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return cost
 
     def _augment_new(self, X: Any) -> Any:
-        X = in_form_of(self.X_fit_, X)
+        X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         squared = HOST.neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2

@@ -15,7 +15,7 @@ from ambilearn.base import WeightedRowsClassifier
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
-    in_form_of,
+    match_sparsity,
     usable_neighbors,
 )
 from ambilearn.methods._docs import insert_shared_docs
@@ -116,7 +116,7 @@ class PLKNN(WeightedRowsClassifier):
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = in_form_of(self.X_fit_, X)
+        X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         return _dense(self._votes(X, self._search.query(X, k)))
 
