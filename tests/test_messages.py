@@ -251,8 +251,8 @@ EXPERIMENTS = {
     ),
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
-        "mine: 'nonsense' has no meaning",
-        "There may be: title",
+        "mine: 'nonsense' is not a known name",
+        "Known names: title",
     ),
     "parameter": (
         lambda: Task("iris", "PLCL", 0, params={"alfa": 1}).key,

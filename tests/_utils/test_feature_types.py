@@ -21,7 +21,7 @@ DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
     ],
 )
 def test_times_are_refused(X):
-    with pytest.raises(ValueError, match=r"^X holds times \(.*\), .* make numbers of them"):
+    with pytest.raises(ValueError, match=r"^X contains times \(.*\), .* convert them"):
         check_feature_types(X)
 
 
@@ -54,13 +54,13 @@ def test_numbers_pass(X):
 @pytest.mark.parametrize(
     ("X", "said"),
     [
-        ([[1, 2], [3, "red"]], "Row 1 of X is no row of numbers .*'red'"),
-        ([[1, 2], [3, 10**400]], "Row 1 of X is no row of numbers .*too large"),
-        ([[1, {}], [3, 4]], "Row 0 of X is no row of numbers .*'dict'"),
-        ([[1, 2], [3, [4]]], "Row 1 of X is no row of numbers"),
-        ([[1, 2], [3]], "Row 1 of X has 1 features and row 0 has 2"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is no row of numbers .*'x'"),
-        (np.array([["1", "x"]]), "Row 0 of X is no row of numbers .*'x'"),
+        ([[1, 2], [3, "red"]], "Row 1 of X is not a row of numbers .*'red'"),
+        ([[1, 2], [3, 10**400]], "Row 1 of X is not a row of numbers .*too large"),
+        ([[1, {}], [3, 4]], "Row 0 of X is not a row of numbers .*'dict'"),
+        ([[1, 2], [3, [4]]], "Row 1 of X is not a row of numbers"),
+        ([[1, 2], [3]], "Row 1 of X has 1 features but row 0 has 2"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is not a row of numbers .*'x'"),
+        (np.array([["1", "x"]]), "Row 0 of X is not a row of numbers .*'x'"),
     ],
 )
 @pytest.mark.parametrize("kind", [TypeError, ValueError])

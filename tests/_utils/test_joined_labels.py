@@ -23,7 +23,7 @@ def test_text_with_a_separator_is_one_label_and_a_warning(y):
 
 
 def test_the_advice_is_right():
-    with pytest.warns(UserWarning, match="split it: y = ") as caught:
+    with pytest.warns(UserWarning, match="split it with y = ") as caught:
         as_candidates(JOINED)
     advice = str(caught[0].message).partition("y = ")[2].partition(", or read")[0]
     sets = as_candidates(eval(advice, {"y": JOINED}))

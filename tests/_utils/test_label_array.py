@@ -80,7 +80,7 @@ def test_kinds(label, kind):
     [
         (5, "not iterable"),
         (np.array(5), "0-d"),
-        ("abc", "the one text 'abc'"),
+        ("abc", "the string 'abc'"),
         ([[1], [2]], "unhashable"),
         (np.eye(2), "unhashable"),
         ([Decimal("sNaN")], "signaling NaN"),

@@ -54,7 +54,7 @@ def test_diagonals_outside_are_no_damage():
 @pytest.mark.parametrize("n_dimensions", [1, 3])
 def test_sparse_arrays_need_two_dimensions(n_dimensions):
     matrix = sparse.coo_array(np.ones((3, 2, 2)[:n_dimensions]))
-    with pytest.raises(ValueError, match=rf"^y is a sparse array of {n_dimensions} dimension"):
+    with pytest.raises(ValueError, match=rf"^y is a sparse array with {n_dimensions} dimension"):
         check_structure(matrix, "y")
 
 
@@ -76,7 +76,7 @@ def test_sparse_entries_must_be_real_numbers(values):
     ],
 )
 def test_masked_entries_are_refused(values, said):
-    with pytest.raises(ValueError, match=said + ".* Drop such rows, or fill them in"):
+    with pytest.raises(ValueError, match=said + ".* Drop such rows or fill them"):
         check_structure(values, "X")
 
 
