@@ -183,7 +183,7 @@ def test_what_is_waited_for_is_said_once_for_each_runner(store, ours, monkeypatc
         write_claim(store, f"{runner}-not-{HOST} 17 x")
         ours.wait_for_others([TASK.key], said.append)
     assert said == [
-        f"waiting for process 17 on {runner}-not-{HOST}, at work on 1 task"
+        f"waiting for process 17 on {runner}-not-{HOST}, running 1 task"
         for runner in ("here", "there")
     ]
     ours.wait_for_others([TASK.key, "free"], said.append)

@@ -208,9 +208,9 @@ def test_a_file_of_one_s_own(tmp_path):
     [
         ("title = ", "mine: Invalid value"),
         (MINIMAL.replace("title", "titel"), "'title' is missing"),
-        (MINIMAL + "extra = 1", "'extra' has no meaning"),
+        (MINIMAL + "extra = 1", "'extra' is not a known name"),
         (MINIMAL.replace("PL-CL", "PL-XX"), "no method 'PL-XX'"),
-        (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' has no meaning"),
+        (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' is not a known name"),
         (
             MINIMAL.replace(
                 '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alfa = 1 } }]'
@@ -231,7 +231,7 @@ def test_every_method_s_parameters_are_looked_at_not_only_the_first_s():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(SpecError, match="Known are: ablation, controlled"):
+    with pytest.raises(SpecError, match="Known experiments: ablation, controlled"):
         load_spec("nope")
 
 

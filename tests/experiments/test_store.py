@@ -195,7 +195,9 @@ def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path, sch
         other.execute(schema)
         other.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"other\.sqlite is a database .* give another --store"):
+    with pytest.raises(
+        StoreError, match=r"other\.sqlite is another database .* pass another --store"
+    ):
         Store(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".sqlite"] == [path.name]
@@ -331,7 +333,7 @@ def test_a_damaged_store_says_how_to_go_on(tmp_path):
     content = bytearray(path.read_bytes())
     content[3 * 4096 : 4 * 4096] = bytes(4096)
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"r\.sqlite is damaged .* was left as it is"):
+    with pytest.raises(StoreError, match=r"r\.sqlite is damaged .* was not changed"):
         Store(path)
     assert path.read_bytes() == content
 

@@ -74,7 +74,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 def test_whatever_no_store_has_is_refused(tmp_path, statements, what, create):
     path = make_store(tmp_path / "r.sqlite", *statements)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"r\.sqlite has {what} .*was left as it is"):
+    with pytest.raises(StoreError, match=rf"r\.sqlite has {what} .*was not changed"):
         Store(path, create=create)
     assert path.read_bytes() == before
 

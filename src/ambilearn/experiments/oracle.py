@@ -1,9 +1,8 @@
-"""Hyper-parameters chosen by the test labels: what tuning could gain at most, and no result.
+"""Hyper-parameters chosen with the test labels: an upper bound of tuning, not a valid result.
 
-A task with ``select="oracle"`` measures every point of its search and keeps all of them, so that
-what was stored can be read in two ways: the best point of every single run, and the one point that
-is best in the mean over the runs, which is how a paper's parameters *per data set* may have been
-found. The points are the same in all runs.
+A task with ``select="oracle"`` stores the scores of every point of its search, which can be read in
+two ways: the best point of each run, and the single point with the best mean over the runs, which
+may be how papers choose parameters *per data set*. The points are the same in all runs.
 """
 
 from collections.abc import Mapping
@@ -22,15 +21,15 @@ CHOSEN_BY = "accuracy"  # on the test rows
 
 
 def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
-    """Measure every point of a task's search, the method's own parameters among them.
+    """Score every point of the search of a task, including the current parameters.
 
     Returns
     -------
     scores : dict
-        Those of the point with the best test accuracy; the first of equals.
+        Scores of the first point with the best test accuracy.
     details : dict
-        Its parameters as ``chosen``, and all points as ``tried``, each with ``params`` and
-        ``scores``.
+        Parameters of this point as ``chosen``, and all points as ``tried``, each with ``params``
+        and ``scores``.
     """
     search, model = task.search, task.estimator()
     points = draw_points(search["grid"], search["points"], search["seed"])
@@ -46,11 +45,11 @@ def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, An
 
 
 def choose_for_all_runs(runs: Mapping[int, Result]) -> dict[int, Result]:
-    """The same runs, read with the one point that has the best mean test accuracy over them."""
+    """Runs with the scores of the single point that has the best mean test accuracy."""
     if not runs:
         return {}
     by_run = [[p["scores"][CHOSEN_BY] for p in r.details["tried"]] for r in runs.values()]
-    best = int(np.argmax(np.mean(by_run, axis=0)))  # the first of equals
+    best = int(np.argmax(np.mean(by_run, axis=0)))  # ties keep the order of the points
     read = {}
     for run, result in runs.items():
         point = result.details["tried"][best]
