@@ -196,7 +196,7 @@ def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path, sch
         other.commit()
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=r"other\.sqlite is another database .* pass another --store"
+        StoreError, match=r"other\.sqlite is another .* pass another --store"
     ):
         Store(path)
     assert path.read_bytes() == before
