@@ -64,7 +64,7 @@ def test_numbers_pass(X):
     ],
 )
 @pytest.mark.parametrize("kind", [TypeError, ValueError])
-def test_the_row_that_is_no_row_of_numbers_is_named(X, said, kind):
+def test_error_names_the_row_without_numbers(X, said, kind):
     with pytest.raises(kind, match=said):
         explain_unreadable(X, kind())
 
@@ -81,14 +81,14 @@ def test_the_row_that_is_no_row_of_numbers_is_named(X, said, kind):
         [],
     ],
 )
-def test_what_can_be_read_is_left_to_others(X):
+def test_readable_rows_raise_nothing(X):
     explain_unreadable(X, ValueError())
 
 
 @pytest.mark.parametrize(
     "values", ["many", ["a"], [{}], [1j], [10**400], [[1], [2, 3]], DAYS, [pd.NA]]
 )
-def test_what_is_no_number_is_refused_by_name(values):
+def test_values_that_are_not_numbers_raise(values):
     with pytest.raises(ValueError, match=r"^weights must be numbers \("):
         as_numbers(values, "weights")
 
@@ -101,5 +101,5 @@ def test_numbers_of_every_type_are_float64():
 
 
 @pytest.mark.parametrize("form", [sparse.dok_array, sparse.dok_matrix])
-def test_a_sparse_matrix_that_is_a_mapping_is_no_mapping(form):
+def test_dok_matrix_is_not_rejected_as_mapping(form):
     check_feature_types(form(np.eye(3)))

@@ -59,7 +59,7 @@ def test_what_is_right_passes(more):
         ({"extra": 1}, "'extra' is not a known name. Known names: title, runs, share"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(more, message):
+def test_errors_name_the_place(more, message):
     with pytest.raises(ValueError, match=message):
         check_content(RIGHT | more, FORM)
 

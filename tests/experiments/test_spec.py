@@ -219,7 +219,7 @@ def test_a_file_of_one_s_own(tmp_path):
         ),
     ],
 )
-def test_mistakes_are_named(text, message):
+def test_errors_name_the_mistake(text, message):
     with pytest.raises(SpecError, match=message):
         parse_spec("mine", text)
 
@@ -251,7 +251,7 @@ def test_every_published_line_and_column_has_its_place():
 @pytest.mark.parametrize(
     ("name", "of_the_paper"), [("stacking", "real-world"), ("stacking-controlled", "controlled")]
 )
-def test_stacking_meets_the_paper_s_methods_on_the_paper_s_cases(name, of_the_paper):
+def test_stacking_is_compared_on_the_paper_s_cases(name, of_the_paper):
     spec, paper = load_spec(name), load_spec(of_the_paper)
     assert spec.methods[0].estimator == "PLStacking"  # with which the tables compare
     shared = {task.key for task in paper.tasks()}

@@ -79,7 +79,7 @@ def test_metrics_are_the_scores_that_results_have():
         ("a = " + "[" * 5000 + "]" * 5000, "Experiment mine"),
     ],
 )
-def test_mistakes_are_named(text, message):
+def test_errors_name_the_mistake(text, message):
     with pytest.raises(SpecError, match=message) as caught:
         parse_spec("mine", text)
     assert len(str(caught.value)) < 500

@@ -105,9 +105,7 @@ def _check_store(path: Path, *, show: bool) -> bool:
             if result.scores != whole[key].scores or result.status != whole[key].status:
                 raise Defect("wrong", f"{result.scores} instead of {whole[key].scores}", "scores")
         if len(found) < len(whole):
-            raise Defect(
-                "lost", f"{len(whole) - len(found)} results without a message", "results"
-            )
+            raise Defect("lost", f"{len(whole) - len(found)} results without a message", "results")
     return ended.done
 
 
