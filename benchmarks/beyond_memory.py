@@ -1,8 +1,8 @@
-"""PL-CL from Parquet, with more data than all workers together may hold in memory.
+"""PL-CL from Parquet with more data than fit in the memory of all workers.
 
-Two worker processes, each with a memory limit, fit a table that is larger than both limits. Dask
-writes to disk what they cannot hold. Prints one JSON line. Ends with an error if the data would
-have fitted, or if a worker was lost: Dask ends one that exceeds its limit.
+Two worker processes with memory limits fit a table that is larger than both limits together, so
+Dask spills to disk. Prints one JSON line. Raises an error if the data fit in memory, or if Dask
+ended a worker because it exceeded its limit.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from ambilearn.distributed import DistributedPLCL
 FEATURES, LABELS, CANDIDATES = 2048, 20, 2.5
 BLOCK, PARTITION = 1000, 1500  # rows of a file and, roughly, of a partition
 SMALL_WORKERS = {
-    # By default results may take 60 % of a limit. Of so small a one, imported code takes 40 %.
+    # By default results may use 60 % of the limit. Imported code uses 40 % of this small limit.
     "distributed.worker.memory.target": 0.2,
     "distributed.worker.memory.spill": 0.6,
-    # Else the C library keeps the memory of the pieces that were moved, for later.
+    # Otherwise the C library does not return freed memory to the system.
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 65536,
 }
 
@@ -55,8 +55,8 @@ def write_block(folder, n, seed):
 
 
 def fit(folder, rows, limit, landmarks):
-    """Write the table, fit it with two workers of a memory limit, and say what it took."""
-    # The allocator of pyarrow keeps what it has freed, which Dask takes for memory in use.
+    """Write the table, fit it with two workers with a memory limit, and report time and memory."""
+    # The allocator of pyarrow keeps freed memory, which Dask counts as used.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     table = folder / "table"
     table.mkdir()
@@ -77,7 +77,7 @@ def fit(folder, rows, limit, landmarks):
         dask.compute(*(write(table, size, seed) for seed, size in enumerate(sizes)))
         processes = client.run(os.getpid)
 
-        # Else Dask reads several files as one block.
+        # Otherwise Dask reads several files as one block.
         with dask.config.set({"dataframe.parquet.minimum-partition-size": 1}):
             frame = dd.read_parquet(table)
             X = [dask.delayed(np.stack)(part) for part in frame["vector"].to_delayed()]
@@ -107,7 +107,7 @@ def fit(folder, rows, limit, landmarks):
 
 
 def main():
-    """Measure once, and refuse a measurement in which a worker was lost."""
+    """Measure once; raise if a worker was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=170_000)
     parser.add_argument("--limit", default="700 MB", help="memory limit of a worker")

@@ -1,4 +1,4 @@
-"""What the benchmarks share: data of a given size, timing, and one JSON line as the result."""
+"""Helpers of the benchmarks: data of a given size, timing, and results as JSON lines."""
 
 import cProfile
 import json
@@ -23,7 +23,7 @@ def print_result(name: str, **values) -> None:
 
 
 def best_time(function, repeats):
-    """Shortest time of several calls: what the machine can do when nothing else disturbs it."""
+    """Shortest time of several calls, which is least affected by other processes."""
     times = []
     for _ in range(repeats):
         began = perf_counter()
@@ -47,9 +47,9 @@ def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):
 
 
 def resampled_digits(n, seed=0):
-    """Half of the digits drawn again n times, with noise, and the other half: X, y, X_test, y_test.
+    """Noisy samples from half of the digits, and the other half: X, y, X_test, y_test.
 
-    The noise, one of 16 grey levels, makes every row different from all others.
+    The noise, one of 16 gray levels, makes every row different from all others.
     """
     rng = np.random.default_rng(seed)
     images, y = load_digits(return_X_y=True)
@@ -76,7 +76,7 @@ def time_parts(function, names):
 
 
 def data_folder():
-    """Folder of the data files: beside the repository, or where AMBILEARN_DATA points."""
+    """Folder of the data files: AMBILEARN_DATA, or next to the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("AMBILEARN_DATA", beside))
 
@@ -95,7 +95,7 @@ def data_split(name, seed=0):
 
 
 def music(min_votes=1):
-    """The clips that a crowd told the genre of: X, sets, truth, X_test, truth of the test rows.
+    """Music clips with genres from a crowd: X, sets, truth, X_test, truth of the test rows.
 
     With min_votes=None all votes count, as weights.
     """
@@ -107,7 +107,7 @@ def music(min_votes=1):
 
 
 def sentiment(min_votes=1):
-    """The sentences that a crowd called positive or negative, as TF-IDF; otherwise as the clips."""
+    """Sentences labeled positive or negative by a crowd, as TF-IDF; same form as the clips."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     train, test, sets = _crowd("sentiment", min_votes)
@@ -129,7 +129,7 @@ def _crowd(name, min_votes):
     if min_votes is None:
         counts = pd.crosstab(answers["item"], answers["label"]).loc[train["item"]]
         return train, test, as_candidates(counts)
-    # Who answered does not matter here: the n-th answer to an item is in column n.
+    # Annotators are ignored: the n-th answer to an item is in column n.
     answers["place"] = answers.groupby("item").cumcount()
     votes = answers.pivot(index="item", columns="place", values="label").loc[train["item"]]
     return (
@@ -140,7 +140,7 @@ def _crowd(name, min_votes):
 
 
 def real_split(name):
-    """X, mask, test X and labels of a z-scored 50/50 split; None when the file is not here."""
+    """X, mask, test X and labels of a z-scored 50/50 split; None without the file."""
     try:
         data = load_dataset(name, data_home=data_folder(), download=False)
     except DataNotFoundError:

@@ -1,12 +1,12 @@
-"""Labels cleaned from real annotators' answers, and classifiers learned from them, side by side.
+"""Cleaned labels from the answers of real annotators, and classifiers trained on them.
 
 Music: ten genres, 44 annotators, 700 clips and 300 new ones, 124 features, z-scored. Sentiment: two
 labels, 203 annotators, 4 999 sentences and 3 999 new ones, as TF-IDF. The files are described in
-docs/measurements/votes.md and are never part of the project. Only the last two use true labels;
-parameters are defaults, or chosen by the answers themselves ("reg by evidence").
+docs/measurements/votes.md and are never part of the project. Only the upper bound uses true labels;
+parameters are defaults, or chosen with the answers ("reg by evidence").
 
-One JSON line a way, then a table: share of labels right among the cleaned ones and on new rows,
-with 95 % intervals by bootstrap over the rows, and the difference to Dawid–Skene, paired.
+Prints one JSON line per approach, then a table: accuracy of the cleaned labels and on new rows,
+with 95 % bootstrap intervals over the rows, and the paired difference to Dawid–Skene.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def load(folder, name):
 
 
 def aggregated(name, votes):
-    """Labels by the answers alone."""
+    """Labels computed only from the answers."""
     if name == "majority":
         return votes.classes[votes.counts().toarray().argmax(axis=1)]
     if name == "Dawid–Skene":
@@ -59,7 +59,7 @@ def aggregated(name, votes):
 
 
 def ways(data, votes, X, truth, seeds):
-    """Name of each way and a function that returns cleaned labels and a fitted classifier."""
+    """Name of each approach and a function that returns cleaned labels and a fitted classifier."""
     plain = SVC() if data == "music" else LogisticRegression(max_iter=1000)
     plcl = PLCL()
     plain_name = type(plain).__name__
@@ -91,7 +91,7 @@ def ways(data, votes, X, truth, seeds):
         "crowd + PL-CL, reg by evidence",
         lambda: from_crowd(plcl, param_grid={"reg": REGS}),
     )
-    stacked = data == "music"  # of sentences it is no better, and takes half an hour
+    stacked = data == "music"  # on sentences it is not better, and takes half an hour
     stack = PLStacking(random_state=0)
     if stacked:
         yield "crowd + PLStacking", lambda: from_crowd(stack)
@@ -110,7 +110,7 @@ def interval(hits, draws):
 
 
 def compare(data, folder, seeds):
-    """A line for each way, and their table."""
+    """Print a line per approach, and a table."""
     votes, X, truth, X_new, truth_new = load(folder, data)
     rng = np.random.default_rng(0)
     draws = [rng.integers(len(y), size=(DRAWS, len(y))) for y in (truth, truth_new)]
@@ -141,7 +141,7 @@ def compare(data, folder, seeds):
 
 
 def main():
-    """All sets whose files are there."""
+    """Run all data sets whose files exist."""
     parser = argparse.ArgumentParser(description=__doc__)
     folder = data_folder() / "crowd"
     parser.add_argument("--data", type=Path, default=folder, help="folder with the files")

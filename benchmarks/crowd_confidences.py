@@ -1,10 +1,10 @@
-"""Two real crowds: the votes that a candidate should need, and what the confidences are worth.
+"""Minimum number of votes per candidate, and calibration of the confidences, on two real crowds.
 
 PL-CL with its default parameters on music clips (124 features, z-scored; ten genres) and on
-sentences (TF-IDF; two opinions). Candidates are the labels with at least so many votes, or all with
-a vote where no label has so many; null are all labels with a vote, weighted by their votes. A line
-for each number of votes, for each bin of the confidences, and for PL-CL on the truth itself, the
-most that can be hoped for.
+sentences (TF-IDF; two opinions). Candidates are the labels with at least the given number of votes,
+or all labels with a vote if none has that many; null means all labels with a vote, weighted by
+their votes. Prints a line per number of votes, per bin of the confidences, and for PL-CL on the
+true labels, an upper bound.
 """
 
 import numpy as np

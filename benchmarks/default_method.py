@@ -1,11 +1,11 @@
-"""Which method `ambilearn clean` and `fit` should use where none is named: they are asked for both.
+"""Comparison of default methods for `ambilearn clean` and `fit`.
 
-All goes through the command line, as a user's table does. Lost, MSRCv2 and FG-NET as tables of
-numbers, ten random halves; the music clips and the sentences as their annotators left them: all
-answers as candidates (``union``), or annotators judged first (``skills``); the sentences are free
-text. ``cleaned`` and ``new``: share of labels right among the rows of the table and on new ones.
-``auc``: of doubt, for rows whose truth is no candidate. ``seconds``: of the processor, for `clean`
-as a whole; ``time_ratio``: over that by PL-CL.
+Runs the command line, as for a user's table. Lost, MSRCv2 and FG-NET are numeric tables with ten
+random halves. The music clips and the sentences have the original answers of their annotators: all
+answers as candidates (``union``), or weighted by the skills of the annotators (``skills``); the
+sentences are free text. ``cleaned`` and ``new`` are the accuracies on the rows of the table and on
+new rows. ``auc`` is that of the doubt score, for rows whose true label is not a candidate.
+``seconds`` is the CPU time of `clean`; ``time_ratio`` is relative to PL-CL.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def run(*arguments):
 
 
 def measure(options, new, method, folder):
-    """What one method makes of a table and of new rows."""
+    """Scores of one method on a table and on new rows."""
     seconds = run("clean", *options, "--method", method, "--out", folder / "cleaned.csv")
     run("fit", *options, "--method", method, "--out", folder / "a.model")
     run("predict", folder / "a.model", new, "--out", folder / "labelled.csv")
@@ -78,7 +78,7 @@ def measure(options, new, method, folder):
 
 
 def absent_truth(name, cleaned):
-    """Rows of a crowd whose truth nobody gave."""
+    """Rows of a crowd whose true label is not among the answers."""
     answers = pd.read_csv(data_folder() / "crowd" / f"{name}-answers.csv")
     given = answers.groupby("item")["label"].agg(set)
     pairs = zip(cleaned["item"], cleaned["truth"], strict=True)
@@ -108,7 +108,7 @@ def main():
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name_of_folder:
         folder = Path(name_of_folder)
-        for method in METHODS:  # whatever is imported late is there now
+        for method in METHODS:  # warm up lazy imports
             run("clean", PEOPLE, "--candidates", "names", "--method", method)
         for name in args.data:
             if name in NUMBERS:

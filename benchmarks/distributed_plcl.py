@@ -1,8 +1,8 @@
 """PL-CL on a cluster: two single-threaded worker processes against one, in one run.
 
-The rows are made on the workers, block by block; this process never holds them. Prints one JSON
-line with both times and their ratio, to be at least 1.5. With ``--sizes`` instead a line for each
-number of rows, from a process of its own: time, and peak memory of this process and the workers.
+The workers generate the rows block by block. Prints one JSON line with both times and their ratio,
+which should be at least 1.5. With ``--sizes``, prints a line per number of rows, each measured in a
+separate process: time, and peak memory of this process and the workers.
 """
 
 import argparse
@@ -46,22 +46,22 @@ def mask_of(n, seed):
 
 
 def peak_memory():
-    """Bytes that this process took at most."""
+    """Peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def fit(rows, workers, iterations, landmarks):
-    """Fit on a cluster of so many workers; the time and what else there is to know."""
+    """Fit on a cluster with a number of workers; time and further measurements."""
     sizes = np.diff(np.append(np.arange(0, rows, BLOCK), rows)).tolist()
     X = [delayed(rows_of)(size, seed) for seed, size in enumerate(sizes)]
     Y = [delayed(mask_of)(size, seed) for seed, size in enumerate(sizes)]
-    # As many rounds for all: tol=0.
+    # tol=0: the same number of iterations for all fits.
     model = DistributedPLCL(n_landmarks=landmarks, max_iter=iterations, tol=0, random_state=0)
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    # One thread for every process: Dask sees to it in the workers, the limit does here.
+    # One thread per process: Dask limits the workers, and the context limits this process.
     with threadpool_limits(1), LocalCluster(**options) as cluster, Client(cluster) as client:
         few = 20 * LABELS
-        model.fit(*make_block(few, 10**6)[:2])  # the workers import what they need
+        model.fit(*make_block(few, 10**6)[:2])  # warm up imports on the workers
         began = perf_counter()
         model.fit(X, Y)
         took = perf_counter() - began

@@ -1,8 +1,9 @@
-"""How well doubt finds the rows without their truth, and what it costs.
+"""Detection of rows whose true label is not a candidate: accuracy and time.
 
-Lost and MSRCv2 at random halves, with the truth swapped out of a share η of the sets; the music
-clips and the sentences as their annotators left them. ``auc``: of the score, for rows without their
-truth. ``named``: how often the suggestion is their truth. ``ratio``: time over that of a fit.
+Random halves of Lost and MSRCv2, with the true label replaced in a fraction η of the sets; the
+music clips and the sentences with the original answers. ``auc`` is that of the score for rows
+without their true label, ``named`` the fraction of these rows whose suggestion is correct, and
+``ratio`` the time relative to a fit.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def main():
 
 
 def measure(name, X, sets, y, repeats):
-    """What is found by one method, and the time of it over that of the fit."""
+    """Detection by one method, and its time relative to the fit."""
     options = {"n_folds": 5} if name.endswith(BY_FOLDS) else {}
     model = METHODS[name.removesuffix(BY_FOLDS).lower()].load()()
     doubt = find_doubtful(X, sets, estimator=model, **options)
@@ -61,7 +62,7 @@ def measure(name, X, sets, y, repeats):
 
 
 def sentences(n_rows=2500, n_dimensions=200):
-    """Sentences in few dimensions, the union of their annotators' answers, and the truth."""
+    """Sentences in few dimensions, the union of the answers, and the true labels."""
     import pandas as pd
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer

@@ -1,9 +1,9 @@
-"""Accuracy of every method where some candidate sets have lost their true label.
+"""Accuracy of every method if some candidate sets do not contain the true label.
 
-Lost and MSRCv2 at five random halves; the music clips, whose sets are the union of a crowd's
-answers and miss the truth of one clip in eight by nature, with five draws of the noise on top.
-``plain labels`` is PL-CL on the true labels with the same noise: the cost of wrong labels as such.
-All methods with their default parameters. The lines are kept in ``docs/fragility.jsonl``.
+Five random halves of Lost and MSRCv2, and the music clips with five draws of additional noise; the
+sets of the clips are the union of a crowd's answers, and one in eight lacks the true label.
+``plain labels`` is PL-CL on the true labels with the same noise, which shows the cost of wrong
+labels. All methods have their default parameters. Results are in ``docs/fragility.jsonl``.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main():
 
 
 def measure(name, seed):
-    """Accuracy on new rows, of the cleaned labels, and share of rows without truth, one by one."""
+    """Accuracy on new rows and of the cleaned labels, and fraction of rows without true label."""
     X, sets, y, X_test, y_test = data_split(name, seed)
     for kind, eta in NOISE:
         noisy = add_noise(sets, y, kind=kind, eta=eta, random_state=seed)

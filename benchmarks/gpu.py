@@ -1,9 +1,9 @@
-"""PL-CL on a device: every part beside its floor, and beside the CPU; one JSON line a figure.
+"""PL-CL on a device: time of every part relative to its lower bound and to the CPU, as JSON lines.
 
     SCIPY_ARRAY_API=1 python benchmarks/gpu.py [--device cuda] [--only floor sizes …]
 
-The floor of a fit is the arithmetic that nothing saves, Cholesky and matrix products, at the rates
-at which this run's device does it alone.
+The lower bound (floor) of a fit is the time of its Cholesky factorizations and matrix products at
+the rates measured on the device in the same run.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, P
 from ambilearn.backend.memory import bytes_beside_kernel
 from ambilearn.candidates import CandidateSets
 
-# Where the time of a fit goes: name of the part, module, class or None, function.
+# Parts of a fit that are timed: name of the part, module, class or None, function.
 PARTS = (
     ("kernel", "methods._kernel_classifier", "KernelPartialLabelClassifier", "_train_kernel"),
     ("landmarks", "methods._kernel_classifier", "KernelPartialLabelClassifier",
@@ -46,7 +46,7 @@ SIZES = (  # that the targets name: rows, features, labels, candidates of a row
 
 
 def main():
-    """Run what is asked for."""
+    """Run the selected benchmarks."""
     sections = {
         "floor": floor, "agreement": agreement, "methods": methods, "sizes": sizes,
         "one_factor": one_factor, "stack": stack, "curve": curve, "landmarks": landmarks,
@@ -83,7 +83,7 @@ def timed(function, repeats=3):
 
 
 def measure_rates(device):
-    """Operations a second: of a matrix product, and of a Cholesky factorization."""
+    """Operations per second of a matrix product and of a Cholesky factorization."""
     n = 8192 if device != "cpu" else 1024
     A = torch.randn(n, n, dtype=torch.float64, device=device)
     A @ A
@@ -96,7 +96,7 @@ def measure_rates(device):
 
 
 def floor(options):
-    """The rates from which all floors follow."""
+    """Rates that determine all lower bounds."""
     product, cholesky = options.rates
     name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     print_result(
@@ -106,16 +106,16 @@ def floor(options):
 
 
 def floor_of(n, d, l, n_factors, options):
-    """Seconds of the products and factorizations that a fit cannot do without."""
+    """Seconds of the products and factorizations that every fit needs."""
     product, cholesky = options.rates
     best = max(product, cholesky)
-    # Kernel and neighbours, and two triangular solves a regression.
+    # Kernel and neighbors, and two triangular solves per regression.
     operations = 2 * 2 * n**2 * d + ITERATIONS * 2 * 2 * n**2 * l
     return n_factors * n**3 / 3 / best + operations / product
 
 
 def make(n, d, l, mean_candidates=3.0):
-    """Rows and candidate sets, whose results will be dense."""
+    """Rows and candidate sets for dense results."""
     X, mask, _ = make_ambiguous(n, d, l, mean_candidates)
     indices = mask.indptr.astype(np.intp), mask.indices.astype(np.intp)
     return X, CandidateSets(np.arange(l), *indices)
@@ -123,7 +123,7 @@ def make(n, d, l, mean_candidates=3.0):
 
 @contextmanager
 def parts_timed():
-    """A context that adds up the seconds of each part of the fits in it."""
+    """Context that sums the seconds of each part of the fits."""
     from importlib import import_module
 
     spent = defaultdict(float)
@@ -131,7 +131,7 @@ def parts_timed():
 
     def wrap(name, function):
         def wrapper(*args, **kwargs):
-            if inside:  # of a part that is counted already
+            if inside:  # part of a function that is timed
                 return function(*args, **kwargs)
             inside.append(name)
             synchronize()
@@ -199,7 +199,7 @@ def sizes(options):
 
 
 def stack(options):
-    """The default stack beside PL-CL, eight iterations each; then its answers beside the CPU's."""
+    """The default stack and PL-CL with eight iterations each; then its results on the CPU."""
     for n, d, l, candidates in SIZES:
         if n > options.max_rows:
             continue
@@ -217,7 +217,7 @@ def stack(options):
 
 
 def limited(model):
-    """A model whose loops all end after so many iterations as those of the other figures."""
+    """Model with the same number of iterations as in the other measurements."""
     if isinstance(model, PLStacking):
         model.set_params(
             estimators=model._default_estimators(), final_estimator=sklearn.clone(model._final())
@@ -228,7 +228,7 @@ def limited(model):
 
 
 def curve(options):
-    """Rows from a thousand to a hundred thousand, and the CPU as far as it goes."""
+    """1 000 to 100 000 rows, and the CPU for the sizes it can handle."""
     for n in (1_000, 3_000, 10_000, 20_000, 30_000, 50_000, 70_000):
         if n > options.max_rows:
             break
@@ -242,7 +242,7 @@ def curve(options):
 
 
 def agreement(options):
-    """Real data sets on the device and on the CPU: confidences, predictions; and the same again."""
+    """Real data sets on device and CPU: confidences and predictions, and repeatability."""
     for name, split in real_splits():
         X, mask, X_test, _ = split
         host, model, test, figures = compare_with_host(PLCL(), split, options)
@@ -258,7 +258,7 @@ def agreement(options):
 
 
 def real_splits():
-    """Name and split of each real data set that is here."""
+    """Name and split of each real data set whose file exists."""
     for name in ("lost", "msrcv2", "fg-net"):
         split = real_split(name)
         if split is not None:
@@ -266,7 +266,7 @@ def real_splits():
 
 
 def compare_with_host(model, split, options):
-    """Fit on the CPU, and twice on the device: both models, the test rows there, differences."""
+    """Fit on the CPU and twice on the device: both models, the test rows, differences."""
     X, mask, X_test, _ = split
     host, again = sklearn.clone(model).fit(X, mask), sklearn.clone(model)
     Xd, seconds, _, _ = fit(model, X, mask, options)
@@ -282,7 +282,7 @@ def compare_with_host(model, split, options):
 
 
 def differences(model, Xd, host, X):
-    """Rows that a model on the device and one on the CPU predict otherwise."""
+    """Number of rows with different predictions on device and CPU."""
     return int((model.predict(Xd).cpu().numpy() != host.predict(X)).sum())
 
 
@@ -313,7 +313,7 @@ def methods(options):
 
 
 def one_factor(options):
-    """The complementary classifier by conjugate gradients, and by a factor of its own."""
+    """The complementary classifier with conjugate gradients and with its own factorization."""
     n = min(20_000, options.max_rows)
     X, sets = make(n, 64, 100)
     two = PLCL(max_iter=3, tol=0)

@@ -1,9 +1,9 @@
-"""Fifty points of the paper's grid on one split: shared work against separate fits.
+"""Fifty points of the paper's grid on one split: fits with a shared cache and separate fits.
 
-By default with 8 outer iterations, as the paper's authors have it; ``--converge`` runs every fit to
-its end, where the loop, which cannot be shared, weighs more. The separate fits are timed on some of
-the points, evenly spread, and extrapolated to all of them unless ``--all`` is given; the answers of
-those points must be equal bit for bit.
+The default is 8 outer iterations, as in the authors' code. ``--converge`` runs every fit until
+convergence, so that the iterations, which cannot be shared, take a larger part of the time. The
+separate fits are timed on evenly spaced points and extrapolated, unless ``--all`` is given; the
+results at these points must be exactly equal.
 """
 
 import argparse
@@ -21,7 +21,7 @@ GRID = dict.fromkeys(("alpha", "beta", "gamma", "mu"), VALUES)
 
 
 def compare(name, X, Y, points, every, loop):
-    """Time both ways, and compare the answers."""
+    """Time both variants, and compare the results."""
     began = perf_counter()
     cache = FitCache()
     shared = [PLCL(**point, **loop).fit(X, Y, cache=cache) for point in points]
@@ -51,7 +51,7 @@ def compare(name, X, Y, points, every, loop):
 
 
 def main():
-    """MSRCv2, where its file is here, and 5 000 rows of digits."""
+    """Run MSRCv2, if its file exists, and 5 000 rows of digits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=50)
     parser.add_argument("--all", action="store_true", help="time every separate fit")

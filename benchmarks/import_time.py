@@ -1,4 +1,4 @@
-"""Time of the imports, in units of importing scikit-learn's classifiers alone."""
+"""Import times, relative to the import of scikit-learn's classifiers."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def run(code):
 
 
 def main():
-    """Measure a bare import, the import of a method, and what scikit-learn takes."""
+    """Measure the import of the package, of a method, and of scikit-learn."""
     nothing = best_time(partial(run, "pass"), repeats=5)
     times = {
         name: best_time(partial(run, code), repeats=5) - nothing

@@ -1,7 +1,7 @@
 """Accuracy and time of low-rank PL-CL against the exact kernel, at 5 000 rows.
 
-Half of the 1 797 digits, drawn again with noise, so that no row occurs twice; the other half
-are the new rows.
+The training rows are noisy samples from half of the 1 797 digits, without duplicates; the other
+half are the test rows.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """Every method fits and predicts at the sizes of Soccer Player and Yahoo!News (training halves).
 
-Generated data of the same shape; one JSON line per size and method, each from a process of its own
-so that the peak memory is the method's. For the kernel methods the ratio is the time of ``fit``
-over the floor of ``plcl_vs_floor``: the linear algebra that as many iterations cannot avoid, with
-the same threads in the same run. The others are to stay below ``dense_matrix``, the bytes that one
-n×n matrix would take.
+Generated data of the same shape. Prints one JSON line per size and method, each measured in a
+separate process for its peak memory. For the kernel methods, the ratio is the time of ``fit``
+relative to the lower bound of ``plcl_vs_floor``: the necessary linear algebra of the same number of
+iterations, with the same threads in the same run. The other methods should need less memory than
+``dense_matrix``, the bytes of an n×n matrix.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SIZES = {  # rows in each half, features, labels, mean number of candidates
 
 
 def measure(size, method, scale):
-    """Fit and predict one method at one size, and print what it took."""
+    """Fit and predict with one method at one size, and print time and memory."""
     rows, features, labels, candidates = SIZES[size]
     rows = max(50, round(rows * scale))
     X, Y, y = make_ambiguous(2 * rows, features, labels, candidates)

@@ -1,8 +1,7 @@
-"""PL-CL with a low-rank kernel up to a million rows: time with its parts, memory, and the slope.
+"""PL-CL with a low-rank kernel up to a million rows: time and its parts, memory, and slope.
 
-With ``--landmarks 0`` the exact kernel, for comparison at smaller sizes.
-
-Every size runs in a process of its own, so that the peak memory is that of the size.
+``--landmarks 0`` uses the exact kernel, for comparison at smaller sizes. Every size runs in a
+separate process, which gives its peak memory.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Approximate neighbours against exact ones: recall, time, and how the time grows with n.
+"""Approximate and exact neighbor search: recall, time, and growth of the time with n.
 
-Clustered rows of unit length, as the graph of PL-CL has them; k = 10. One JSON line per n. The
-exact search asks a sample of the rows, which gives the recall, and its time is multiplied by
-n / sample: it compares every row asked with all others, so that is what all rows would take. From
-the second n on, ``slope`` is that of log time against log n since the first.
+Clustered rows of unit length, as in the graph of PL-CL; k = 10. Prints one JSON line per n. The
+exact search of a sample of rows gives the recall; its time is multiplied by n / sample, because it
+compares each query with all rows. From the second n on, ``slope`` is that of log time against log n
+since the first.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FEATURES, CLUSTERS, K = 64, 100, 10
 
 
 def clustered(n, seed=0):
-    """Rows around random centres: the noise is as large as the spread of the centres."""
+    """Rows around random centers; the noise is as large as the spread of the centers."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(CLUSTERS, FEATURES))
     X = rng.normal(size=(n, FEATURES))
@@ -47,11 +47,11 @@ def measure(n, n_asked):
 
 
 def exact_neighbors(X, asked):
-    """The K nearest other rows of the rows asked."""
+    """The K nearest other rows of the queries."""
     search = NearestNeighbors(n_neighbors=K + 1, algorithm="brute").fit(X)
     found = search.kneighbors(X[asked], return_distance=False)
     other = found != asked[:, None]
-    other[other.all(axis=1), -1] = False  # among duplicates the row itself need not be found
+    other[other.all(axis=1), -1] = False  # with many duplicates the row itself may be missing
     return found[other].reshape(len(asked), K)
 
 
@@ -59,7 +59,7 @@ def main():
     """Measure at every n."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
-    parser.add_argument("--asked", type=int, default=1000, help="rows asked exactly")
+    parser.add_argument("--asked", type=int, default=1000, help="queries of the exact search")
     args = parser.parse_args()
     times = {}
     for n in args.rows:

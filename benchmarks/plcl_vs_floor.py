@@ -1,7 +1,8 @@
-"""PL-CL at Yahoo!News size against the floor: the linear algebra that no exact method avoids.
+"""PL-CL at the size of Yahoo!News, relative to the linear algebra that every exact method needs.
 
-The floor is the distance matrix by GEMM, the exponential, two Cholesky factorisations, and the
-triangular solves of as many iterations, with the same threads in the same run.
+This lower bound (floor) is the distance matrix with GEMM, the exponential, two Cholesky
+factorizations, and the triangular solves of the same number of iterations, with the same threads in
+the same run.
 """
 
 import argparse
@@ -27,7 +28,7 @@ PARTS = {  # function → what it is called in the report
 
 
 def floor(X, n_labels, ridges, iterations):
-    """Time of the unavoidable linear algebra, and its parts."""
+    """Time of the necessary linear algebra, and its parts."""
     targets = np.random.default_rng(0).random((len(X), n_labels))
     marks = [perf_counter()]
     squares = (X**2).sum(axis=1)
@@ -64,7 +65,7 @@ def main():
     args = parser.parse_args()
     X, Y, y = make_ambiguous(args.rows, args.features, args.labels, args.candidates)
 
-    # Fit and floor take turns, and the best of each counts: both see the same disturbances.
+    # Fit and lower bound alternate, and the best times count: the machine load is the same.
     fits, floors = [], []
     for repeat in range(args.repeats):
         model = PLCL(max_iter=args.iterations, tol=0)

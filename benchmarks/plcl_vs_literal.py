@@ -1,9 +1,9 @@
-"""PL-CL against the paper solved literally, on one Lost half-split: same answers, how much faster.
+"""PL-CL and a literal implementation of the paper on a half-split of Lost: equality and speed.
 
-The literal solution (tests/literal.py) hands every quadratic program to an interior-point solver,
-with n·l variables for the confidences, as the paper writes it and the published code does. That
-takes some ten minutes. ``ratio_reduced`` compares with the same solver after the variables that
-are fixed at zero were taken out by hand, which no published code does; ``--reduced`` stops there.
+The literal implementation (tests/literal.py) solves every quadratic program with an interior-point
+solver and n·l variables for the confidences, as in the paper and the published code. This takes
+about ten minutes. ``ratio_reduced`` compares with the same solver without the variables that are
+fixed at zero, which the published code keeps; ``--reduced`` runs only this comparison.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from literal import LiteralPLCL
 
 
 def main():
-    """Fit in all ways and compare."""
+    """Fit all variants and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reduced", action="store_true", help="leave out the n·l-variable problem")
     args = parser.parse_args()

@@ -1,11 +1,11 @@
-"""What a person gains who settles some rows: by the margin, by the new order, by chance.
+"""Accuracy after a review of some rows, in the order of margin, of doubt, and at random.
 
-A person gives the first rows of an order their true label, the stack is fitted again, and what is
-right among all cleaned labels and on new rows is counted. Lost and MSRCv2 at random halves with the
-truth swapped out of one set in ten, the music clips as their annotators left them. ``doubt and
-margin`` is the order of ``ambilearn review``, which judges the stack by its own held-out outputs;
-``quick doubt and margin`` that of ``ambilearn clean``, which takes those of its PL-CL. ``oracle``
-settles rows without their truth first, which nobody can know. The lines are kept in
+The first rows of an order get their true label, the stack is fitted again, and the accuracy of all
+cleaned labels and on new rows is measured. Random halves of Lost and MSRCv2 with the true label
+replaced in 10 % of the sets, and the music clips with the original answers. ``doubt and margin`` is
+the order of ``ambilearn review``, which uses held-out outputs of the stack; ``quick doubt and
+margin`` is that of ``ambilearn clean``, which uses those of its PL-CL. ``oracle`` reviews rows
+without their true label first, which is not possible in practice. Results are in
 ``docs/review_curves.jsonl``.
 """
 
@@ -22,8 +22,8 @@ from ambilearn.datasets import add_noise
 from ambilearn.own_data.ranking import choose_candidates, review_order
 
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
-CHANCES = 3  # orders by chance, of which the mean is taken
-FOLDS = 5  # of the stack's own held-out outputs
+CHANCES = 3  # number of random orders that are averaged
+FOLDS = 5  # folds of the held-out outputs of the stack
 
 
 def main():
@@ -46,7 +46,7 @@ def main():
 
 
 def measure(name, seed):
-    """What is right, on the cleaned and on new rows, and what was wrong in the rows settled."""
+    """Accuracy on the cleaned and on new rows, and errors in the reviewed rows."""
     X, sets, y, X_test, y_test = data_split(name, seed)
     if name != "music":
         sets = add_noise(sets, y, eta=0.1, random_state=seed)
@@ -75,7 +75,7 @@ def measure(name, seed):
 
 
 def in_rounds(X, sets, y, X_test, y_test, wrong, absent):
-    """The same where the rest is ordered anew after each share of rows."""
+    """Same, with a new order of the remaining rows after each step."""
     settled = np.empty(0, dtype=np.intp)
     for share in SHARES:
         now = settle(sets, y, settled)
@@ -90,7 +90,7 @@ def in_rounds(X, sets, y, X_test, y_test, wrong, absent):
 
 
 def by_doubt(model, X, sets, settled=(), n_folds=FOLDS):
-    """Doubtful rows and close calls by turns."""
+    """Alternate doubtful rows and rows with a small margin."""
     return review_order(
         choices(model, sets), find_doubtful(X, sets, estimator=model, n_folds=n_folds), settled
     )
@@ -102,7 +102,7 @@ def choices(model, sets):
 
 
 def settle(sets, y, rows):
-    """The sets with the truth alone in some rows."""
+    """Candidate sets with only the true label in some rows."""
     settled = sets.to_sets()
     for row in rows:
         settled[row] = {y[row]}

@@ -1,4 +1,4 @@
-"""Fit times on half-splits of the paper's small data sets, in units of their own kernel floor."""
+"""Fit times on half-splits of the paper's small data sets, relative to the kernel lower bound."""
 
 from common import best_time, print_result, real_split
 from plcl_vs_floor import floor
@@ -7,7 +7,7 @@ from ambilearn import PLCL
 
 
 def main():
-    """One line per data set; sets that are not on this machine are named and left out."""
+    """Print one line per data set; data sets without a file are skipped with a message."""
     for name in ("fg-net", "lost", "msrcv2"):
         split = real_split(name)
         if split is None:

@@ -1,9 +1,9 @@
-"""Stacking and voting beside every single method, on ten random halves of the paper's small sets.
+"""Stacking, voting and every single method on ten random halves of the paper's small data sets.
 
-The splits of the fidelity page: seeds 0 to 9, z-scored, default parameters, no true label anywhere
-before the scores. ``… by covering rate`` and ``… by approximated accuracy`` have their members or
-weights from a search over the candidate sets of the training half. One line for each data set and
-learner, with the p-value of a paired t-test against the stack; the lines are kept in
+The splits are those of the fidelity page: seeds 0 to 9, z-scored, default parameters; true labels
+are used only for the scores. ``… by covering rate`` and ``… by approximated accuracy`` choose
+members or weights by a search on the candidate sets of the training half. Prints one line per data
+set and learner, with the p-value of a paired t-test against the stack; results are in
 ``docs/stacking.jsonl``.
 """
 
@@ -43,7 +43,7 @@ LEARNERS = {
     "PLStacking, five folds": PLStacking(cv=5, random_state=0),
 }
 for name, scorer in SCORERS.items():
-    choice = {"scoring": scorer, "random_state": 0}  # five folds; of equals the first
+    choice = {"scoring": scorer, "random_state": 0}  # five folds; ties keep the input order
     LEARNERS[f"PLStacking, weights by {name}"] = CandidateSearchCV(
         PLStacking(), {"final_estimator__weights": WEIGHTS}, **choice
     )
@@ -70,7 +70,7 @@ def main():
 
 
 def measure(model, name, seed):
-    """Share of new rows that are right, or nearly, and of training rows told apart."""
+    """Accuracy on new rows, exact and with tolerance, and transductive accuracy."""
     X, sets, y, X_test, y_test = data_split(name, seed)
     model.fit(X, sets)
     predicted = model.predict(X_test)
@@ -83,7 +83,7 @@ def measure(model, name, seed):
 
 
 def report(name, learner, figures, stack):
-    """Means, spread, and whether they differ from the stack's."""
+    """Means, standard deviations, and p-values against the stack."""
     values = {}
     for figure, column, reference in zip(FIGURES, figures.T, stack.T, strict=True):
         values[figure] = float(column.mean())

@@ -1,10 +1,10 @@
-"""What a stack and a vote cost beside one fit of PL-CL: time and memory, measured in one run.
+"""Time and memory of stacking and voting, relative to one fit of PL-CL in the same run.
 
 Lost and MSRCv2 (training halves), and generated data of the size of Yahoo!News: 11 495 rows and 219
-labels. The fits to be compared follow each other, several times for the small sets, of which the
-shortest counts; so all have the same machine. Memory is what Python and NumPy have allocated at the
-peak of a fit: the peak of a process would hide what a larger one, such as reading the file, took
-before. One line for each size and method, with the ratios to PL-CL.
+labels. The compared fits alternate, several times for the small sets, and the shortest times count,
+so that the machine load is the same. Memory is the peak allocation of Python and NumPy during a
+fit, because the peak of the process could come from an earlier step, such as reading the file.
+Prints one line per size and method, with the ratios to PL-CL.
 """
 
 import argparse
@@ -23,7 +23,7 @@ LEARNERS = ("PLCL", "PLVoting", "PLStacking")  # the others are compared with th
 
 
 def rows_of(size, scale):
-    """Training rows, candidate sets, test rows and truth; None where the file is not here."""
+    """Training rows, candidate sets, test rows and truth; None without the file."""
     if size != "yahoo-news":
         return real_split(size)
     n = max(50, round(11495 * scale))
@@ -49,8 +49,8 @@ def fit_times(X, Y, learners, repeats):
 
 
 def peak_memory(X, Y, learner):
-    """Bytes that one fit takes."""
-    make(learner).fit(X[:50], Y[:50])  # whatever is imported late is there now
+    """Peak bytes of one fit."""
+    make(learner).fit(X[:50], Y[:50])  # warm up lazy imports
     tracemalloc.start()
     make(learner).fit(X, Y)
     _, peak = tracemalloc.get_traced_memory()

@@ -1,8 +1,8 @@
-"""What was tried so that a fit bears sets without their true label, against PL-CL as it is.
+"""Variants of PL-CL that tolerate sets without their true label, compared with PL-CL.
 
-One line for each attempt, data set and share η of rows whose truth was swapped: accuracy on new
-rows, and the gain over PL-CL with half of its 95 % interval over the splits. An attempt is worth
-building in if it gains .02 at η = .1 on two of three sets and loses at most .005 at η = 0.
+Prints one line per variant, data set and fraction η of rows with a replaced true label: accuracy on
+new rows, and the gain over PL-CL with half of its 95 % interval over the splits. A variant is worth
+adding if it gains .02 at η = .1 on two of three data sets and loses at most .005 at η = 0.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from ambilearn.datasets import add_noise
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 REG = 0.03  # of PL-CL
-TOLERATED = 0.1  # share of the rows that an attempt takes for wrong
+TOLERATED = 0.1  # fraction of the rows that a variant treats as wrong
 
 
 def main():
-    """All attempts, seed by seed."""
+    """Run all variants for each seed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music"])
@@ -51,7 +51,7 @@ def main():
 
 
 def attempts(X, sets, X_test):
-    """Name and predictions of each attempt; the first is PL-CL as it is."""
+    """Name and predictions of each variant; the first is PL-CL."""
     plcl = PLCL(reg=REG).fit(X, sets)
     yield "PL-CL", plcl.predict(X_test)
     yield "PL-CL, reg 0.1", PLCL(reg=0.1).fit(X, sets).predict(X_test)
@@ -83,7 +83,7 @@ def attempts(X, sets, X_test):
 
 
 def _share_outputs(mask, outputs, soft=False):
-    """Confidences in proportion to the positive outputs of the candidates, until they stay.
+    """Confidences proportional to the positive outputs of the candidates, until convergence.
 
     Soft, other labels count by ALIM's factor: so much that a tolerated share of the rows prefers
     a label outside its set.
@@ -102,7 +102,7 @@ def _share_outputs(mask, outputs, soft=False):
 
 
 class Ridge:
-    """Kernel ridge regression with an intercept, its outputs, and those without the row itself."""
+    """Kernel ridge regression with an intercept, with fitted and leave-one-out outputs."""
 
     def __init__(self, X, X_test):
         self.K, sigma = train_kernel(X, "rbf")
@@ -112,11 +112,11 @@ class Ridge:
         self.centered = self.inverse - np.outer(s, s) / s.sum()
 
     def held_out(self, P):
-        """Output for each row of the regression on all others, in closed form."""
+        """Leave-one-out output of each row, in closed form."""
         return P - (self.centered @ P) / np.diag(self.centered)[:, None]
 
     def fitted(self, P):
-        """Output for each row of the regression on all."""
+        """Output of each row of the regression on all rows."""
         return P - REG * (self.centered @ P)
 
     def predict(self, P, weights=None):

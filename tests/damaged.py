@@ -68,13 +68,16 @@ _compressed = {
     "negative index": (_entry("indices", 0, -5), "index of -5, outside 0 …"),
     "indptr too large": (_entry("indptr", 1, 10**6), "an entry of indptr of 1000000, outside"),
     "indptr ends late": (_entry("indptr", -1, 10**6), "an entry of indptr of 1000000, outside"),
-    "indptr begins late": (_entry("indptr", 0, 1), "indptr does not begin with 0, or falls"),
-    "indptr falls": (_falling, "indptr does not begin with 0, or falls"),
+    "indptr begins late": (_entry("indptr", 0, 1), "indptr does not start with 0, or decreases"),
+    "indptr falls": (_falling, "indptr does not start with 0, or decreases"),
     "indptr too short": (_cut("indptr"), r"indptr has the shape \(1,\) instead of"),
     "indices too short": (_cut("indices"), "it has 1 (row|column) indices for"),
     "data too short": (_cut("data"), "an entry of indptr of . outside|, outside 0 … 1"),
-    "indices are no integers": (_float_indices, "is of type float64, which is no signed integer"),
-    "indices are unsigned": (_unsigned_indices, "is of type uint32, which is no signed integer"),
+    "indices are no integers": (
+        _float_indices,
+        "type float64, which is not a signed integer",
+    ),
+    "indices are unsigned": (_unsigned_indices, "type uint32, which is not a signed integer"),
 }
 # (format, what) → (how to damage a matrix in place, what is said of it)
 DAMAGES = {
@@ -87,7 +90,7 @@ DAMAGES = {
     ("coo", "data too short"): (_cut("data"), "row indices for 1 values"),
     ("dia", "offsets too short"): (_cut("offsets"), "it has 1 offsets for . diagonals"),
     ("dia", "data too short"): (_cut("data"), "offsets for 1 diagonals"),
-    ("dia", "one diagonal twice"): (_same_diagonal, "one diagonal twice"),
+    ("dia", "one diagonal twice"): (_same_diagonal, "a duplicate diagonal"),
     ("lil", "column too large"): (_entry("rows", 0, [10**6]), "column index of 1000000, outside"),
     ("lil", "negative column"): (_entry("rows", 0, [-7]), "column index of -7, outside"),
     ("lil", "too many values"): (_entry("data", 0, [1.0] * 4), "row 0 has 1 column indices for 4"),

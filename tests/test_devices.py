@@ -137,7 +137,7 @@ def test_results_stay_where_the_rows_are(there, dispatch, method):
 
 
 @EACH_METHOD
-def test_the_same_input_gives_the_same_bits(there, dispatch, method):
+def test_equal_inputs_give_identical_results(there, dispatch, method):
     first, second = (
         there.back(sklearn.clone(method).fit(there.move(DATA.X), DATA.mask).label_distributions_)
         for _ in range(2)

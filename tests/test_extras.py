@@ -189,7 +189,7 @@ SAYS = {
     "neighbours": (
         "from ambilearn import PLKNN\n"
         "PLKNN(n_neighbors=1, neighbors='approximate').fit([[0], [1]], [0, 1])",
-        "Approximate search of neighbours needs faiss: pip install 'ambilearn[ann]'",
+        "Approximate neighbor search needs faiss: pip install 'ambilearn[ann]'",
     ),
 }
 

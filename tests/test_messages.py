@@ -251,8 +251,8 @@ EXPERIMENTS = {
     ),
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
-        "mine: 'nonsense' has no meaning",
-        "There may be: title",
+        "mine: 'nonsense' is not a known name",
+        "Known names: title",
     ),
     "parameter": (
         lambda: Task("iris", "PLCL", 0, params={"alfa": 1}).key,
@@ -347,8 +347,8 @@ def test_a_warning_says_what_and_what_to_do_at_the_users_line(mistake, what, rem
 
 
 COMMANDS = {
-    "unknown experiment": (["reproduce", "nope"], "no experiment 'nope'", "Known are"),
-    "no file": (["reproduce", "no.toml"], "no experiment file no.toml", "comes with the library"),
+    "unknown experiment": (["reproduce", "nope"], "no experiment 'nope'", "Known experiments"),
+    "no file": (["reproduce", "no.toml"], "no experiment file no.toml", "built-in experiment"),
     "unknown method": (["reproduce", "demo", "--methods", "x"], "no method 'x'", "Known are"),
     "unknown data": (["reproduce", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
     "search": (["reproduce", "demo", "--search", "x"], "got 'x'", "random:N"),

@@ -1,4 +1,4 @@
-"""Build the project and use it as a stranger will: ``make release-check``.
+"""Build the project, install it and test it in a clean environment: ``make release-check``.
 
 Needs Python and a package index, nothing else: all work is done in environments of its own, in a
 temporary folder. The source tree is only read.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_DISTRIBUTIONS = 10
-TOOLS = ["build", "twine>=7"]  # older ones do not read the metadata that hatchling writes
+TOOLS = ["build", "twine>=7"]  # older versions do not support the metadata of hatchling
 SDIST_HOLDS = [
     "CHANGELOG.md",
     "CITATION.cff",
@@ -54,8 +54,8 @@ X = 5 * np.eye(3)[y] + rng.normal(size=(60, 3))
 candidates = [{label, (label + rng.integers(3)) % 3} for label in y]
 model = ambilearn.PLCL().fit(X, candidates)
 right = (model.predict(X) == y).mean()
-assert right > 0.9, f"only {right:.0%} of the rows are right"
-print(f"PLCL labels {right:.0%} of {len(y)} rows right")
+assert right > 0.9, f"only {right:.0%} of the rows are correct"
+print(f"PLCL labels {right:.0%} of {len(y)} rows correctly")
 """
 
 ESTIMATOR_CHECKS = """
@@ -63,7 +63,7 @@ import warnings
 from sklearn.utils.estimator_checks import check_estimator
 from ambilearn import PLCL, PLKNN
 warnings.simplefilter("ignore")
-# A weight says how often a row counts; it does not make two rows, and two neighbours, of one.
+# A row with weight two is not equivalent to two rows: it is a single neighbor.
 names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 expected = dict.fromkeys(names, "weighted rows are no repeated rows")
 for estimator in (PLCL(), PLKNN()):
@@ -76,12 +76,12 @@ for estimator in (PLCL(), PLKNN()):
 
 
 class NotReadyError(Exception):
-    """Something that must be mended before a release."""
+    """A problem that must be fixed before a release."""
 
 
 @dataclass
 class Environment:
-    """A virtual environment, empty at first."""
+    """A virtual environment."""
 
     folder: Path
 
@@ -90,24 +90,24 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """Interpreter of the environment."""
         return self.command("python")
 
     def command(self, name: str) -> Path:
-        """A program that was installed into it."""
+        """Program installed in the environment."""
         if os.name == "nt":
             return self.folder / "Scripts" / f"{name}.exe"
         return self.folder / "bin" / name
 
     def install(self, *requirements: object) -> None:
-        """Install by pip."""
+        """Install with pip."""
         quiet = ("--quiet", "--disable-pip-version-check")
         run(self.python, "-m", "pip", "install", *quiet, *requirements)
 
 
 @dataclass
 class Release:
-    """What is checked, in a folder outside the source tree."""
+    """Distributions and environments of a release, in a folder outside the source tree."""
 
     folder: Path
     tag: str | None
@@ -122,7 +122,7 @@ class Release:
 
     @cached_property
     def bare(self) -> Environment:
-        """An environment with the wheel and what it requires."""
+        """Environment with the wheel and its dependencies."""
         bare = Environment(self.folder / "bare")
         bare.install(self.wheel)
         return bare
@@ -149,7 +149,7 @@ class Release:
 
 
 def run(*command: object, cwd: Path | None = None, must_fail: bool = False) -> str:
-    """What a command writes that knows nothing of the environment of this script.
+    """Output of a command, run without the environment variables of this script.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def build(release: Release) -> str:
 
 
 def version(release: Release) -> str:
-    """All places name the same version; for a release, the tag and the changelog, too."""
+    """All files have the same version; for a release, also the tag and the changelog."""
     cited = re.search(r"^version: (\S+)$", _text("CITATION.cff"), re.M)[1]
     _need(cited == release.version, f"CITATION.cff has {cited}, the wheel {release.version}")
     if release.tag:
@@ -191,13 +191,13 @@ def version(release: Release) -> str:
 
 
 def metadata(release: Release) -> str:
-    """PyPI will take the metadata, and show the README."""
+    """PyPI accepts the metadata and renders the README."""
     run(release.tools.python, "-m", "twine", "check", "--strict", release.sdist, release.wheel)
     return "twine has no complaint"
 
 
 def wheel(release: Release) -> str:
-    """The wheel holds the package with all its data, and nothing else."""
+    """The wheel contains only the package with all its data."""
     held = set(zipfile.ZipFile(release.wheel).namelist())
     package = ROOT / "src" / "ambilearn"
     wanted = {
@@ -208,13 +208,13 @@ def wheel(release: Release) -> str:
     _need("ambilearn/py.typed" in held, "py.typed is missing: type checkers ignore the hints")
     _need(wanted <= held, f"missing: {_listed(wanted - held)}")
     other = {name for name in held - wanted if ".dist-info/" not in name}
-    _need(not other, f"not of the package: {_listed(other)}")
+    _need(not other, f"not part of the package: {_listed(other)}")
     data = [name for name in wanted if not name.endswith((".py", ".pyi", "py.typed"))]
     return f"{len(wanted)} files, {len(data)} of them data"
 
 
 def sdist(release: Release) -> str:
-    """The sdist holds what it takes to build, test and document the package."""
+    """The sdist contains all files to build, test and document the package."""
     with tarfile.open(release.sdist) as archive:
         held = [name.partition("/")[2] for name in archive.getnames()]
     missing = [name for name in SDIST_HOLDS if not any(path.startswith(name) for path in held)]
@@ -223,7 +223,7 @@ def sdist(release: Release) -> str:
 
 
 def dependencies(release: Release) -> str:
-    """The core brings few distributions along."""
+    """The core has few dependencies."""
     listed = run(release.bare.python, "-I", "-c", DISTRIBUTIONS, cwd=release.folder)
     names = set(listed.split()) - {"ambilearn", "pip", "setuptools"}
     _need(len(names) <= MOST_DISTRIBUTIONS, f"{len(names)} are too many: {_listed(names)}")
@@ -231,7 +231,7 @@ def dependencies(release: Release) -> str:
 
 
 def fit(release: Release) -> str:
-    """The core learns and predicts."""
+    """The core fits and predicts."""
     return run(release.bare.python, "-I", "-c", FIT, cwd=release.folder)
 
 
@@ -241,14 +241,14 @@ def estimator_checks(release: Release) -> str:
 
 
 def no_command_line(release: Release) -> str:
-    """Without its extra, the command line says in one line what to install."""
+    """Without its extra, the command line prints one line with the install command."""
     said = run(release.bare.command("ambilearn"), cwd=release.folder, must_fail=True)
     _need("ambilearn[cli]" in said and "\n" not in said, f"not one line with the extra:\n{said}")
     return said
 
 
 def command_line(release: Release) -> str:
-    """With its extra, the command line cleans a table. The environment is no longer bare."""
+    """With its extra, the command line cleans a table. This changes the bare environment."""
     release.bare.install(f"ambilearn[cli] @ {release.wheel.as_uri()}")
     ambilearn = release.bare.command("ambilearn")
     said = run(ambilearn, "--version", cwd=release.folder)
@@ -264,8 +264,8 @@ def command_line(release: Release) -> str:
     with open(release.folder / "cleaned.csv", newline="", encoding="utf-8") as file:
         cleaned = list(csv.DictReader(file))
     right = sum(row["label"] == row["truth"] for row in cleaned)
-    _need(right == len(rows), f"only {right} of {len(rows)} labels are right")
-    return f"{said}; {right} labels right"
+    _need(right == len(rows), f"only {right} of {len(rows)} labels are correct")
+    return f"{said}; {right} labels correct"
 
 
 def tests(release: Release) -> str:
@@ -280,7 +280,7 @@ def tests(release: Release) -> str:
     return said.splitlines()[-1].strip("= ")
 
 
-# In this order: the command line is installed into what was the bare environment.
+# The order matters: the command line is installed into the bare environment.
 CHECKS = [
     version,
     metadata,
@@ -296,7 +296,7 @@ CHECKS = [
 
 
 def main() -> int:
-    """Run all checks, one line for each; the exit status is the number of those that failed."""
+    """Run all checks, with one line per check; the exit status is the number of failures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tag", help="check that the version is that of this tag, say v0.1.0")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="put the distributions there")
@@ -313,7 +313,7 @@ def main() -> int:
 
 
 def _passes(check: Callable[[Release], str], release: Release) -> bool:
-    """Run a check, and say how it went."""
+    """Run a check, and print its result."""
     print(f"{check.__name__.replace('_', ' '):18}", end="", flush=True)  # tests take a while
     start = time.perf_counter()
     try:

@@ -21,7 +21,7 @@ def test_a_block_has_as_many_rows_as_the_limit_allows(numbers_per_row, rows):
     assert first == slice(0, rows)
 
 
-def test_a_row_too_long_for_the_limit_is_a_block_of_its_own():
+def test_row_larger_than_the_limit_is_one_block():
     assert list(row_blocks(2, 10, limit=3)) == [slice(0, 1), slice(1, 2)]
 
 

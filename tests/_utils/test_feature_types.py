@@ -21,7 +21,7 @@ DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
     ],
 )
 def test_times_are_refused(X):
-    with pytest.raises(ValueError, match=r"^X holds times \(.*\), .* make numbers of them"):
+    with pytest.raises(ValueError, match=r"^X contains times \(.*\), .* convert them"):
         check_feature_types(X)
 
 
@@ -54,17 +54,17 @@ def test_numbers_pass(X):
 @pytest.mark.parametrize(
     ("X", "said"),
     [
-        ([[1, 2], [3, "red"]], "Row 1 of X is no row of numbers .*'red'"),
-        ([[1, 2], [3, 10**400]], "Row 1 of X is no row of numbers .*too large"),
-        ([[1, {}], [3, 4]], "Row 0 of X is no row of numbers .*'dict'"),
-        ([[1, 2], [3, [4]]], "Row 1 of X is no row of numbers"),
-        ([[1, 2], [3]], "Row 1 of X has 1 features and row 0 has 2"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is no row of numbers .*'x'"),
-        (np.array([["1", "x"]]), "Row 0 of X is no row of numbers .*'x'"),
+        ([[1, 2], [3, "red"]], "Row 1 of X is not a row of numbers .*'red'"),
+        ([[1, 2], [3, 10**400]], "Row 1 of X is not a row of numbers .*too large"),
+        ([[1, {}], [3, 4]], "Row 0 of X is not a row of numbers .*'dict'"),
+        ([[1, 2], [3, [4]]], "Row 1 of X is not a row of numbers"),
+        ([[1, 2], [3]], "Row 1 of X has 1 features but row 0 has 2"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is not a row of numbers .*'x'"),
+        (np.array([["1", "x"]]), "Row 0 of X is not a row of numbers .*'x'"),
     ],
 )
 @pytest.mark.parametrize("kind", [TypeError, ValueError])
-def test_the_row_that_is_no_row_of_numbers_is_named(X, said, kind):
+def test_error_names_the_row_without_numbers(X, said, kind):
     with pytest.raises(kind, match=said):
         explain_unreadable(X, kind())
 
@@ -81,14 +81,14 @@ def test_the_row_that_is_no_row_of_numbers_is_named(X, said, kind):
         [],
     ],
 )
-def test_what_can_be_read_is_left_to_others(X):
+def test_readable_rows_raise_nothing(X):
     explain_unreadable(X, ValueError())
 
 
 @pytest.mark.parametrize(
     "values", ["many", ["a"], [{}], [1j], [10**400], [[1], [2, 3]], DAYS, [pd.NA]]
 )
-def test_what_is_no_number_is_refused_by_name(values):
+def test_values_that_are_not_numbers_raise(values):
     with pytest.raises(ValueError, match=r"^weights must be numbers \("):
         as_numbers(values, "weights")
 
@@ -101,5 +101,5 @@ def test_numbers_of_every_type_are_float64():
 
 
 @pytest.mark.parametrize("form", [sparse.dok_array, sparse.dok_matrix])
-def test_a_sparse_matrix_that_is_a_mapping_is_no_mapping(form):
+def test_dok_matrix_is_not_rejected_as_mapping(form):
     check_feature_types(form(np.eye(3)))

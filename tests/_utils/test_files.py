@@ -50,7 +50,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path, error):
+def test_failed_write_keeps_the_old_file(tmp_path, error):
     target = tmp_path / "file"
     target.write_bytes(b"old")
     with pytest.raises(error):
@@ -68,7 +68,7 @@ def test_an_old_file_is_replaced_in_one_step(tmp_path):
     assert target.read_bytes() == b"new"
 
 
-def test_two_writers_do_not_meet(tmp_path):
+def test_concurrent_writers_do_not_interfere(tmp_path):
     """Each has a temporary file of its own; who ends last is read."""
     target = tmp_path / "file"
     with atomic_write(target) as first, atomic_write(target) as second:
@@ -78,21 +78,21 @@ def test_two_writers_do_not_meet(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_missing_folder_raises(tmp_path):
     target = tmp_path / "none" / "file"
     with pytest.raises(FileNotFoundError) as caught:
         write(target, b"new")
     assert caught.value.filename == str(target)  # not that of a temporary file
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_folder_as_target_raises(tmp_path):
     with pytest.raises(OSError):  # noqa: PT011  (PermissionError on Windows)
         write(tmp_path, b"new")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("letter", ["x", "\N{CJK UNIFIED IDEOGRAPH-6587}"])
-def test_a_name_as_long_as_can_be(tmp_path, letter):
+def test_long_file_names(tmp_path, letter):
     """There was no room in it for that of the temporary file."""
     target = tmp_path / (letter * (240 // len(letter.encode())))
     write(target, b"new")
@@ -139,7 +139,7 @@ def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path, umas
     assert mode_of(tmp_path / "file") == 0o666 & ~umask
 
 
-def test_a_write_protected_file_is_left_as_it_is(tmp_path):
+def test_write_protected_file_is_unchanged(tmp_path):
     target = tmp_path / "file"
     target.write_bytes(b"old")
     target.chmod(0o444)
@@ -158,7 +158,7 @@ def link(link, target):
         pytest.skip("this user cannot make symbolic links")
 
 
-def test_a_symbolic_link_stays_one(tmp_path):
+def test_symbolic_links_are_kept(tmp_path):
     """It lost its target, which was left as it was."""
     (tmp_path / "far").mkdir()
     target = tmp_path / "far" / "file"
@@ -170,14 +170,14 @@ def test_a_symbolic_link_stays_one(tmp_path):
     assert os.listdir(tmp_path / "far") == ["file"]
 
 
-def test_a_link_to_what_is_not_there_yet_makes_it(tmp_path):
+def test_dangling_link_creates_its_target(tmp_path):
     link(tmp_path / "near", "later")
     write(tmp_path / "near", b"new")
     assert (tmp_path / "near").is_symlink()
     assert (tmp_path / "later").read_bytes() == b"new"
 
 
-def test_a_link_to_itself_is_an_error(tmp_path):
+def test_circular_link_raises(tmp_path):
     link(tmp_path / "loop", "loop")
     with pytest.raises(OSError, match="loop"):
         write(tmp_path / "loop", b"new")
@@ -185,7 +185,7 @@ def test_a_link_to_itself_is_an_error(tmp_path):
 
 
 @needs_pipes
-def test_a_pipe_is_written_into(tmp_path):
+def test_pipe_is_written_in_place(tmp_path):
     """It was replaced by a regular file; in a container, the null device would be as well."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -203,7 +203,7 @@ def test_a_pipe_is_written_into(tmp_path):
 
 
 @needs_pipes
-def test_of_a_failure_a_pipe_gets_nothing(tmp_path):
+def test_failed_write_sends_nothing_to_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     received = []
@@ -217,7 +217,7 @@ def test_of_a_failure_a_pipe_gets_nothing(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
 @pytest.mark.parametrize("into", ["file", "pipe"])
-def test_standard_output_by_its_name_goes_on_where_it_is(tmp_path, into):
+def test_standard_output_by_name_is_appended(tmp_path, into):
     """A file that it was sent to was replaced, together with what was said before."""
     code = IMPORTS + (
         "os.write(1, b'before ')\n"
@@ -237,7 +237,7 @@ def test_standard_output_by_its_name_goes_on_where_it_is(tmp_path, into):
 
 
 @pytest.mark.parametrize("n_killed", [1, 3])
-def test_what_killed_writers_left_goes_with_the_next_file(tmp_path, n_killed):
+def test_temporary_files_of_killed_processes_are_removed(tmp_path, n_killed):
     code = IMPORTS + (
         "with atomic_write(Path(sys.argv[1])) as file:\n"
         "    file.write(b'half'); file.flush(); os._exit(9)\n"
@@ -265,7 +265,7 @@ def test_every_file_of_ours_is_written_so():
     assert found == {"files.py"}
 
 
-def test_a_disk_that_is_full_is_named_by_the_file(tmp_path):
+def test_full_disk_error_names_the_file(tmp_path):
     target = tmp_path / "table.csv"
     with pytest.raises(OSError, match="No space left") as caught, atomic_write(target):
         raise OSError(errno.ENOSPC, "No space left on device")  # as write() reports it
@@ -275,7 +275,7 @@ def test_a_disk_that_is_full_is_named_by_the_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_can_be_written_is_checked_without_a_trace(tmp_path):
+def test_check_writable_leaves_no_file(tmp_path):
     (tmp_path / "old.txt").write_text("old")
     for name in ("new.txt", "old.txt"):
         check_writable(tmp_path / name)
@@ -286,7 +286,7 @@ def test_what_can_be_written_is_checked_without_a_trace(tmp_path):
     check_writable(Path(os.devnull))  # whoever may write to its folder
 
 
-def test_what_cannot_be_written_is_found_as_by_writing():
+def test_check_writable_raises_the_error_of_a_write():
     with open_folder() as folder:
         (folder / "old.txt").write_text("old")
         with read_only(folder):

@@ -47,13 +47,13 @@ def test_each_kind_and_key_is_computed_once():
     assert cache.n_computed == {"square": 2, "other": 1}
 
 
-def test_a_key_without_a_hash_is_computed_each_time():
+def test_unhashable_keys_are_not_cached():
     cache = FitCache()
     assert [cache.get_or_compute("list", ([1],), list, "ab") for _ in range(2)] == [["a", "b"]] * 2
     assert cache.n_computed == {"list": 2}
 
 
-def test_what_nobody_will_ask_for_is_forgotten():
+def test_discard_removes_results():
     cache = FitCache()
     for key in ((1, "a"), (2, "a"), (2, "b")):
         cache.get_or_compute("square", key, list, "xy")
@@ -66,7 +66,7 @@ def test_what_nobody_will_ask_for_is_forgotten():
     assert cache.n_computed["square"] == 4
 
 
-def test_the_last_use_hands_results_over():
+def test_last_use_removes_results():
     cache = FitCache()
     first = cache.get_or_compute("matrix", (1,), np.ones, 3)
     last = cache.for_last_use()
@@ -89,14 +89,14 @@ def test_the_last_use_is_of_the_same_rows(rows):
     assert cache.n_computed == {"kernel": 1, "factorization": 2, "graph": 1}
 
 
-def test_a_failure_is_not_kept():
+def test_failed_computation_is_not_cached():
     cache = FitCache()
     with pytest.raises(ZeroDivisionError):
         cache.get_or_compute("ratio", (0,), lambda: 1 / 0)
     assert cache.get_or_compute("ratio", (0,), lambda: 2.0) == 2.0
 
 
-def test_other_rows_are_refused_and_equal_ones_taken():
+def test_different_rows_raise_and_equal_copies_do_not():
     X, y = np.eye(3), np.array([0, 1, 1])
     cache = FitCache()
     cache.bind(X, y)
@@ -106,14 +106,14 @@ def test_other_rows_are_refused_and_equal_ones_taken():
         cache.bind(X, y)
 
 
-def test_clones_have_the_same_key_and_others_have_not():
+def test_keys_are_equal_only_for_clones():
     transformer = KNeighborsTransformer(n_neighbors=7)
     others = ("auto", "exact", 0.5, KNeighborsTransformer(n_neighbors=7, p=1))
     keys = {content_key(each) for each in (transformer, clone(transformer), *others)}
     assert len(keys) == 5
 
 
-def test_an_object_that_has_changed_has_another_key():
+def test_changed_object_has_a_different_key():
     kernel = RBF(0.8)
     before = content_key(kernel)
     assert content_key(RBF(0.8)) == before
@@ -121,7 +121,7 @@ def test_an_object_that_has_changed_has_another_key():
     assert content_key(kernel) != before
 
 
-def test_what_cannot_be_compared_or_drawn_again_is_not_shared():
+def test_unpicklable_and_unseeded_parameters_are_not_shared():
     cache = FitCache()
     unshared = content_key(KNeighborsTransformer(metric=lambda a, b: 0.0))
     for key in (unshared, seed_key(None), seed_key(np.random.RandomState(0))):
@@ -132,7 +132,7 @@ def test_what_cannot_be_compared_or_drawn_again_is_not_shared():
     assert seed_key(np.int64(3)) == seed_key(3) == 3
 
 
-def test_a_single_fit_keeps_nothing():
+def test_single_fit_caches_nothing():
     NO_CACHE.bind(np.eye(2))
     NO_CACHE.bind(np.eye(3))
     results = [NO_CACHE.get_or_compute("list", (), list, "a") for _ in range(2)]
@@ -227,7 +227,7 @@ def test_a_graph_is_shared_only_if_its_neighbors_are_the_same(rows, searches):
     assert cache.n_computed["graph"] == (2 if isinstance(searches[0].metric, str) else 4)
 
 
-def test_a_kernel_object_is_what_it_holds(rows):
+def test_kernel_objects_are_compared_by_content(rows):
     cache, kernel = FitCache(), RBF(0.8)
     for width in (0.8, 0.8, 0.3):
         kernel.length_scale = width
@@ -236,7 +236,7 @@ def test_a_kernel_object_is_what_it_holds(rows):
     assert cache.n_computed == {"kernel": 2, "factorization": 2}
 
 
-def test_landmarks_that_are_drawn_anew_are_not_shared(rows):
+def test_unseeded_landmarks_are_not_shared(rows):
     seeds = [np.random.RandomState(0) for _ in range(2)]
     cache = FitCache()
     for _ in range(2):
@@ -256,7 +256,7 @@ def test_rows_that_were_changed_in_place_are_refused(rows):
         SURE(**QUICK).fit(X, mask, cache=cache)
 
 
-def test_what_a_user_does_to_one_model_does_not_reach_the_next(rows):
+def test_changes_to_a_model_do_not_affect_the_cache(rows):
     X, sets = rows
     mask, few = sparse.csr_array(sets.to_mask()), {"n_landmarks": 9, "random_state": 0}
     cache = FitCache()
@@ -276,7 +276,7 @@ def test_the_fitted_model_is_an_ordinary_one(rows):
     assert not any(isinstance(value, FitCache) for value in vars(model).values())
 
 
-def test_what_is_shared_goes_with_the_cache(rows):
+def test_cache_releases_its_results(rows):
     cache = FitCache()
     model = SURE(**QUICK).fit(*rows, cache=cache)
     alive = weakref.ref(cache)
@@ -286,7 +286,7 @@ def test_what_is_shared_goes_with_the_cache(rows):
     assert model.predict(rows[0]).shape == (75,)
 
 
-def test_a_fit_that_fails_leaves_the_cache_usable(rows):
+def test_failed_fit_does_not_break_the_cache(rows):
     cache = FitCache()
     with pytest.raises(ValueError, match="alpha"):
         PLCL(alpha=-1).fit(*rows, cache=cache)

@@ -32,7 +32,7 @@ def test_an_error_leaves_the_estimator_unfitted(model, error):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_leaves_the_estimator_as_it_was(model, error):
+def test_estimator_is_unchanged_after_an_error(model, error):
     before = vars(model).copy()
 
     def change_and_fail():

@@ -23,7 +23,7 @@ def test_text_with_a_separator_is_one_label_and_a_warning(y):
 
 
 def test_the_advice_is_right():
-    with pytest.warns(UserWarning, match="split it: y = ") as caught:
+    with pytest.warns(UserWarning, match="split it with y = ") as caught:
         as_candidates(JOINED)
     advice = str(caught[0].message).partition("y = ")[2].partition(", or read")[0]
     sets = as_candidates(eval(advice, {"y": JOINED}))
@@ -40,7 +40,7 @@ def test_the_advice_is_right():
         ["a|b|c", "b|c", "c|d", "d"],
     ],
 )
-def test_sets_written_as_text_are_noticed(names):
+def test_joined_labels_are_detected(names):
     with pytest.warns(UserWarning, match="taken as one label"):
         warn_of_joined_labels(names)
 
@@ -61,7 +61,7 @@ def test_sets_written_as_text_are_noticed(names):
         [("a", "b"), None, "a|b"],
     ],
 )
-def test_names_that_contain_the_sign_are_left_alone(names):
+def test_single_labels_with_a_separator_cause_no_warning(names):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_joined_labels(names)

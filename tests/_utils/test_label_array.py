@@ -52,7 +52,7 @@ def test_arrays_of_numpy_where_they_change_nothing(labels, kind):
     assert label_array(labels).dtype.kind == kind
 
 
-def test_an_array_comes_back_as_it_is():
+def test_array_is_returned_unchanged():
     labels = np.array(["a", "b"])
     assert label_array(labels) is labels
     assert label_array(np.array([[1, 2]])).shape == (1,)
@@ -80,14 +80,14 @@ def test_kinds(label, kind):
     [
         (5, "not iterable"),
         (np.array(5), "0-d"),
-        ("abc", "the one text 'abc'"),
+        ("abc", "the string 'abc'"),
         ([[1], [2]], "unhashable"),
         (np.eye(2), "unhashable"),
         ([Decimal("sNaN")], "signaling NaN"),
         ([np.ma.masked], "MaskedConstant"),
     ],
 )
-def test_what_is_no_list_of_labels_is_refused(labels, said):
+def test_invalid_list_of_labels_raises(labels, said):
     with pytest.raises(ValueError, match=f"^classes must be a list of labels, .*{said}"):
         listed_labels(labels, "classes")
 

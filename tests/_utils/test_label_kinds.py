@@ -31,7 +31,7 @@ def test_labels_of_one_kind_may_be_compared_whether_or_not_they_are_equal(same):
 )
 def test_labels_of_different_kinds_are_refused(some, rest):
     for labels, others in product(some, rest):
-        with pytest.raises(ValueError, match=r"no two of them can be equal\. Bring both"):
+        with pytest.raises(ValueError, match=r"they can never be equal\. Convert both"):
             check_comparable_labels(labels, others, "y", "the classes")
 
 

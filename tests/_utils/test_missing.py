@@ -67,7 +67,7 @@ def test_cells_of_nullable_columns(dtype):
     assert is_missing(cells[0])
 
 
-def test_words_are_for_tables_not_for_labels():
+def test_missing_words_apply_only_to_tables():
     assert {"NA", "NaN", "null", "None", "?"} <= MISSING_WORDS
     assert not any(map(is_missing, MISSING_WORDS))
     assert "" not in MISSING_WORDS

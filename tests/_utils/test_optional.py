@@ -12,7 +12,7 @@ def test_what_is_installed_is_imported():
     assert dumps([1]) == "[1]"
 
 
-def test_what_is_not_installed_is_named_with_its_extra():
+def test_error_names_package_and_extra():
     with (
         pytest.raises(ImportError) as caught,
         requires_extra("data", purpose="Reading tables"),
@@ -24,7 +24,7 @@ def test_what_is_not_installed_is_named_with_its_extra():
     assert caught.value.name == "no_such_package"
 
 
-def test_a_traceback_ends_in_the_one_line_that_helps():
+def test_traceback_ends_with_the_install_command():
     try:
         with requires_extra("cli", purpose="This"):
             import no_such_package  # noqa: F401
@@ -43,7 +43,7 @@ def test_what_a_package_needs_itself_is_named_too(tmp_path, monkeypatch):
         import half_there  # noqa: F401
 
 
-def test_a_broken_package_reports_itself(tmp_path, monkeypatch):
+def test_errors_of_broken_packages_are_unchanged(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("raise ImportError('libbroken.so is of another system')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with (
@@ -53,7 +53,7 @@ def test_a_broken_package_reports_itself(tmp_path, monkeypatch):
         import broken  # noqa: F401
 
 
-def test_a_module_of_ours_that_is_not_there_is_our_mistake():
+def test_missing_module_of_the_library_is_a_bug():
     with (
         pytest.raises(ModuleNotFoundError, match=r"No module named 'ambilearn\.no_such_module'"),
         requires_extra("cli", purpose="This"),

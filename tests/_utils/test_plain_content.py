@@ -50,13 +50,16 @@ def test_what_is_right_passes(more):
         ({"quick": 1}, "quick must be true or false, not 1."),
         ({"methods": [3]}, r"methods\[0\] must be a table of names and values, not 3."),
         ({"methods": [{}]}, r"'methods\[0\].label' is missing."),
-        ({"methods": [{"label": "a", "x": 1}]}, r"'methods\[0\].x' has no meaning. .*: label."),
+        (
+            {"methods": [{"label": "a", "x": 1}]},
+            r"'methods\[0\].x' is not a known name. .*: label.",
+        ),
         ({"score": "high"}, "score must be a number, not 'high'."),
         ({"params": []}, "params must be a table of names and values"),
-        ({"extra": 1}, "'extra' has no meaning. There may be: title, runs, share"),
+        ({"extra": 1}, "'extra' is not a known name. Known names: title, runs, share"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(more, message):
+def test_errors_name_the_place(more, message):
     with pytest.raises(ValueError, match=message):
         check_content(RIGHT | more, FORM)
 

@@ -34,7 +34,7 @@ def test_without_a_listener_nothing_happens():
     report_round(Round("PLCL", 1, 20, 0.5, 0.01))
 
 
-def test_a_listener_hears_the_rounds_of_a_fit_in_its_context():
+def test_listener_is_called_for_each_iteration():
     heard = []
     X, y = np.arange(6.0)[:, None], [{"a", "b"}, {"a"}, {"a"}, {"b"}, {"b"}, {"a", "b"}]
     with listen_to_rounds(heard.append):
@@ -47,7 +47,7 @@ def test_a_listener_hears_the_rounds_of_a_fit_in_its_context():
     assert len(heard) == model.n_iter_
 
 
-def test_other_threads_are_not_heard():
+def test_other_threads_do_not_call_the_listener():
     heard = []
     with listen_to_rounds(heard.append):
         thread = threading.Thread(target=report_round, args=rounds(0.5))
@@ -56,7 +56,7 @@ def test_other_threads_are_not_heard():
     assert heard == []
 
 
-def test_a_listener_is_gone_after_an_error():
+def test_listener_is_removed_after_an_error():
     heard = []
 
     def fail():
@@ -124,7 +124,7 @@ def test_the_members_of_a_stack_are_described_one_after_the_other():
     ]
 
 
-def test_short_rounds_are_not_all_shown():
+def test_progress_is_throttled():
     said, clock = [], Clock()
     progress = RoundProgress("judging", said.append, only="PLCL", clock=clock)
     for done in rounds(*(1 / i for i in range(1, 90)), limit=90):

@@ -16,7 +16,7 @@ def test_case_and_one_letter(rare):
     assert find_misspellings({"anna": 50, rare: 5, "robert": 80}) == [(rare, "anna")]
 
 
-def test_a_letter_that_is_missing():
+def test_missing_letter():
     assert find_misspellings({"robert": 50, "robet": 5, "obert": 1}) == [
         ("obert", "robert"),
         ("robet", "robert"),
@@ -43,7 +43,7 @@ def test_other_labels(labels, why):
     assert find_misspellings(labels) == [], why
 
 
-def test_the_most_frequent_is_meant():
+def test_most_frequent_label_is_suggested():
     assert find_misspellings({"anna": 50, "anne": 300, "annx": 1}) == [("annx", "anne")]
 
 

@@ -68,7 +68,7 @@ def test_rows_are_counted_in_every_form(form):
     assert _num_samples(form(ROWS)) == 3
 
 
-def test_what_has_no_rows_is_refused():
+def test_input_without_rows_raises():
     with pytest.raises(TypeError, match="got <class 'int'>"):
         _num_samples(3)
 

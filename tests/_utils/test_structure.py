@@ -25,13 +25,13 @@ def test_every_format_has_a_damage():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sparse_format", FORMATS)
 @pytest.mark.parametrize("table", [TABLE, np.zeros((3, 2)), np.ones((2, 2)), TABLE[:0]])
-def test_sound_matrices_pass_and_are_not_changed(sparse_format, kind, table):
+def test_valid_matrices_are_accepted_unchanged(sparse_format, kind, table):
     matrix = make_sparse(table, sparse_format, kind)
     check_structure(matrix, "X")
     np.testing.assert_array_equal(matrix.toarray(), table)
 
 
-def test_room_behind_the_last_entry_is_not_looked_at():
+def test_space_after_the_last_entry_is_ignored():
     matrix = with_room(TABLE)
     check_structure(matrix, "X")
     assert len(matrix.data) == 5
@@ -54,7 +54,7 @@ def test_diagonals_outside_are_no_damage():
 @pytest.mark.parametrize("n_dimensions", [1, 3])
 def test_sparse_arrays_need_two_dimensions(n_dimensions):
     matrix = sparse.coo_array(np.ones((3, 2, 2)[:n_dimensions]))
-    with pytest.raises(ValueError, match=rf"^y is a sparse array of {n_dimensions} dimension"):
+    with pytest.raises(ValueError, match=rf"^y is a sparse array with {n_dimensions} dimension"):
         check_structure(matrix, "y")
 
 
@@ -76,19 +76,19 @@ def test_sparse_entries_must_be_real_numbers(values):
     ],
 )
 def test_masked_entries_are_refused(values, said):
-    with pytest.raises(ValueError, match=said + ".* Drop such rows, or fill them in"):
+    with pytest.raises(ValueError, match=said + ".* Drop such rows or fill them"):
         check_structure(values, "X")
 
 
 @pytest.mark.parametrize(
     "values", [np.ma.array([1, 2]), [np.ma.array([1, 2])], np.eye(2), "text", None, [{1}, {2}], []]
 )
-def test_what_is_neither_sparse_nor_masked_passes(values):
+def test_other_inputs_are_accepted(values):
     check_structure(values, "X")
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_any_damage_is_found_or_harmless(seed):
+def test_damage_is_detected_or_harmless(seed):
     """Random numbers in the parts of a CSR matrix: refused, or as good as any other matrix."""
     rng = np.random.default_rng(seed)
     matrix = sparse.csr_array(rng.integers(2, size=(4, 3)))
@@ -121,7 +121,7 @@ def test_canonical_rows_share_memory_where_they_can():
     assert np.shares_memory(canonical_rows(matrix).data, matrix.data)
 
 
-def test_canonical_rows_do_not_believe_what_a_matrix_says_of_itself():
+def test_canonical_rows_ignore_cached_flags():
     matrix = sparse.csr_array(TABLE)
     assert matrix.has_canonical_format
     matrix.indices[:2] = 3  # 1 + 2 in one place, now

@@ -37,7 +37,7 @@ def test_values_are_cut_where_they_become_long():
     assert len(shorten_repr([0.123456] * 512)) == 60
 
 
-def test_half_a_character_is_named_by_what_stands_before_it():
+def test_lone_surrogate_error_shows_the_preceding_text():
     with pytest.raises(ValueError, match=r"half a character .* after 'is the end of a line'"):
         encode("this is the end of\na line\udc80, and more")
     assert encode("é😀") == "é😀".encode()

@@ -20,14 +20,14 @@ def four_threads():
         yield
 
 
-def test_little_work_gets_one_thread_and_gives_back_the_others(four_threads):
+def test_short_operations_use_one_thread(four_threads):
     before = blas_threads()
     with threads_for(1e6):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 
 
-def test_much_work_keeps_all_threads(four_threads):
+def test_long_operations_use_all_threads(four_threads):
     before = blas_threads()
     with threads_for(1e12):
         assert blas_threads() == before

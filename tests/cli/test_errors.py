@@ -101,7 +101,7 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
     arguments = ["reproduce", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
     status, errors = limited(100_000, *arguments)
     assert status == 1
-    assert "is the disk full, or a limit of file sizes? What was done is kept in out" in errors
+    assert "check free disk space and file size limits. What was done is kept in out" in errors
     with Store("out/results.sqlite") as store:
         kept = store.results()
     assert 0 < len(kept) < 30

@@ -72,7 +72,7 @@ def test_a_foreign_database_is_no_store(run, spec, command, tmp_path):
     before = (tmp_path / "shop.sqlite").read_bytes()
     status, _, err = run(command, "mine.toml", "--store", "shop.sqlite")
     assert status == 1
-    assert err.startswith("Error: shop.sqlite is a database of something else")
+    assert err.startswith("Error: shop.sqlite is another database")
     assert err.count("\n") == 1
     assert (tmp_path / "shop.sqlite").read_bytes() == before
 
@@ -100,7 +100,9 @@ def test_a_store_with_a_trigger_is_refused(run, measured, command):
         connection.execute("DELETE FROM results WHERE key = (SELECT max(key) FROM results)")
     status, _, err = run(command, "mine.toml")
     assert status == 1
-    assert err.startswith(f"Error: {STORE} has the trigger 't', which no result store has")
+    assert err.startswith(
+        f"Error: {STORE} has the trigger 't', which is not part of a result store"
+    )
     with closing(sqlite3.connect(STORE)) as connection:
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (3,)
 

@@ -79,7 +79,7 @@ def test_other_names_are_free():
     check_outputs([None], [None])
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_missing_folder_raises(tmp_path):
     check_outputs([tmp_path / "t.csv"])
     with pytest.raises(click.ClickException, match="does not exist"):
         check_outputs([tmp_path / "no" / "t.csv"])
@@ -270,7 +270,7 @@ def test_another_file_may_come_from_standard_input(process, people_csv):
         (["review", "people.csv", *CLEAN, "--no-doubt"], "out.html", b"<!doctype html>"),
     ],
 )
-def test_a_pipe_is_written_into(run, people_csv, command, name, begin):
+def test_pipe_is_written_in_place(run, people_csv, command, name, begin):
     """It became a regular file, and whoever waited at its other end waited for ever."""
     os.mkfifo(name)
     received = []

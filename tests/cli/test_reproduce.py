@@ -69,7 +69,7 @@ def test_failures_are_reported_and_make_the_status_1(run, spec, tmp_path):
 def test_an_unknown_experiment_lists_the_known(run):
     status, _, err = run("reproduce", "nope")
     assert status == 2
-    assert "Known are: ablation, controlled" in err
+    assert "Known experiments: ablation, controlled" in err
 
 
 def test_results_of_other_code_are_announced(run, measured):
@@ -121,5 +121,5 @@ def test_a_store_that_is_damaged_is_refused_and_left_as_it_is(run, measured):
         status, _, errors = run(command, "mine.toml")
         assert status == 1
         assert "results.sqlite is damaged (" in errors
-        assert "move it away and measure anew" in errors
+        assert "move the file away and run again" in errors
     assert STORE.read_bytes() == content

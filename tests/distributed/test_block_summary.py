@@ -104,7 +104,7 @@ def test_classes_of_all_blocks():
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([MASK, MASK[:2, :2]], "Block 1 of the mask y has 2 columns, block 0 has 3"),
+        ([MASK, MASK[:2, :2]], "Block 1 of the mask y has 2 columns and block 0 has 3"),
         ([MASK, [{0}]], "some are not"),
         ([[{1}], [{"a"}]], "cannot be sorted"),
     ],

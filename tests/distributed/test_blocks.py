@@ -186,7 +186,7 @@ def test_empty_set_in_a_bag_is_named():
         (dd.from_pandas(TEXT, npartitions=2)[["a", "names"]], MASK, "could not convert string"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(rows, sets, message):
+def test_inconsistent_blocks_raise(rows, sets, message):
     with pytest.raises(ValueError, match=message):
         RowBlocks(rows, sets)
 

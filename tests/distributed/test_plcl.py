@@ -311,7 +311,7 @@ def test_fewer_rows_than_neighbors():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"kernel": "precomputed"}, "needs all rows in one place"),
+        ({"kernel": "precomputed"}, "is not supported by DistributedPLCL"),
         ({"n_landmarks": None}, "'n_landmarks' parameter"),
         ({"n_landmarks": True}, "'n_landmarks' parameter"),
         ({"n_partitions": 0}, "'n_partitions' parameter"),

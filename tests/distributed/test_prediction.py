@@ -82,7 +82,7 @@ def test_empty_blocks_do_not_change_the_score(model, groups):
 
 def test_score_needs_equal_blocks(model, groups, blocks):
     X, _, y = groups(50, seed=1)
-    with pytest.raises(ValueError, match="same blocks to be scored; they have 4, 3"):
+    with pytest.raises(ValueError, match="must have the same blocks; they have 4, 3 blocks"):
         score_blocks(model, blocks(X, 15), blocks(y, 20))
 
 

@@ -84,7 +84,7 @@ def test_every_task_is_executed_once_in_other_processes():
 
 
 @pytest.mark.slow
-def test_a_process_that_the_system_kills_is_named_and_what_was_done_is_there():
+def test_killed_process_raises_and_results_are_kept():
     results = []
     with pytest.raises(ChildProcessError, match=r"was killed, by the system .* use fewer --jobs"):
         results.extend(on_processes(die_on_three, TASKS, jobs=2))
@@ -113,7 +113,7 @@ def test_every_task_is_executed_once_on_the_cluster(cluster):
 
 
 @pytest.mark.slow
-def test_a_dying_worker_is_a_failed_task_and_the_rest_goes_on():
+def test_dead_worker_fails_only_its_task():
     distributed = pytest.importorskip("distributed")
     import dask
 
@@ -130,7 +130,7 @@ def test_a_dying_worker_is_a_failed_task_and_the_rest_goes_on():
     assert "KilledWorker" in next(r.error for r in results if r.key == TASKS[3].key)
 
 
-def test_without_dask_the_way_to_get_it_is_named(monkeypatch):
+def test_error_without_dask_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'ambilearn\[dask\]'"):
         list(on_cluster(number, TASKS, "local", jobs=1))
@@ -249,7 +249,7 @@ list(on_processes(tell_and_wait, range(2), 2))
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="processes keep a parent's number on Windows")
 @pytest.mark.parametrize("moment", [1, 2, "at work"])
-def test_workers_end_with_a_parent_that_is_killed(moment):
+def test_workers_end_with_a_killed_parent(moment):
     """Those of a parent that was killed before they could ask for its number stayed for minutes."""
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(moment).replace("at work", "0")],

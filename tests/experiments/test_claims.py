@@ -77,7 +77,7 @@ def test_a_failure_settles_a_task_as_well(store, ours, others):
     assert others.take(TASK.key) is Claim.SETTLED
 
 
-def test_what_was_there_before_is_no_obstacle(store):
+def test_existing_files_are_overwritten(store):
     """It is for the caller to say what is to be measured again."""
     store.save(DONE, {})
     with Claims(store) as later:
@@ -119,17 +119,17 @@ def test_the_claims_of_a_killed_process_are_taken_over_at_once(store, ours):
     assert ours.take(TASK.key) is Claim.OURS
 
 
-def test_a_lease_that_nobody_renews_ends(store, ours):
+def test_lease_expires_without_renewal(store, ours):
     write_claim(store, "elsewhere 17 x", expires=time.time() - 0.1)
     assert ours.take(TASK.key) is Claim.OURS
 
 
-def test_another_machine_is_known_by_its_lease_alone(store, ours):
+def test_runner_on_another_machine_ends_with_its_lease(store, ours):
     write_claim(store, f"not-{HOST} {os.getpid()} x")
     assert ours.take(TASK.key) is Claim.OTHERS
 
 
-def test_another_runner_may_have_had_our_number(store, ours):
+def test_process_ids_can_be_reused(store, ours):
     """In a container that is started again, processes have the numbers of the last time."""
     write_claim(store, f"{HOST} {os.getpid()} x")
     assert ours.take(TASK.key) is (Claim.OTHERS if os.name == "nt" else Claim.OURS)
@@ -144,7 +144,7 @@ def test_another_runner_may_have_had_our_number(store, ours):
         ("a 1 x", "soon"),
     ],
 )
-def test_a_damaged_claim_is_none(store, ours, runner, expires):
+def test_damaged_claims_are_ignored(store, ours, runner, expires):
     if os.name == "nt" and "x" in runner:
         pytest.skip("processes are not asked there")
     write_claim(store, runner, expires)
@@ -165,7 +165,7 @@ def test_a_claim_dated_in_the_future_is_void_if_it_is_not_renewed(store, ours, m
     assert ours.take(TASK.key) is Claim.OURS
 
 
-def test_a_claim_of_a_clock_that_is_ahead_is_good_while_it_is_renewed(store, ours, monkeypatch):
+def test_renewed_claim_with_a_wrong_clock_is_valid(store, ours, monkeypatch):
     for now in (0.0, 0.9 * LEASE, 1.8 * LEASE):
         write_claim(store, "elsewhere 17 x", expires=time.time() + 3600 + now)
         monkeypatch.setattr(time, "monotonic", lambda now=now: now)
@@ -174,7 +174,7 @@ def test_a_claim_of_a_clock_that_is_ahead_is_good_while_it_is_renewed(store, our
     assert ours.take(TASK.key) is Claim.OURS
 
 
-def test_what_is_waited_for_is_said_once_for_each_runner(store, ours, monkeypatch):
+def test_wait_message_is_reported_once_per_runner(store, ours, monkeypatch):
     said = []
     monkeypatch.setattr(claims_module, "POLL", 0.0)
     monkeypatch.setattr(ours, "is_taken", lambda key: False)  # the wait is over at once
@@ -182,7 +182,7 @@ def test_what_is_waited_for_is_said_once_for_each_runner(store, ours, monkeypatc
         write_claim(store, f"{runner}-not-{HOST} 17 x")
         ours.wait_for_others([TASK.key], said.append)
     assert said == [
-        f"waiting for process 17 on {runner}-not-{HOST}, at work on 1 task"
+        f"waiting for process 17 on {runner}-not-{HOST}, running 1 task"
         for runner in ("here", "there")
     ]
     ours.wait_for_others([TASK.key, "free"], said.append)

@@ -13,7 +13,7 @@ from ambilearn.experiments.task import Task
 TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5}, rows=60)
 
 
-def test_a_result_is_what_the_method_itself_gives():
+def test_result_equals_a_direct_fit():
     split = make_split(TASK)
     model = TASK.estimator().fit(split.X_train, split.candidates)
     result = execute(TASK)

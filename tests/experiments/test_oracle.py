@@ -74,7 +74,7 @@ def test_one_point_for_all_runs_is_the_best_in_the_mean():
     assert [result.scores["accuracy"] for result in runs.values()] == [0.9, 0.7, 0.8]
 
 
-def test_among_equals_the_first_point_is_taken():
+def test_ties_keep_the_order_of_the_points():
     read = choose_for_all_runs(made_up([[0.5, 0.75, 0.25], [0.5, 0.25, 0.75]]))
     assert {result.details["chosen"]["reg"] for result in read.values()} == {0}
 

@@ -117,7 +117,7 @@ def test_what_another_runner_finished_meanwhile_is_not_repeated(tmp_path):
         assert len(store.results()) == len(tasks)
 
 
-def test_what_another_runner_is_at_work_on_is_left_to_it(tmp_path):
+def test_tasks_of_another_runner_are_not_executed(tmp_path):
     """Two runners in two threads, the second of which begins in the midst of the first."""
     path, tasks, summaries = tmp_path / "r.sqlite", tasks_of(), []
 
@@ -141,7 +141,7 @@ def test_what_another_runner_is_at_work_on_is_left_to_it(tmp_path):
     assert [sum(each) for each in zip(done, seen_before, strict=True)] == [len(tasks)] * 2
 
 
-def test_tasks_of_a_runner_that_was_killed_are_taken_over(tmp_path):
+def test_tasks_of_a_killed_runner_are_claimed_again(tmp_path):
     tasks = tasks_of(runs=1)
     with Store(tmp_path / "r.sqlite") as store:
         killed = Claims(store)  # never ended: its claims stay
@@ -205,7 +205,7 @@ def spec_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_it_resumes_and_repeats_nothing(spec_file, tmp_path):
+def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     store, tasks = tmp_path / "r.sqlite", tasks_of(runs=4)
     (tmp_path / "runner.py").write_text(STOPPING_RUNNER)
     first = subprocess.Popen(

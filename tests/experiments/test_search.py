@@ -19,8 +19,8 @@ def test_ways_to_search():
 
 
 @pytest.mark.parametrize("text", ["", "random", "grid:5", "halving:0", "random:x", "best:3"])
-def test_mistakes_are_named(text):
-    with pytest.raises(ValueError, match=r"(A search is|number of points)"):
+def test_errors_name_the_mistake(text):
+    with pytest.raises(ValueError, match=r"(The search must be|number of points)"):
         parse_search(text)
 
 

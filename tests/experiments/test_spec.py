@@ -208,9 +208,9 @@ def test_a_file_of_one_s_own(tmp_path):
     [
         ("title = ", "mine: Invalid value"),
         (MINIMAL.replace("title", "titel"), "'title' is missing"),
-        (MINIMAL + "extra = 1", "'extra' has no meaning"),
+        (MINIMAL + "extra = 1", "'extra' is not a known name"),
         (MINIMAL.replace("PL-CL", "PL-XX"), "no method 'PL-XX'"),
-        (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' has no meaning"),
+        (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' is not a known name"),
         (
             MINIMAL.replace(
                 '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alfa = 1 } }]'
@@ -219,7 +219,7 @@ def test_a_file_of_one_s_own(tmp_path):
         ),
     ],
 )
-def test_mistakes_are_named(text, message):
+def test_errors_name_the_mistake(text, message):
     with pytest.raises(SpecError, match=message):
         parse_spec("mine", text)
 
@@ -231,7 +231,7 @@ def test_every_method_s_parameters_are_looked_at_not_only_the_first_s():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(SpecError, match="Known are: ablation, controlled"):
+    with pytest.raises(SpecError, match="Known experiments: ablation, controlled"):
         load_spec("nope")
 
 
@@ -251,7 +251,7 @@ def test_every_published_line_and_column_has_its_place():
 @pytest.mark.parametrize(
     ("name", "of_the_paper"), [("stacking", "real-world"), ("stacking-controlled", "controlled")]
 )
-def test_stacking_meets_the_paper_s_methods_on_the_paper_s_cases(name, of_the_paper):
+def test_stacking_is_compared_on_the_paper_s_cases(name, of_the_paper):
     spec, paper = load_spec(name), load_spec(of_the_paper)
     assert spec.methods[0].estimator == "PLStacking"  # with which the tables compare
     shared = {task.key for task in paper.tasks()}

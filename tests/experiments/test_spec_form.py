@@ -72,14 +72,14 @@ def test_metrics_are_the_scores_that_results_have():
         (SHOW + 'published = "../specs/demo"', "published must be one of"),
         (SHOW + 'group = "I"', r"'show\[0\].value' is missing"),
         (SHOW + "columns = [1]", r"columns\[0\] must be a table"),
-        (SHOW + 'select = ["fixed"]', "select has two entries"),
+        (SHOW + 'select = ["fixed"]', "select must have two entries"),
         (SHOW + 'select = ["fixed", "guess"]', "select must be one of fixed, .*'guess'"),
-        (SHOW.replace('"mine"', '"../mine"'), "name becomes the name of files"),
-        (SHOW.replace('"mine"', '".mine"'), "name becomes the name of files"),
+        (SHOW.replace('"mine"', '"../mine"'), "name is used in file names"),
+        (SHOW.replace('"mine"', '".mine"'), "name is used in file names"),
         ("a = " + "[" * 5000 + "]" * 5000, "Experiment mine"),
     ],
 )
-def test_mistakes_are_named(text, message):
+def test_errors_name_the_mistake(text, message):
     with pytest.raises(SpecError, match=message) as caught:
         parse_spec("mine", text)
     assert len(str(caught.value)) < 500

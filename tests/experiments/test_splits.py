@@ -15,7 +15,7 @@ def rows_of(split):
     return {tuple(row) for row in split.X_train}, {tuple(row) for row in split.X_test}
 
 
-def test_halves_cover_the_set_and_do_not_meet():
+def test_halves_are_disjoint_and_complete():
     split = make_split(TASK)
     train, test = rows_of(split)
     assert (len(split.X_train), len(split.X_test)) == (89, 89)
@@ -71,7 +71,7 @@ def test_scaling_over_all_rows():
     assert not np.allclose(split.X_train.mean(axis=0), 0)
 
 
-def test_scaling_over_training_rows_knows_nothing_of_the_test_rows():
+def test_scaling_over_training_rows_ignores_test_rows():
     split = make_split(TASK.to(scaling="train"))
     assert np.allclose(split.X_train.mean(axis=0), 0)
     assert np.allclose(split.X_train.std(axis=0), 1)

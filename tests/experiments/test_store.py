@@ -187,14 +187,14 @@ def test_processes_that_create_and_write_one_store_at_once(tmp_path):
 @pytest.mark.parametrize(
     "schema", ["CREATE TABLE customers (name TEXT)", "CREATE TABLE results (score REAL)"]
 )
-def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path, schema, journal):
+def test_other_database_raises_and_is_unchanged(tmp_path, schema, journal):
     path = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA journal_mode = {journal}")
         other.execute(schema)
         other.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"other\.sqlite is a database .* give another --store"):
+    with pytest.raises(StoreError, match=r"other\.sqlite is another .* pass another --store"):
         Store(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".sqlite"] == [path.name]
@@ -279,7 +279,7 @@ def test_results_of_a_version_without_digests_are_read(tmp_path):
         assert store.n_damaged() == 1
 
 
-def test_half_a_character_in_an_error_is_no_obstacle(store):
+def test_errors_with_lone_surrogates_are_saved(store):
     store.save(Result(TASK.key, TASK.definition, "failed", error="no file '\udcff.csv'"), HERE)
     assert store.result(TASK.key).error == "no file '?.csv'"
 
@@ -330,7 +330,7 @@ def test_a_damaged_store_says_how_to_go_on(tmp_path):
     content = bytearray(path.read_bytes())
     content[3 * 4096 : 4 * 4096] = bytes(4096)
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"r\.sqlite is damaged .* was left as it is"):
+    with pytest.raises(StoreError, match=r"r\.sqlite is damaged .* was not changed"):
         Store(path)
     assert path.read_bytes() == content
 

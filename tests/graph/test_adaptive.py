@@ -14,7 +14,7 @@ def problem():
     return X, Y, support(Y)
 
 
-def test_weights_rebuild_features(problem):
+def test_weights_reconstruct_features(problem):
     X, _, sets = problem
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     unit = unit_rows(X)
@@ -23,7 +23,7 @@ def test_weights_rebuild_features(problem):
     assert graph.feature_roughness() == pytest.approx(np.sum((unit - expected @ unit) ** 2))
 
 
-def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(problem):
+def test_weights_do_not_depend_on_the_start(problem):
     X, Y, sets = problem
     P = Y / Y.sum(axis=1, keepdims=True)
     unit = unit_rows(X)
@@ -35,7 +35,7 @@ def test_weights_rebuild_features_and_confidences_from_any_earlier_weights(probl
         np.testing.assert_allclose(graph.output().toarray(), expected, atol=1e-5)
 
 
-def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
+def test_result_does_not_depend_on_row_blocks(problem, monkeypatch):
     X, _, sets = problem
     whole = Neighborhoods(X, sets, 5)
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
@@ -46,7 +46,7 @@ def test_blocks_of_rows_do_not_matter(problem, monkeypatch):
     np.testing.assert_allclose(*weights, atol=1e-12)
 
 
-def test_a_graph_is_a_value_that_a_new_one_does_not_change(problem):
+def test_refit_does_not_change_the_graph(problem):
     X, _, sets = problem
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     first, roughness = graph.weights.copy(), graph.label_roughness(sets.uniform())
@@ -58,7 +58,7 @@ def test_a_graph_is_a_value_that_a_new_one_does_not_change(problem):
         graph.weights = other.weights
 
 
-def test_a_graph_is_its_neighborhoods_and_its_weights(problem):
+def test_graph_has_neighborhoods_and_weights(problem):
     """What travels between machines is the weights alone."""
     X, _, sets = problem
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
@@ -67,7 +67,7 @@ def test_a_graph_is_its_neighborhoods_and_its_weights(problem):
     assert (same.output() != graph.output()).nnz == 0
 
 
-def test_the_first_confidences_agree_best_with_the_neighbors(problem):
+def test_initial_confidences_are_the_smoothest(problem):
     X, _, sets = problem
     graph, p = initial_graph(X, sets, 5)
     np.testing.assert_array_equal(graph.weights, Neighborhoods(X, sets, 5).fit_graph(1.0).weights)
@@ -96,7 +96,7 @@ def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
     assert neighborhoods.fit_graph(1.0).weights.shape == (4, 3)
 
 
-def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
+def test_step_limit_in_one_block_is_reported(problem, monkeypatch):
     X, _, sets = problem
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
     monkeypatch.setitem(solve_neighbor_weights.__kwdefaults__, "max_steps", 2)
@@ -107,7 +107,7 @@ def test_one_block_that_stops_early_is_reported(problem, monkeypatch):
     np.testing.assert_allclose(graph.weights.sum(axis=1), 1)
 
 
-def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):
+def test_step_limit_is_reported(problem, monkeypatch):
     X, _, sets = problem
     graph = Neighborhoods(X, sets, 5).fit_graph(1.0)
     monkeypatch.setitem(solve_confidences.__kwdefaults__, "max_steps", 1)
@@ -115,7 +115,7 @@ def test_a_solver_that_stops_early_is_reported(problem, monkeypatch):
         graph.smooth(sets.uniform(), None, 1.0)
 
 
-def test_neighbors_that_coincide_share_their_weight_equally(problem):
+def test_duplicate_neighbors_have_equal_weights(problem):
     """The weights are the best ones for groups of coinciding neighbors."""
     X, Y, sets = problem
     X[[4, 9, 13, 20, 21, 22]] = X[3]

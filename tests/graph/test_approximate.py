@@ -38,7 +38,7 @@ def recall(found, exact):
     return np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(found, exact, strict=True)])
 
 
-def test_most_neighbors_are_found_and_more_with_more_probes(X):
+def test_recall_is_high_and_grows_with_probes(X):
     exact = NeighborSearch("exact").fit(X, 10)
     recalls = []
     for probes in (1, 4, 16):
@@ -71,7 +71,7 @@ def test_the_graph_is_that_of_scikit_learns_transformer(X):
 
 
 @pytest.mark.parametrize("block", [1, 2**10])
-def test_blocks_of_rows_change_nothing(X, block, monkeypatch):
+def test_graph_does_not_depend_on_row_blocks(X, block, monkeypatch):
     expected = ApproximateNeighbors(cell_size=50).fit_transform(X)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
     graph = ApproximateNeighbors(cell_size=50).fit_transform(X)
@@ -79,7 +79,7 @@ def test_blocks_of_rows_change_nothing(X, block, monkeypatch):
     assert abs(graph - expected).max() < 1e-5  # of single precision
 
 
-def test_neither_chance_nor_threads_matter(X):
+def test_result_is_deterministic(X):
     threads = faiss.omp_get_max_threads()
     graphs = []
     try:
@@ -102,13 +102,13 @@ def test_features_beyond_single_precision(X, scale, shift):
     assert recall(found, expected) > 0.999
 
 
-def test_rows_that_all_coincide():
+def test_identical_rows():
     found = NeighborSearch("approximate").fit(np.ones((30, 9)), 5)
     assert (found != np.arange(30)[:, None]).all()
     assert all(len(set(row)) == 5 for row in found)
 
 
-def test_cells_with_too_few_rows_are_filled_up_exactly():
+def test_small_cells_are_searched_exactly():
     """A row far from all others is alone in its cell."""
     X = np.random.default_rng(0).normal(size=(400, 3))
     X[7] += 1e3
@@ -128,7 +128,7 @@ def test_pickles_and_clones(X):
     assert not hasattr(unfitted, "index_")
 
 
-def test_a_step_of_scikit_learns_own_pipelines(X):
+def test_works_in_scikit_learn_pipelines(X):
     """As in its example of approximate neighbours for t-SNE."""
     pipeline = make_pipeline(
         ApproximateNeighbors(n_neighbors=12), Isomap(n_neighbors=12, metric="precomputed")
@@ -142,7 +142,7 @@ def test_a_step_of_scikit_learns_own_pipelines(X):
     )
 
 
-def test_bad_parameters_are_named(X):
+def test_errors_name_the_parameter(X):
     for parameter in ("n_neighbors", "cell_size", "n_probes"):
         with pytest.raises(ValueError, match=f"'{parameter}' parameter of ApproximateNeighbors"):
             ApproximateNeighbors(**{parameter: 0}).fit(X)
@@ -155,7 +155,7 @@ METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_takes_approximate_neighbors(method):
+def test_every_method_supports_approximate_neighbors(method):
     """One cell, so that they are the exact ones; and a fitted method can be pickled."""
     X, Y, _ = ambiguous(n=80, d=12)
     model = method(neighbors="approximate").fit(X[:60], Y[:60])
@@ -168,7 +168,7 @@ def test_every_method_takes_approximate_neighbors(method):
 
 
 @pytest.mark.slow
-def test_nothing_of_it_is_imported_unless_asked_for():
+def test_faiss_is_imported_lazily():
     code = """
 import sys
 from ambilearn import PLKNN

@@ -11,7 +11,7 @@ from ambilearn import PLAGGD
 from ambilearn.backend import HOST
 from ambilearn.graph.geometry import (
     LocalGeometry,
-    averages_of_coinciding,
+    duplicate_averages,
     squared_kernel_distances,
 )
 
@@ -21,7 +21,7 @@ def X():
     return np.random.default_rng(0).normal(size=(40, 5))
 
 
-def test_geometry_lives_on_unit_rows(X):
+def test_geometry_uses_unit_rows(X):
     geometry = LocalGeometry(X, 5)
     unit = unit_rows(X)
     np.testing.assert_array_equal(geometry.neighbor_indices, knn(unit, 5))
@@ -44,7 +44,7 @@ def test_linear_kernel_matrix_gives_the_same_geometry(X):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X @ X.T])
-def test_a_zero_row_has_no_direction_and_stays_where_it_is(X, form):
+def test_zero_rows_stay_zero(X, form):
     X[0] = 0
     precomputed = form is not np.asarray and form is not sparse.csr_array
     geometry = LocalGeometry(form(X), 5, precomputed=precomputed)
@@ -58,7 +58,7 @@ def test_kernel_distances(X):
     assert (squared >= 0).all()
 
 
-def test_a_transformer_searches_among_the_unit_rows(X):
+def test_transformer_searches_unit_rows(X):
     """The radius holds nearly all of the sphere; on X itself it would hold nobody."""
     X *= 100
     for transformer in (KNeighborsTransformer(), RadiusNeighborsTransformer(radius=1.9)):
@@ -67,14 +67,14 @@ def test_a_transformer_searches_among_the_unit_rows(X):
         np.testing.assert_array_equal(geometry.gram, exact.gram)
 
 
-def test_a_kernel_matrix_is_not_searched_by_a_transformer(X):
+def test_kernel_matrix_with_a_transformer_raises(X):
     with pytest.raises(ValueError, match="kernel='precomputed'"):
         LocalGeometry(X @ X.T, 5, precomputed=True, neighbors=KNeighborsTransformer())
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(30))
-def test_rows_that_coincide_but_for_rounding_have_gram_matrices(seed):
+def test_near_duplicates_have_valid_gram_matrices(seed):
     """All in one direction or its opposite: inner products alone left matrices that were none."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=60)
@@ -90,7 +90,7 @@ def test_rows_that_coincide_but_for_rounding_have_gram_matrices(seed):
             assert np.isfinite(method.fit(rows, mask).label_distributions_).all()
 
 
-def test_weights_of_neighbors_that_coincide_are_averaged(there):
+def test_duplicate_averages_average_the_weights(there):
     Z = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1e-16], [0.6, 0.8], [0.0, -1.0]])
     neighbor_indices = np.array([[1, 2, 3], [0, 3, 4]])
     gram = np.concatenate(
@@ -99,14 +99,14 @@ def test_weights_of_neighbors_that_coincide_are_averaged(there):
             for i, others in enumerate(neighbor_indices)
         ]
     )
-    averages = there.back(averages_of_coinciding(there.move(gram)))
+    averages = there.back(duplicate_averages(there.move(gram)))
     np.testing.assert_array_equal(averages[0], [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]])
     np.testing.assert_array_equal(averages[1], np.eye(3))
-    assert averages_of_coinciding(there.move(gram[1:])) is None
+    assert duplicate_averages(there.move(gram[1:])) is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
-def test_rows_without_coinciding_neighbors_have_no_averages(X, form):
+def test_rows_without_duplicates_have_no_averages(X, form):
     assert LocalGeometry(form(X), 6).averages is None
     X[7] = 3 * X[3]
     assert LocalGeometry(form(X), 6).averages is not None

@@ -1,4 +1,4 @@
-"""Who the neighbours are, found in every way that the parameter ``neighbors`` allows."""
+"""Neighbor search with every value of the parameter ``neighbors``."""
 
 import pickle
 import sys
@@ -164,7 +164,7 @@ def test_neighbors_of_new_rows(data, form, k, neighbors):
     np.testing.assert_array_equal(found, [nearest(x, X, k)[0] for x in queries])
 
 
-def test_a_training_row_asked_as_a_new_one_finds_itself(X):
+def test_training_row_as_query_finds_itself(X):
     search = NeighborSearch()
     search.fit(X, 3)
     assert (search.query(X, 3)[:, 0] == np.arange(40)).all()
@@ -213,7 +213,7 @@ def test_exact_transformers_find_the_exact_neighbors(data, transformer, k):
 
 
 @pytest.mark.parametrize(("own", "k", "asked"), [(2, 4, 10), (15, 4, 15), (2, 30, 36), (99, 4, 39)])
-def test_a_transformer_is_asked_for_some_more(X, own, k, asked):
+def test_transformer_searches_additional_neighbors(X, own, k, asked):
     """Never for more than there are other rows."""
     seen = []
 
@@ -227,13 +227,13 @@ def test_a_transformer_is_asked_for_some_more(X, own, k, asked):
 
 
 @pytest.mark.parametrize("wrong", [KNeighborsTransformer, "fast", 7, None])
-def test_what_is_no_search_is_refused(wrong):
+def test_invalid_neighbors_raise(wrong):
     with pytest.raises(ValueError, match=r"pass an instance: KNeighborsTransformer\(\.\.\.\)"):
         NeighborSearch(wrong)
 
 
 @pytest.mark.parametrize("method", [PLCL, PLKNN])
-def test_a_class_is_no_transformer(X, method):
+def test_transformer_class_raises(X, method):
     message = f"'neighbors' parameter of {method.__name__} .*pass an instance.* Got <class"
     with pytest.raises(ValueError, match=message):
         method(neighbors=KNeighborsTransformer).fit(X, np.arange(40) % 3)
@@ -241,14 +241,14 @@ def test_a_class_is_no_transformer(X, method):
 
 @pytest.mark.parametrize("with_own_row", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix, sparse.csc_array])
-def test_the_own_row_may_be_listed_or_not(X, with_own_row, form):
+def test_own_row_in_the_graph_is_ignored(X, with_own_row, form):
     graph = full_graph(X).tocoo()
     keep = np.ones(graph.nnz, bool) if with_own_row else graph.row != graph.col
     graph = sparse.coo_array((graph.data[keep], (graph.row[keep], graph.col[keep])), (40, 40))
     np.testing.assert_array_equal(NeighborSearch(Listed(form(graph))).fit(X, 6), knn(X, 6))
 
 
-def test_a_neighbor_listed_twice_counts_once(X):
+def test_duplicate_graph_entries_count_once(X):
     rows, columns = np.repeat(np.arange(40), 40), np.tile(np.arange(40), 40)
     twice = sparse.coo_array(
         (np.ones(3200), (np.tile(rows, 2), np.tile(columns, 2))), shape=(40, 40)
@@ -272,24 +272,24 @@ def test_rows_with_too_few_neighbors_are_searched_exactly(data):
     graph[11, :36] = 0  # four are left
     transformer = Listed(graph.tocsr(), new.tocsr())
     search, exact = NeighborSearch(transformer), NeighborSearch("exact")
-    with pytest.warns(UserWarning, match="fewer than 6 neighbours for .* of 40 rows") as caught:
+    with pytest.warns(UserWarning, match="fewer than 6 neighbors for .* of 40 rows") as caught:
         found = search.fit(X, 6)
     assert caught[0].filename == __file__
     assert (found != np.arange(40)[:, None]).all()
     assert all(len(set(row)) == 6 for row in found)
     distances = neighbor_distances(X, X, exact.fit(X, 6))
     np.testing.assert_array_equal(neighbor_distances(X, X, found), distances)
-    with pytest.warns(UserWarning, match="fewer than 6 neighbours for 1 of 12 rows"):
+    with pytest.warns(UserWarning, match="fewer than 6 neighbors for 1 of 12 rows"):
         np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
 
 
-def test_a_radius_that_reaches_nobody_is_filled_up(X):
+def test_rows_without_neighbors_in_the_radius_are_searched_exactly(X):
     with pytest.warns(UserWarning, match="for 40 of 40 rows"):
         found = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9)).fit(X, 6)
     np.testing.assert_array_equal(found, knn(X, 6))
 
 
-def test_few_rows_are_filled_up_without_a_word(X):
+def test_few_short_rows_cause_no_warning(X):
     X = np.random.default_rng(0).normal(size=(200, 4))
     graph = full_graph(X).tolil()
     graph[17] = 0
@@ -298,7 +298,7 @@ def test_few_rows_are_filled_up_without_a_word(X):
         np.testing.assert_array_equal(NeighborSearch(Listed(graph.tocsr())).fit(X, 6), knn(X, 6))
 
 
-def test_another_metric_is_respected(data):
+def test_metric_of_the_transformer_is_used(data):
     X, queries = data
     search = NeighborSearch(KNeighborsTransformer(metric="manhattan"))
     expected = np.argsort(cdist(X, X, "cityblock") + np.diag([np.inf] * 40), axis=1)[:, :6]
@@ -312,25 +312,25 @@ def test_another_metric_is_respected(data):
 
 def test_too_few_neighbors_in_another_metric_are_an_error(X):
     search = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9, metric="manhattan"))
-    with pytest.raises(ValueError, match=r"fewer than 6 neighbours for 40 of 40 rows.* row 0"):
+    with pytest.raises(ValueError, match=r"fewer than 6 neighbors for 40 of 40 rows.* row 0"):
         search.fit(X, 6)
 
 
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.zeros((40, 40)), "Listed must give a sparse matrix of distances.* ndarray"),
-        (None, "must give a sparse matrix.* NoneType"),
-        (sparse.csr_array((40, 39)), r"of shape \(40, 40\).* is \(40, 39\)"),
-        (sparse.csr_array((39, 40)), r"of shape \(40, 40\).* is \(39, 40\)"),
+        (np.zeros((40, 40)), "Listed must return a sparse matrix of distances.* ndarray"),
+        (None, "must return a sparse matrix.* NoneType"),
+        (sparse.csr_array((40, 39)), r"of shape \(40, 40\).* shape \(40, 39\)"),
+        (sparse.csr_array((39, 40)), r"of shape \(40, 40\).* shape \(39, 40\)"),
     ],
 )
-def test_what_is_no_graph_is_refused(X, graph, message):
+def test_invalid_graph_raises(X, graph, message):
     with pytest.raises(ValueError, match=message):
         NeighborSearch(Listed(graph)).fit(X, 6)
 
 
-def test_row_numbers_out_of_range_are_refused(X):
+def test_row_indices_out_of_range_raise(X):
     graph = full_graph(X)
     graph.indices[5] = -1  # what an index gives that has found nothing
     with pytest.raises(ValueError, match=r"Listed is a damaged .* index of -1, outside 0 … 39"):
@@ -360,7 +360,7 @@ def test_pynndescent():
 
 
 @pytest.mark.parametrize("neighbors", ["exact", KNeighborsTransformer()])
-def test_a_search_survives_pickling(data, neighbors):
+def test_search_can_be_pickled(data, neighbors):
     X, queries = data
     search = NeighborSearch(neighbors)
     search.fit(X, 6)
@@ -388,7 +388,7 @@ def test_many_rows_are_searched_approximately(X, small_limits):
         assert (search._transformer is not None) == approximate
 
 
-def test_without_the_extra_exact_search_says_what_it_costs(X, small_limits, monkeypatch):
+def test_exact_search_without_the_extra_warns_about_time(X, small_limits, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setattr(module, "_EXACT_SPEED", 40**2 * 5 / (60 * 7))
     with pytest.warns(UserWarning, match=r"40 rows .* exactly .* about 7 min") as caught:
@@ -398,13 +398,13 @@ def test_without_the_extra_exact_search_says_what_it_costs(X, small_limits, monk
     assert caught[0].filename == __file__
 
 
-def test_many_sparse_rows_are_searched_exactly_and_the_cost_said(X, small_limits):
+def test_many_sparse_rows_are_searched_exactly_with_a_warning(X, small_limits):
     with pytest.warns(UserWarning, match="rows are sparse.*TruncatedSVD"):
         found = NeighborSearch().fit(sparse.csr_array(X), 6)
     np.testing.assert_array_equal(found, knn(X, 6))
 
 
-def test_who_asks_for_exact_search_is_not_warned(X, small_limits, monkeypatch):
+def test_explicit_exact_search_does_not_warn(X, small_limits, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -417,8 +417,8 @@ def test_approximate_search_without_the_extra_names_it(X, monkeypatch):
         NeighborSearch("approximate").fit(X, 6)
 
 
-def test_approximate_search_of_sparse_rows_is_refused(X):
-    with pytest.raises(ValueError, match=r"needs dense rows.*TruncatedSVD"):
+def test_approximate_search_of_sparse_rows_raises(X):
+    with pytest.raises(ValueError, match=r"does not support sparse X.*TruncatedSVD"):
         NeighborSearch("approximate").fit(sparse.csr_array(X), 6)
 
 
@@ -430,7 +430,7 @@ def test_approximate_neighbors_are_the_nearest_of_those_found(data):
     np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
 
 
-def test_nothing_is_searched_in_a_kernel_matrix():
+def test_kernel_matrix_supports_exact_search_only():
     for neighbors in ("auto", "exact"):
         refuse_search_in_kernel(neighbors)
     for neighbors in ("approximate", KNeighborsTransformer()):
@@ -439,7 +439,7 @@ def test_nothing_is_searched_in_a_kernel_matrix():
 
 
 @needs_ann
-def test_the_choice_is_kept_in_a_pickle(X, small_limits, monkeypatch):
+def test_automatic_choice_is_pickled(X, small_limits, monkeypatch):
     search = NeighborSearch()
     search.fit(X, 6)
     pickled = pickle.dumps(search)
@@ -447,12 +447,12 @@ def test_the_choice_is_kept_in_a_pickle(X, small_limits, monkeypatch):
     assert pickle.loads(pickled)._transformer is not None
 
 
-def test_the_warning_says_how_far_it_came_and_what_to_try():
+def test_warn_inexact_has_residual_and_advice():
     solution = Solution("near", Status.STEP_LIMIT, 7, 0.002)
     assert not solution.is_optimal
     with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
         warn_inexact(solution, "weights")
 
 
-def test_an_optimal_solution_says_so():
+def test_optimal_solution_is_optimal():
     assert Solution("best", Status.OPTIMAL, 3, 0.0).is_optimal

@@ -56,7 +56,7 @@ def test_smoothing_towards_a_target(problem, weight):
     assert graph.roughness(p) == pytest.approx(np.trace(P.T @ L @ P))
 
 
-def test_smoothing_at_a_cost(problem):
+def test_smoothing_with_a_cost(problem):
     X, Y, sets = problem
     graph = SimilarityGraph(X, sets, 5)
     L = np.eye(30) - similarity_graph(X, 5)[0]
@@ -82,7 +82,7 @@ def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
     assert graph.similarities.nnz == 12
 
 
-def test_rows_that_all_coincide(problem):
+def test_identical_rows(problem):
     _, _, sets = problem
     graph = SimilarityGraph(np.ones((30, 3)), sets, 5)
     assert graph.sigma == 1.0
@@ -90,7 +90,7 @@ def test_rows_that_all_coincide(problem):
     assert graph.similarities.nnz > 0
 
 
-def test_a_far_row_stays_alone(problem):
+def test_distant_row_has_no_similarities(problem):
     """Its similarities underflow to zero; nothing is divided by its degree of zero."""
     X, _, sets = problem
     X[0] += 1e4
@@ -102,7 +102,7 @@ def test_a_far_row_stays_alone(problem):
     np.testing.assert_allclose(sets.scatter(p)[0], sets.scatter(sets.uniform())[0], atol=1e-9)
 
 
-def test_what_all_candidates_of_a_row_cost_decides_nothing(problem):
+def test_constant_cost_in_a_row_has_no_effect(problem):
     X, _, sets = problem
     graph = SimilarityGraph(X, sets, 5)
     rng = np.random.default_rng(3)
@@ -115,7 +115,7 @@ def test_what_all_candidates_of_a_row_cost_decides_nothing(problem):
 
 
 @pytest.mark.parametrize("size", [1e16, 1e40, 1e140])
-def test_costs_beside_which_one_is_lost_in_rounding(problem, size):
+def test_huge_costs_cause_no_rounding_errors(problem, size):
     X, _, sets = problem
     graph = SimilarityGraph(X, sets, 5)
     cost = size * (1 + np.random.default_rng(4).random(len(sets.labels)))

@@ -39,7 +39,7 @@ def test_diagonal_is_exactly_one_far_from_the_origin(rows):
     assert (K <= 1).all()
 
 
-def test_many_blocks_equal_one(rows, monkeypatch):
+def test_kernel_does_not_depend_on_blocks(rows, monkeypatch):
     X, _ = rows
     expected = train_kernel(X, "rbf")
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 64)
@@ -49,7 +49,7 @@ def test_many_blocks_equal_one(rows, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_sparse_rows_give_the_same(rows, kernel):
+def test_sparse_rows_give_the_same_kernel(rows, kernel):
     X, Z = rows
     K, sigma = train_kernel(X, kernel)
     K_sparse, sigma_sparse = train_kernel(sparse.csr_array(X), kernel)
@@ -84,13 +84,13 @@ def test_callable_and_precomputed(rows):
         (lambda a, b: np.full((len(a), len(b)), np.nan), "NaN or infinity"),
     ],
 )
-def test_a_kernel_function_that_misbehaves(rows, kernel, message):
+def test_invalid_kernel_function_raises(rows, kernel, message):
     with pytest.raises(ValueError, match=message):
         train_kernel(rows[0], kernel)
 
 
-def test_a_gaussian_kernel_without_a_bandwidth(rows):
-    with pytest.raises(ValueError, match="needs its bandwidth: pass sigma"):
+def test_gaussian_kernel_without_bandwidth_raises(rows):
+    with pytest.raises(ValueError, match="requires a bandwidth: pass sigma"):
         cross_kernel(*rows, "rbf")
 
 
@@ -106,13 +106,13 @@ def test_far_from_the_origin_distances_do_not_cancel(rows):
     )
 
 
-def test_a_matrix_that_does_not_fit_into_memory_says_what_to_use_instead():
+def test_memory_error_has_advice():
     X = np.broadcast_to(0.0, (40_000_000, 1))  # which takes no memory itself
     with pytest.raises(MemoryError, match=r"needs \d+ GB.*PLKNN"):
         train_kernel(X, "rbf")
 
 
-def test_the_mean_distance_counts_rows_as_often_as_their_weights(rows):
+def test_mean_distance_uses_row_weights(rows):
     X, times = rows[0], np.arange(len(rows[0])) % 4
     repeated = mean_distance(X.repeat(times, axis=0))
     assert mean_distance(X, np.maximum(times, 1e-12)) == pytest.approx(repeated, rel=1e-9)

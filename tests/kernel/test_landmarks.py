@@ -33,7 +33,7 @@ def gaussian(X, Z, sigma):
     return np.exp(-(cdist(X, Z) ** 2) / (2 * sigma**2))
 
 
-def test_products_of_features_are_the_nystroem_kernel(rows):
+def test_products_of_features_are_the_nystrom_kernel(rows):
     landmarks = rows[::5]
     features = LandmarkFeatures(landmarks, "rbf", 1.5).transform(rows)
     across = gaussian(rows, landmarks, 1.5)
@@ -48,7 +48,7 @@ def test_agrees_with_scikit_learn_on_the_same_landmarks(rows):
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-10)
 
 
-def test_all_rows_as_landmarks_give_the_kernel_itself(rows):
+def test_all_rows_as_landmarks_give_the_exact_kernel(rows):
     features = LandmarkFeatures(rows, "rbf", 2.0).transform(rows)
     np.testing.assert_allclose(features @ features.T, gaussian(rows, rows, 2.0), atol=1e-10)
 
@@ -67,7 +67,7 @@ def test_blocks_do_not_matter(rows, monkeypatch):
     np.testing.assert_allclose(features.transform(rows), whole, atol=1e-12)
 
 
-def test_a_kernel_of_ones_own(rows):
+def test_callable_kernel(rows):
     def quadratic(a, b):
         return (1 + a @ b.T) ** 2
 
@@ -78,7 +78,7 @@ def test_a_kernel_of_ones_own(rows):
 
 
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
-def test_landmarks_depend_on_the_seed_alone(rows, how):
+def test_landmarks_depend_only_on_the_seed(rows, how):
     first = choose_landmarks(rows, 9, how, 3)
     assert first.shape == (9, 4)
     np.testing.assert_array_equal(first, choose_landmarks(rows, 9, how, 3))
@@ -91,7 +91,7 @@ def test_uniform_landmarks_are_distinct_rows(rows):
     assert len(set(positions)) == 30
 
 
-def test_kmeans_landmarks_are_the_centres_of_groups():
+def test_kmeans_landmarks_are_cluster_centers():
     centres = np.array([[0.0, 0], [50, 0], [0, 50], [50, 50]])
     rng = np.random.default_rng(0)
     X = np.repeat(centres, 25, axis=0) + rng.normal(size=(100, 2))
@@ -99,7 +99,7 @@ def test_kmeans_landmarks_are_the_centres_of_groups():
     assert cdist(centres, found).min(axis=1).max() < 1.0
 
 
-def test_kmeans_sees_only_as_many_rows_as_it_needs(rows, monkeypatch):
+def test_kmeans_uses_a_sample(rows, monkeypatch):
     seen = []
 
     def watched(X, *args, **options):
@@ -113,7 +113,7 @@ def test_kmeans_sees_only_as_many_rows_as_it_needs(rows, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
-def test_no_more_landmarks_than_rows(rows, how):
+def test_landmarks_are_at_most_all_rows(rows, how):
     assert choose_landmarks(rows, 200, how, 0) is rows
 
 
@@ -127,7 +127,7 @@ def test_bandwidth_of_few_rows_is_exact_and_of_many_close(rows, monkeypatch):
     assert sampled == sampled_sigma(rows, 0)
 
 
-def test_the_bandwidth_counts_the_weights_of_the_sampled_rows(rows, monkeypatch):
+def test_sampled_bandwidth_uses_row_weights(rows, monkeypatch):
     v = np.arange(len(rows)) % 3 + 1.0
     exact = pdist(rows.repeat(v.astype(int), axis=0)).mean()
     assert sampled_sigma(rows, 0, v) == pytest.approx(exact)
@@ -137,7 +137,7 @@ def test_the_bandwidth_counts_the_weights_of_the_sampled_rows(rows, monkeypatch)
 
 
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
-def test_of_many_rows_only_samples_are_taken(rows, how, monkeypatch):
+def test_large_data_is_sampled(rows, how, monkeypatch):
     """So the rows may be elsewhere."""
     monkeypatch.setattr(low_rank, "_MAX_SIGMA_ROWS", 40)
     monkeypatch.setattr(low_rank, "_ROWS_PER_LANDMARK", 5)
@@ -155,7 +155,7 @@ def test_of_many_rows_only_samples_are_taken(rows, how, monkeypatch):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_with_all_rows_as_landmarks_the_answer_is_the_exact_one(method):
+def test_all_rows_as_landmarks_give_the_exact_model(method):
     X, mask, _ = ambiguous(n=80, n_labels=5, seed=2)
     exact = method(max_iter=5, tol=0).fit(X, mask)
     found = method(max_iter=5, tol=0, n_landmarks=80).fit(X, mask)
@@ -168,7 +168,7 @@ def test_with_all_rows_as_landmarks_the_answer_is_the_exact_one(method):
 
 @pytest.mark.parametrize("how", ["kmeans", "uniform"])
 @pytest.mark.parametrize("method", METHODS)
-def test_the_exact_answer_is_approached(method, how):
+def test_low_rank_model_approaches_the_exact_model(method, how):
     X, mask, _ = ambiguous(n=300, d=3, n_labels=4, seed=3)
     exact = method(max_iter=3, tol=0).fit(X, mask).decision_function(X)
 
@@ -182,7 +182,7 @@ def test_the_exact_answer_is_approached(method, how):
 
 
 @pytest.mark.slow
-def test_accuracy_on_digits_is_kept():
+def test_low_rank_keeps_accuracy_on_digits():
     X, y = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     sets, _ = make_candidates(y, p=0.7, r=2, random_state=0)
@@ -202,7 +202,7 @@ def test_same_seed_same_result_to_the_last_bit(method):
     np.testing.assert_array_equal(first.label_distributions_, second.label_distributions_)
 
 
-def test_the_model_keeps_the_landmarks_not_the_rows():
+def test_model_stores_landmarks_not_rows():
     X, mask, _ = ambiguous(n=80, seed=5)
     model = PLCL(n_landmarks=10, random_state=0).fit(X, mask)
     assert model.X_fit_.shape == (10, 4)
@@ -215,14 +215,14 @@ def test_a_linear_kernel_needs_no_landmarks():
     np.testing.assert_array_equal(with_landmarks.coef_, SURE(kernel="linear").fit(X, mask).coef_)
 
 
-def test_a_precomputed_kernel_and_landmarks_contradict_each_other():
+def test_precomputed_kernel_with_landmarks_raises():
     X, mask, _ = ambiguous(seed=7)
-    with pytest.raises(ValueError, match="n_landmarks, which avoids it, must be None"):
+    with pytest.raises(ValueError, match="n_landmarks is not supported with kernel="):
         PLCL(kernel="precomputed", n_landmarks=3).fit(X @ X.T, mask)
 
 
 @pytest.mark.parametrize("value", [True, False, 0, 1.0, None])
-def test_what_is_no_number_of_landmarks(value):
+def test_invalid_number_of_landmarks(value):
     assert not LANDMARKS_CONSTRAINT.is_satisfied_by(value)
     assert LANDMARKS_CONSTRAINT.is_satisfied_by(np.int64(1))
 

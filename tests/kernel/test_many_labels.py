@@ -31,7 +31,7 @@ def block(request, monkeypatch):
 
 @pytest.mark.parametrize("unused", [0, 1, 4])
 @pytest.mark.parametrize("off_support", [0.0, 1.0, "rows"])
-def test_equals_the_regressor_with_dense_targets(block, unused, off_support):
+def test_agrees_with_the_dense_regressor(block, unused, off_support):
     ridge, sets, values, K, rng = problem(1, unused=unused)
     off_support = rng.random(sets.n_rows) if off_support == "rows" else off_support
     found = ManyLabelRegressor(ridge, sets).fit(values, off_support)
@@ -55,7 +55,7 @@ def test_squared_error_is_that_of_all_entries(seed):
     assert found.squared_error(others, off_support) == pytest.approx(expected, rel=1e-9)
 
 
-def test_blocks_hold_every_label_and_every_pair_once(block):
+def test_blocks_contain_every_label_and_pair_once(block):
     ridge, sets, _, _, _ = problem(2)
     blocks = ManyLabelRegressor(ridge, sets)._blocks
     assert sorted(np.concatenate([each.labels for each in blocks])) == list(range(sets.n_labels))
@@ -64,7 +64,7 @@ def test_blocks_hold_every_label_and_every_pair_once(block):
     assert max(each.n_columns for each in blocks) <= max(1, block // sets.n_rows)
 
 
-def test_outputs_come_on_the_candidates_only():
+def test_train_output_has_only_candidates():
     ridge, sets, values, _, _ = problem(3)
     regressor = ManyLabelRegressor(ridge, sets)
     fit = regressor.fit(values)
@@ -73,20 +73,20 @@ def test_outputs_come_on_the_candidates_only():
     np.testing.assert_array_equal(output.data, fit.outputs)
 
 
-def test_coefficients_say_what_they_are():
+def test_coefficients_have_a_repr():
     ridge, sets, values, _, _ = problem(4)
     coef = ManyLabelRegressor(ridge, sets).fit(values).coef
     assert "FactoredCoefficients of shape (25, 13)" in repr(coef)
 
 
-def test_coefficients_survive_pickling():
+def test_coefficients_can_be_pickled():
     ridge, sets, values, K, _ = problem(4)
     coef = ManyLabelRegressor(ridge, sets).fit(values).coef
     np.testing.assert_array_equal(K @ pickle.loads(pickle.dumps(coef)), K @ coef)
 
 
 @pytest.mark.parametrize("unused", [0, 1, 4])
-def test_held_out_outputs_are_those_of_dense_targets(block, unused):
+def test_held_out_outputs_agree_with_dense_targets(block, unused):
     ridge, sets, values, _, _ = problem(3, unused=unused)
     [(_, _, expected)] = DualRegressor(ridge, sets).held_out(values)
     seen = []

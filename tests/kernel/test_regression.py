@@ -74,7 +74,7 @@ def held_out(regressor, values, sets):
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=20)
-def test_held_out_outputs_are_those_of_fits_without_each_row(seed):
+def test_held_out_outputs_agree_with_leave_one_out_fits(seed):
     features, sets, values, _ = problem(seed, n=12)
     targets = sets.scatter(values)
     expected = [

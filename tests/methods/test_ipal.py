@@ -132,7 +132,7 @@ def test_the_residuals_come_from_scipys_weights(seed):
     assert (-model.decision_function(X[40:]).max(axis=1) >= np.array(smallest) - 1e-6).all()
 
 
-def test_rows_that_nobody_can_rebuild_keep_equal_shares():
+def test_rows_without_reconstruction_keep_equal_shares():
     """Opposite directions: all weights are zero, and nothing is divided by their sum."""
     X = [[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]]
     model = IPAL(n_neighbors=2).fit(X, [{0, 1}, {0, 1}, {2}])

@@ -86,7 +86,7 @@ def test_without_smoothing_the_neighbors_do_not_matter():
     np.testing.assert_allclose(a.label_distributions_, b.label_distributions_, atol=1e-9)
 
 
-def test_strong_smoothing_makes_neighbors_alike():
+def test_strong_smoothing_equalizes_neighbors():
     X, Y, _ = ambiguous(n=60, extra=0.5)
     L = np.eye(60) - similarity_graph(X, 10)[0]
     rough = []

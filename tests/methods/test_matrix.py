@@ -432,7 +432,7 @@ BAD = {
 
 
 @every_method
-def test_bad_parameters_are_named(method):
+def test_errors_name_the_parameter(method):
     X, Y, _ = ambiguous(n=20)
     for parameter in method().get_params():
         with pytest.raises(ValueError, match=f"'{parameter}' parameter of {method.__name__}"):

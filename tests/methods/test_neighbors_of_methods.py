@@ -140,7 +140,7 @@ def test_nothing_dense_is_made_of_rows_and_many_labels(method):
         assert model.predict_proba(X[:2]).shape == (2, n_labels)
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
+def test_graph_does_not_depend_on_row_blocks(monkeypatch):
     X, Y, _ = ambiguous(n=80)
     expected = IPAL().fit(X[:60], Y[:60])
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 7 * 11**2)

@@ -123,7 +123,7 @@ def test_is_pl_cl_without_its_complementary_classifier():
     assert abs(model.graph_ - other.graph_).max() < 1e-9
 
 
-def test_resumed_where_it_stood_it_goes_on():
+def test_resumed_fit_continues():
     X, Y, _ = ambiguous(n=50, extra=0.5, seed=2)
     sets = as_candidates(Y)
     half, whole = (PLAGGD(max_iter=rounds, tol=0).fit(X, Y) for rounds in (4, 8))

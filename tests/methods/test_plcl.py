@@ -338,7 +338,7 @@ def test_default_parameters_are_the_authors():
         ("complementary", 3),
     ],
 )  # fmt: skip
-def test_bad_parameters_are_named(parameter, value):
+def test_errors_name_the_parameter(parameter, value):
     X, Y, _ = ambiguous(n=20)
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of PLCL"):
         PLCL(**{parameter: value}).fit(X, Y)

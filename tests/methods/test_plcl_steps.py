@@ -24,7 +24,7 @@ def graph():
 
 
 @pytest.mark.parametrize("complementary", [True, False])
-def test_no_tie_without_complementary_classifier(complementary):
+def test_beta_is_zero_without_complementary_classifier(complementary):
     weights = PLCLWeights.of(PLCL(beta=0.3, mu=2.0, complementary=complementary))
     assert weights == (0.5, 0.3 if complementary else 0.0, 1.0, 2.0, 2.0, 0.03)
 

@@ -108,7 +108,7 @@ def test_the_partner_predicts_and_the_base_is_kept():
     assert base.n_features_in_ == 4
 
 
-def test_blurred_to_nothing_the_partner_does_not_hear_the_base():
+def test_full_blur_makes_the_partner_independent():
     X, Y, _ = ambiguous(n=50, extra=0.5)
     deaf = [PLCP(estimator=b, kappa=1e-13).fit(X, Y) for b in (SURE(), IPAL(), None)]
     for other in deaf[1:]:
@@ -143,7 +143,7 @@ def test_the_first_stage_is_pl_aggd():
     assert (base.graph_ != alone.graph_).nnz == 0
 
 
-def test_the_two_ways_to_hand_over_differ_from_the_second_stage_on():
+def test_handovers_differ_from_the_second_stage_on():
     X, Y, _ = ambiguous(n=60, extra=0.7, seed=2)
 
     def outputs(stages, handover, **options):
@@ -214,7 +214,7 @@ def test_any_method_can_be_the_base(base):
 
 
 @pytest.mark.parametrize("base", [SURE(), IPAL(), PLCL()], ids=repr)
-def test_the_first_stage_is_the_base_alone_and_the_second_hears_of_the_partner(base):
+def test_first_stage_is_the_base_alone(base):
     X, Y, _ = ambiguous(n=50, extra=0.5)
     first = PLCP(estimator=base, max_iter=1).fit(X, Y)
     alone = clone(base).fit(X, Y)
@@ -268,9 +268,9 @@ def test_many_labels():
     )
 
 
-def test_handing_over_by_the_graph_is_for_the_default_base_only():
+def test_handover_by_graph_requires_the_default_base():
     X, Y, _ = ambiguous()
-    with pytest.raises(ValueError, match=r"estimator=SURE\(\) is fitted anew .* or estimator at"):
+    with pytest.raises(ValueError, match=r"estimator=SURE\(\) is refitted .* or estimator=None"):
         PLCP(estimator=SURE(), handover="graph").fit(X, Y)
 
 

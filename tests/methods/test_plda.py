@@ -203,7 +203,7 @@ def test_every_form_of_candidates():
     ("parameter", "value"),
     [("lam", -1), ("n_neighbors", 0), ("assignment", "firm"), ("max_iter", 0), ("tol", -1)],
 )
-def test_bad_parameters_are_named(parameter, value):
+def test_errors_name_the_parameter(parameter, value):
     X, Y, _ = ambiguous(n=20)
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of PLDATransformer"):
         PLDATransformer(**{parameter: value}).fit(X, Y)

@@ -37,7 +37,7 @@ def test_the_methods_in_which_a_row_has_a_weight():
     known = {m.load() for m in METHODS.values() if has_fit_parameter(m.load(), "sample_weight")}
     assert {PLCL, PLAGGD, LALO, SURE, PLKNN, PLDA} <= known
     assert IPAL not in known
-    assert "no weight" in IPAL.__doc__  # and says so
+    assert "takes no ``sample_weight``" in IPAL.__doc__
     with pytest.raises(TypeError, match="sample_weight"):
         IPAL().fit([[0.0], [1.0]], [0, 1], sample_weight=[1, 2])
 
@@ -164,7 +164,7 @@ def test_a_shared_cache_knows_the_weights(data):
     X, mask, _, v = data
     cache = FitCache()
     PLCL().fit(X, mask, cache=cache)
-    with pytest.raises(ValueError, match="holds results for other rows"):
+    with pytest.raises(ValueError, match="contains results for other rows"):
         PLCL().fit(X, mask, v, cache=cache)
     weighted = FitCache()
     PLCL(beta=0.1).fit(X, mask, v, cache=weighted)

@@ -37,7 +37,7 @@ def test_with_and_without_the_sum(seed):
 
 @pytest.mark.parametrize("sum_to_one", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_without_a_start_the_same_weights_in_fewer_rounds(seed, sum_to_one):
+def test_no_start_gives_the_same_weights_in_fewer_steps(seed, sum_to_one):
     B = matrices(seed, n=200, k=10)
     n, k = B.shape[:2]
     c = np.ones((n, k)) if sum_to_one else np.random.default_rng(seed).normal(size=(n, k))
@@ -61,7 +61,7 @@ def test_rows_do_not_influence_each_other(sum_to_one):
     assert steps == max(s for _, s in alone)
 
 
-def test_a_solution_is_recognised_at_once():
+def test_optimal_start_needs_one_step():
     B = matrices(1)
     n, k = B.shape[:2]
     c = np.random.default_rng(1).normal(size=(n, k))

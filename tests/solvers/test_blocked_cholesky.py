@@ -17,14 +17,14 @@ def positive_definite(n=20, seed=0):
     return A @ A.T + n * np.eye(n)
 
 
-def test_the_factor_rebuilds_the_matrix(there, panel):
+def test_factor_times_its_transpose_is_the_matrix(there, panel):
     M = positive_definite()
     factor = factor_in_place(there.move(M.copy()))
     lower = np.linalg.inv(there.back(factor.solve_lower(there.move(np.eye(20)))))
     np.testing.assert_allclose(lower, np.linalg.cholesky(M), atol=1e-12)
 
 
-def test_the_matrix_gives_its_place(there):
+def test_factorization_is_in_place(there):
     matrix = there.move(positive_definite())
     assert factor_in_place(matrix).lower is matrix
 
@@ -37,7 +37,7 @@ def test_solves_like_a_general_solver(there, panel):
     )
 
 
-def test_a_solve_leaves_its_columns_alone(there, panel):
+def test_solve_does_not_change_its_input(there, panel):
     factor, C = factor_in_place(there.move(positive_definite())), there.move(np.ones((20, 2)))
     factor.solve(C)
     assert (there.back(C) == 1).all()
@@ -61,7 +61,7 @@ def test_the_diagonal_of_the_inverse(there, panel):
 
 
 @pytest.mark.parametrize("bad", [2, 17])
-def test_tells_where_a_matrix_is_not_positive_definite(there, monkeypatch, bad):
+def test_error_has_the_first_indefinite_minor(there, monkeypatch, bad):
     monkeypatch.setattr(blocked_cholesky, "_PANEL", 10)
     M = positive_definite()
     M[bad, bad] = -1.0
@@ -71,14 +71,14 @@ def test_tells_where_a_matrix_is_not_positive_definite(there, monkeypatch, bad):
 
 
 @pytest.mark.parametrize("shift", [0.5, 50.0, -5.0])
-def test_another_diagonal_needs_no_other_factor(there, panel, shift):
+def test_shifted_system_needs_no_second_factor(there, panel, shift):
     M, C = positive_definite(), np.random.default_rng(1).normal(size=(20, 3))
     factor = ShiftedFactor(factor_in_place(there.move(M.copy())), shift)
     found = there.back(factor.solve(there.move(C)))
     np.testing.assert_allclose(found, np.linalg.solve(M + shift * np.eye(20), C), atol=1e-12)
 
 
-def test_columns_of_zeros_are_solved_by_zeros(there):
+def test_zero_columns_have_zero_solutions(there):
     C = np.zeros((20, 2))
     C[:, 1] = 1.0
     factor = ShiftedFactor(factor_in_place(there.move(positive_definite())), 1.0)
@@ -87,7 +87,7 @@ def test_columns_of_zeros_are_solved_by_zeros(there):
     assert np.isfinite(found).all()
 
 
-def test_the_shift_takes_few_steps(there, monkeypatch):
+def test_shifted_solve_takes_few_steps(there, monkeypatch):
     """Between λ and λ/α the condition number is 1/α, whatever that of the matrix."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 20)

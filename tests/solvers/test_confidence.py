@@ -46,7 +46,7 @@ def test_agrees_with_interior_point(seed, c):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_targets_may_count_more_or_less(seed):
+def test_weighted_targets_agree_with_interior_point(seed):
     problem = Problem(seed)
     v = np.random.default_rng(seed).uniform(0.01, 5.0, len(problem.Y))
     solution = problem.solve(0.7, anchor=v[problem.sets.rows])
@@ -112,18 +112,18 @@ def test_step_limit_is_reported_and_the_result_feasible():
     np.testing.assert_allclose(problem.sets.scatter(solution.value).sum(axis=1), 1)
 
 
-def test_numbers_out_of_range_end_in_an_error_not_in_an_endless_loop():
+def test_overflow_raises_an_error():
     problem = Problem(1)
     problem.O[0, 0] = np.nan
     problem.sets = support(np.ones_like(problem.Y))
     problem.simplex = CandidateSimplex(problem.sets.indptr)
     pattern = SupportGraph(problem.sets.indptr, problem.sets.labels, problem.neighbor_indices)
     problem.roughness = pattern.roughness(problem.weights)
-    with pytest.raises(FloatingPointError, match="range of floating point"):
+    with pytest.raises(FloatingPointError, match="confidences are not finite"):
         problem.solve(1.0)
 
 
-def test_a_form_given_by_its_factor_or_as_a_matrix_takes_the_same_steps():
+def test_factored_and_explicit_forms_take_the_same_steps():
     problem = Problem(6)
     by_factor = problem.solve(0.7)
     problem.roughness = dense(problem)

@@ -68,7 +68,7 @@ def test_agrees_with_interior_point_with_a_cost_and_a_target():
     np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-6)
 
 
-def test_a_cost_moves_the_target_by_half_of_it():
+def test_cost_shifts_the_target_by_half_of_it():
     problem = Problem(5)
     o, d = problem.sets.gather(problem.O), problem.sets.gather(problem.D)
     shifted = solve_confidences(

@@ -15,9 +15,9 @@ def entries(seed=0, n_rows=30, n_columns=12, n_entries=150):
 
 
 @pytest.fixture(params=[0, 5, 10**6])
-def filling(request, monkeypatch):
+def padding(request, monkeypatch):
     """A layout for every power of two, a few, or one for all rows."""
-    monkeypatch.setattr(gathered_products, "_MAX_FILLING", request.param)
+    monkeypatch.setattr(gathered_products, "_MAX_PADDING", request.param)
     return request.param
 
 
@@ -26,7 +26,7 @@ def matrix(there, rows, columns, values, n_rows=30):
 
 
 @pytest.mark.parametrize("shape", [(12,), (12, 4)])
-def test_multiplies_like_scipy(there, filling, shape):
+def test_multiplies_like_scipy(there, padding, shape):
     rows, columns, values = entries()
     x = np.random.default_rng(1).normal(size=shape)
     expected = sparse.coo_array((values, (rows, columns)), shape=(30, 12)).tocsr() @ x
@@ -34,13 +34,13 @@ def test_multiplies_like_scipy(there, filling, shape):
     np.testing.assert_allclose(there.back(found), expected, atol=1e-14)
 
 
-def test_the_number_of_layouts(there, filling):
+def test_the_number_of_layouts(there, padding):
     rows, columns, _ = entries()
     n_layouts = len(SparsePattern(there.move(rows), there.move(columns), 30).layouts)
-    assert n_layouts == 1 if filling == 10**6 else n_layouts > 1
+    assert n_layouts == 1 if padding == 10**6 else n_layouts > 1
 
 
-def test_one_pattern_serves_many_values(there, filling):
+def test_pattern_is_reused_for_many_values(there, padding):
     rows, columns, values = entries()
     pattern = SparsePattern(there.move(rows), there.move(columns), 30)
     ones = there.move(np.ones(12))
@@ -55,7 +55,7 @@ def test_no_entries_at_all(there):
     assert found.shape == (30,)
 
 
-def test_the_same_input_gives_the_same_bits(there, filling):
+def test_equal_inputs_give_identical_results(there, padding):
     rows, columns, values = entries()
     x = there.move(np.random.default_rng(1).normal(size=12))
     first, second = (there.back(matrix(there, rows, columns, values) @ x) for _ in range(2))

@@ -59,20 +59,20 @@ def test_duplicate_neighbors_share_the_weight():
     np.testing.assert_allclose(w, [0.3, 0.3, 0.2], atol=1e-6)
 
 
-def test_weights_need_not_sum_to_one():
+def test_weights_are_not_constrained_to_sum_to_one():
     gram = np.eye(3)[None]
     w = solve_nonnegative_least_squares(gram, np.array([[2.0, 3.0, -1.0]])).value
     np.testing.assert_allclose(w, [[2, 3, 0]], atol=1e-9)
 
 
 @pytest.mark.parametrize("products", [[-1.0, -2.0], [0.0, 0.0]])
-def test_neighbors_that_cannot_help_get_nothing(products):
+def test_useless_neighbors_have_zero_weight(products):
     solution = solve_nonnegative_least_squares(np.eye(2)[None], np.array([products]))
     assert (solution.value == 0).all()
     assert solution.status is Status.OPTIMAL
 
 
-def test_zero_neighbors_get_nothing():
+def test_zero_neighbors_have_zero_weight():
     solution = solve_nonnegative_least_squares(np.zeros((2, 3, 3)), np.zeros((2, 3)))
     assert (solution.value == 0).all()
 

@@ -46,7 +46,7 @@ def test_kernel_version_is_stationary(seed, reg):
     assert fit.squared_norm == pytest.approx(np.sum(fit.coef * (K @ fit.coef)), rel=1e-6)
 
 
-def test_one_factor_serves_many_targets():
+def test_factor_is_reused_for_many_targets():
     _, K, P = problem(1)
     ridge = KernelRidge(K, 0.1)
     first = ridge.solve(P).value.fitted.copy()
@@ -56,7 +56,7 @@ def test_one_factor_serves_many_targets():
 
 @pytest.mark.parametrize("widths", [(1,), (3, 3), (1, 13, 2)])
 @pytest.mark.parametrize("n", [3, 25, 400])
-def test_targets_side_by_side_are_solved_as_each_alone(n, widths):
+def test_targets_are_solved_independently(n, widths):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 6))
     ridge = KernelRidge(X @ X.T, 0.1)
@@ -75,7 +75,7 @@ def test_products_with_the_inverse():
     np.testing.assert_allclose(M @ KernelRidge(K, 0.1).solve_system(P), P, atol=1e-10)
 
 
-def test_constant_targets_are_met_exactly_by_the_bias():
+def test_bias_fits_constant_targets_exactly():
     _, K, P = problem(2)
     fit = KernelRidge(K, 0.1).solve(np.full_like(P, 0.25)).value
     np.testing.assert_allclose(fit.intercept, 0.25)
@@ -83,7 +83,7 @@ def test_constant_targets_are_met_exactly_by_the_bias():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_kernel_matrix_survives_unless_it_may_be_overwritten(order):
+def test_kernel_matrix_is_unchanged_without_overwrite(order):
     _, K, P = problem(3)
     K = np.array(K, order=order)
     copy = K.copy()
@@ -94,8 +94,8 @@ def test_kernel_matrix_survives_unless_it_may_be_overwritten(order):
     np.testing.assert_allclose(overwritten.solve(P).value.fitted, expected, atol=1e-10)
 
 
-def test_indefinite_kernel_is_refused_with_advice():
-    with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite.*raise it"):
+def test_indefinite_kernel_raises_an_error_with_advice():
+    with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite.*Raise `reg`"):
         KernelRidge(np.array([[1.0, 5.0], [5.0, 1.0]]), 0.1)
 
 
@@ -114,7 +114,7 @@ def test_primal_version_agrees_with_scikit_learn(as_sparse):
 
 
 @given(st.integers(0, 10**6), st.floats(1e-3, 10))
-def test_primal_version_knows_the_sums_of_its_outputs(seed, ridge):
+def test_primal_version_has_the_sums_of_its_outputs(seed, ridge):
     X, _, P = problem(seed)
     fit = primal(X, ridge, P)
     outputs = X @ fit.coef + fit.intercept
@@ -179,7 +179,7 @@ def test_weights_of_rows_are_those_of_an_independent_ridge(reg, form):
     assert primal.total_output == pytest.approx(np.sum(v[:, None] * outputs))
 
 
-def test_a_hardly_weighted_row_has_its_output_nevertheless():
+def test_row_with_tiny_weight_has_an_output():
     """As it is computed where a user gives the weight zero."""
     _, K, P = problem(4)
     v = np.ones(len(P))
@@ -210,7 +210,7 @@ def really_left_out(K, P, reg):
 
 @pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
 @pytest.mark.parametrize("n", [2, 25, 150])
-def test_leverages_give_what_leaving_out_each_row_gives(n, reg):
+def test_leverages_agree_with_leave_one_out_fits(n, reg):
     _, K, P = problem(4, n=n)
     ridge = KernelRidge(K, reg)
     left = P - (P - ridge.solve(P).value.fitted) / ridge.leverage_complements()[:, None]
@@ -227,7 +227,7 @@ def test_leverages_in_the_primal_are_those_in_the_dual(reg):
     np.testing.assert_allclose(primal.leverage_complements(X[7:9]), expected[7:9], rtol=1e-7)
 
 
-def test_leverages_are_the_diagonal_of_what_maps_targets_to_outputs():
+def test_leverages_are_the_diagonal_of_the_hat_matrix():
     _, K, _ = problem(6)
     ridge = KernelRidge(K, 0.1)
     outputs = ridge.solve(np.eye(len(K))).value.fitted
@@ -264,7 +264,7 @@ def test_leverages_of_weighted_rows():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("other", [0.2, 0.01])
-def test_another_ridge_by_the_same_factor(there, other, weighted):
+def test_with_ridge_reuses_the_factor(there, other, weighted):
     rng = np.random.default_rng(0)
     X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30) + 0.5
     K = X @ X.T
@@ -281,7 +281,7 @@ def test_another_ridge_by_the_same_factor(there, other, weighted):
     np.testing.assert_allclose(there.back(again.fitted), own.fitted, atol=1e-9)
 
 
-def test_a_kernel_that_is_none_is_refused_with_the_same_words(there):
+def test_indefinite_kernel_raises_the_same_error_on_a_device(there):
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         KernelRidge(there.move(-np.eye(5)), 0.1, factorize=factorize_by_blocks)
 
@@ -295,13 +295,13 @@ def test_leverages_on_a_device(there):
     np.testing.assert_allclose(there.back(found), expected, atol=1e-12)
 
 
-def test_a_kernel_matrix_that_is_not_to_be_overwritten_stays(there):
+def test_kernel_matrix_on_a_device_is_unchanged_without_overwrite(there):
     K = there.move(np.eye(5))
     KernelRidge(K, 0.1, factorize=factorize_by_blocks)
     assert (there.back(K) == np.eye(5)).all()
 
 
-def test_more_rows_than_lapack_can_count(monkeypatch):
+def test_matrices_too_large_for_lapack_use_blocks(monkeypatch):
     """With 50 000 rows SciPy's factorization ends the process by a segmentation fault."""
     rng = np.random.default_rng(0)
     X, P = rng.normal(size=(30, 4)), rng.random((30, 3))

@@ -46,12 +46,12 @@ def test_agrees_with_interior_point(seed):
     np.testing.assert_allclose(project_rows(v[None]).value[0], expected, atol=1e-7)
 
 
-def test_points_of_the_simplex_stay():
+def test_feasible_points_are_unchanged():
     p = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(project_rows(p).value, p, atol=1e-15)
 
 
-def test_masked_entries_are_zero_whatever_they_hold():
+def test_masked_entries_become_zero():
     values = np.array([[100.0, 0.1, 0.4], [5.0, 7.0, 0.0]])
     mask = np.array([[False, True, True], [False, False, True]])
     solution = project_rows(values, mask)
@@ -75,7 +75,7 @@ def test_support_projection_equals_masked_rows(seed):
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 100))
-def test_what_is_tried_first_does_not_matter(seed, extra, scale):
+def test_projection_does_not_depend_on_near(seed, extra, scale):
     """Any point of the simplices may be given as near: a corner, the answer itself, or neither."""
     rng = np.random.default_rng(seed)
     mask = random_mask(rng, 20, 9, extra)
@@ -90,13 +90,13 @@ def test_what_is_tried_first_does_not_matter(seed, extra, scale):
         np.testing.assert_allclose(simplex.project(v, near), expected, atol=1e-12)
 
 
-def test_what_is_not_a_number_stays_visible():
+def test_nan_is_kept():
     projected = CandidateSimplex(np.array([0, 2, 4])).project(np.array([np.nan, 0.2, 0.3, 0.9]))
     assert np.isnan(projected[:2]).any()
     np.testing.assert_allclose(projected[2:], [0.2, 0.8])
 
 
-def test_values_beyond_the_precision_of_a_simplex_give_no_numerical_error():
+def test_huge_values_cause_no_numerical_error():
     simplex = CandidateSimplex(np.array([0, 2, 4]))
     with np.errstate(all="raise"):
         projected = simplex.project(np.array([1e17, 3.0, 0.3, 0.9]))

@@ -50,14 +50,14 @@ def test_roughness_is_that_of_i_minus_w(problem):
 
 
 @given(problems)
-def test_grams_are_those_of_the_dense_differences(problem):
+def test_grams_equal_those_of_dense_differences(problem):
     differences = problem.P[:, None, :] - problem.P[problem.neighbor_indices]
     expected = differences @ differences.transpose(0, 2, 1)
     np.testing.assert_allclose(problem.grams(), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize(("rows", "values"), [(4, 10**6), (10**6, 100), (10**6, 1)])
-def test_the_blocks_do_not_matter(rows, values, monkeypatch):
+def test_result_does_not_depend_on_blocks(rows, values, monkeypatch):
     """They are limited by their number of rows, or by what is laid out; never less than a row."""
     whole = Problem(0)
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", rows)
@@ -73,7 +73,7 @@ def test_the_blocks_do_not_matter(rows, values, monkeypatch):
     np.testing.assert_allclose(a.diagonal, b.diagonal, atol=1e-12)
 
 
-def test_the_factor_holds_only_what_is_not_diagonal():
+def test_factor_has_only_rows_with_several_entries():
     problem = Problem(3, n_labels=12, extra=0.1)
     roughness = problem.graph.roughness(problem.weights)
     assert (np.diff(roughness.factor.indptr) > 1).all()
@@ -82,14 +82,14 @@ def test_the_factor_holds_only_what_is_not_diagonal():
     np.testing.assert_array_equal(roughness.transposed.toarray(), roughness.factor.toarray().T)
 
 
-def test_weights_may_change_and_change_back():
+def test_pattern_does_not_depend_on_earlier_weights():
     problem = Problem(1)
     first = problem.graph.roughness(problem.weights) @ problem.p
     problem.graph.roughness(np.eye(4)[np.zeros(15, dtype=int)])
     np.testing.assert_array_equal(problem.graph.roughness(problem.weights) @ problem.p, first)
 
 
-def test_equal_confidences_differ_by_nothing():
+def test_equal_confidences_have_zero_grams():
     """Exactly: rounding must not decide which of two duplicates rebuilds a row."""
     sets = support(np.ones((6, 3), dtype=int))
     neighbor_indices = np.array([[(i + 1) % 6, (i + 2) % 6] for i in range(6)])
@@ -97,7 +97,7 @@ def test_equal_confidences_differ_by_nothing():
     assert not graph.difference_grams(np.tile([0.1, 0.2, 0.7], 6), graph.blocks[0]).any()
 
 
-def test_memory_follows_the_candidates_not_the_labels():
+def test_memory_grows_with_candidates_not_labels():
     """A row that meets few of a great many labels lays out those few."""
     rng = np.random.default_rng(0)
     labels = [set(rng.integers(10**6, size=2).tolist()) | {0} for _ in range(30)]
@@ -118,7 +118,7 @@ def restrict(graph, sets):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 6), st.floats(0, 1))
-def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
+def test_restriction_equals_the_graph_on_the_support(seed, n, n_labels, extra):
     """Any graph, symmetric or not, with empty rows or without."""
     rng = np.random.default_rng(seed)
     sets = support(random_mask(rng, n, n_labels, extra))
@@ -129,7 +129,7 @@ def test_restriction_is_the_graph_on_the_support(seed, n, n_labels, extra):
     np.testing.assert_allclose(restricted @ p, sets.gather(graph @ sets.scatter(p)), atol=1e-12)
 
 
-def test_restriction_holds_only_shared_labels():
+def test_restriction_has_only_shared_labels():
     sets = support([{0, 1}, {1, 2}, {3}])
     graph = sparse.csr_array(np.array([[0, 0.5, 0.7], [0.2, 0, 0], [0, 0, 0.9]]))
     restricted = restrict(graph, sets)
@@ -139,7 +139,7 @@ def test_restriction_holds_only_shared_labels():
     assert restricted.nnz == 3
 
 
-def test_the_worked_example_of_the_module():
+def test_example_in_the_module_docstring():
     indptr, labels = np.array([0, 2, 3, 5]), np.array([0, 1, 1, 0, 2])
     graph = SupportGraph(indptr, labels, np.array([[1, 2], [0, 2], [0, 1]]))
     weights = np.array([[0.3, 0.7], [0.6, 0.4], [0.9, 0.1]])
@@ -164,4 +164,4 @@ def test_the_worked_example_of_the_module():
     # Rows (0, c), (1, c) and (2, c) have one entry: on the diagonal only.
     np.testing.assert_allclose(roughness.diagonal, [0, 0, 0, 0, w02**2 + w12**2 + 1])
     assert roughness.factor.shape == (6, 5)
-    assert graph.blocks[0].lonely == slice(0, 2)
+    assert graph.blocks[0].unshared == slice(0, 2)

@@ -1,1 +1,1 @@
-"""The campaign that feeds ambilearn anything and kills it anywhere: ``make torture``."""
+"""Robustness tests with invalid inputs and killed processes: ``make torture``."""

@@ -1,4 +1,4 @@
-"""``python -m torture``: feed it anything, kill it anywhere, and say what came of it."""
+"""``python -m torture``: run the robustness tests and report defects."""
 
 import argparse
 import ast
@@ -13,11 +13,11 @@ from torture.oracle import Defect
 from torture.targets import all_targets, find_target
 from torture.worker import check_case
 
-GUIDED_SHARE = 0.05  # of the time, and on top of it
+GUIDED_SHARE = 0.05  # additional time, relative to the campaign
 
 
 def main() -> None:
-    """Run a campaign, or a kept case again; the exit status is 1 if there are defects."""
+    """Run a campaign, or replay a stored case; the exit status is 1 if there are defects."""
     parser = argparse.ArgumentParser(prog="torture", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="part of all")
     parser.add_argument("--minutes", type=float, default=10.0, help="time for all targets")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def replay(path: Path) -> int:
-    """Check a kept case again, in this process: 0 if it is right now."""
+    """Replay a stored case in this process: 0 if it passes now."""
     kept = json.loads(path.read_text("utf-8"))
     print(f"{kept['target']}: {kept['case'][:2000]}")
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:

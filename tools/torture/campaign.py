@@ -1,4 +1,4 @@
-"""The campaign: every target in turn, in a process of its own, and what came of it."""
+"""The campaign: runs every target in a separate process and collects the results."""
 
 import json
 import os
@@ -20,15 +20,15 @@ from torture.target import Target
 from torture.worker import CURRENT, PATIENCE, PROGRESS
 
 TOOLS = Path(__file__).resolve().parents[1]
-TESTS = TOOLS.parent / "tests"  # the server of bad manners
+TESTS = TOOLS.parent / "tests"  # contains the test server
 # Forked copies must not inherit threads, and one core is enough for one worker.
-_WORKERS: set[subprocess.Popen[bytes]] = set()  # that are running
+_WORKERS: set[subprocess.Popen[bytes]] = set()  # running workers
 SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @dataclass
 class Outcome:
-    """What a campaign has seen.
+    """Results of a campaign.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Outcome:
     found: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def add(self, target: str, line: dict[str, Any]) -> None:
-        """Count what a worker has written down."""
+        """Add the log of a worker."""
         self.taken[target] += line.get("taken", 0)
         self.refused[target] += line.get("refused", 0)
         self.failed[target] += line.get("failed", 0)
@@ -54,12 +54,12 @@ class Outcome:
                 self.found[key] = defect | {"target": target}
 
     def count(self, target: Target) -> int:
-        """Cases of a target that were checked; a command that ended before its kill is none."""
+        """Number of checked cases of a target, without commands that ended before their kill."""
         taken = 0 if target.counted_as == "kills" else self.taken[target.name]
         return taken + self.refused[target.name] + self.failed[target.name]
 
     def summary(self, targets: Iterable[Target]) -> str:
-        """How many cases of which kind there were, and how many defects."""
+        """Number of cases and defects of each kind."""
         counts: Counter[str] = Counter()
         for target in targets:
             counts[target.counted_as] += self.count(target)
@@ -83,7 +83,7 @@ def run_campaign(
     keep: Path,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Torture some targets.
+    """Run a campaign on the given targets.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def run_campaign(
 
 
 def _describe(target: Target, outcome: Outcome, keep: Path) -> Iterator[str]:
-    """What came of a target; failing cases are kept."""
+    """Report of a target; failing cases are stored."""
     found = [defect for (name, _), defect in outcome.found.items() if name == target.name]
     yes, no = target.outcomes
     yield (
@@ -146,7 +146,7 @@ def _describe(target: Target, outcome: Outcome, keep: Path) -> Iterator[str]:
 
 
 def keep_case(defect: dict[str, Any], keep: Path) -> Path:
-    """Write a failing case to a file that can be replayed; the file."""
+    """Write a failing case to a file for replay; returns the file."""
     keep.mkdir(parents=True, exist_ok=True)
     text = f"{defect['target']} {defect['signature']}"
     number = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -158,7 +158,7 @@ def keep_case(defect: dict[str, Any], keep: Path) -> Path:
 def _torture(
     target: Target, seconds: float, options: list[str], cases: int | None, outcome: Outcome
 ) -> None:
-    """Run workers until the time is over: a new one where the last has crashed."""
+    """Run workers until the time is over; a crashed worker is replaced."""
     deadline = time.monotonic() + seconds
     folder = Path(options[-1])
     batches = 10**9
@@ -175,7 +175,7 @@ def _torture(
             return
         end = _end_of_worker(status, said, folder / CURRENT)
         known = len(outcome.found)
-        if "Timeout" not in said:  # once more, each case in a process of its own: a smaller one
+        if "Timeout" not in said:  # repeat with one process per case, to minimize the case
             once = ["--first", str(batch), "--batches", "1", "--isolated"]
             _run_worker(target, [*options, *once], folder, outcome)
         if len(outcome.found) == known:
@@ -186,14 +186,14 @@ def _torture(
 def _run_worker(
     target: Target, options: list[str], folder: Path, outcome: Outcome
 ) -> tuple[int, str, int]:
-    """Run a worker to its end: exit status, what it said, batches done."""
+    """Run a worker until it ends: exit status, output, number of batches."""
     progress = folder / PROGRESS
     progress.unlink(missing_ok=True)
     paths = [str(TOOLS), str(TESTS), os.environ.get("PYTHONPATH", "")]
     private = {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "TORTURE_CANARY": str(folder / "canary"),
-        "AMBILEARN_DEBUG": "1",  # an error that nobody expected is a traceback, not a message
+        "AMBILEARN_DEBUG": "1",  # unexpected errors print a traceback
         "AMBILEARN_DATA": str(folder / "data"),
         "XDG_CACHE_HOME": str(folder / "cache"),
         "NO_PROXY": "*",
@@ -205,7 +205,7 @@ def _run_worker(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # it ends together with all that it has started
+        start_new_session=True,  # so that it can be ended with all its child processes
     )
     _WORKERS.add(worker)
     said = worker.communicate()[1].decode("utf-8", "replace")
@@ -217,7 +217,7 @@ def _run_worker(
 
 
 def _end_of_worker(status: int, said: str, current: Path) -> dict[str, Any]:
-    """What ended a worker, as a defect of the case that was at work."""
+    """Defect for the case during which a worker ended."""
     kind = "hang" if "Timeout" in said else "crash"
     case = current.read_text("utf-8", "surrogatepass") if current.exists() else "None"
     frames = [line.strip() for line in said.splitlines() if "ambilearn" in line and "File" in line]

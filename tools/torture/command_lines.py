@@ -1,4 +1,4 @@
-"""Commands with options and values that nobody would give."""
+"""Commands with random options and values."""
 
 import os
 from pathlib import Path
@@ -54,23 +54,23 @@ INPUTS = ("table.csv", "people.model", "mine.toml", "store.sqlite")
 
 
 def check_command_line(case: list[str], folder: Path) -> bool:
-    """A command does its work or says why not, and leaves all files that it reads."""
+    """A command succeeds or prints an error, and does not change its input files."""
     write_samples(folder)
     os.symlink("table.csv", folder / "link.csv")
     before = {name: (folder / name).read_bytes() for name in INPUTS}
     here = Path.cwd()
     os.chdir(folder)
     try:
-        arguments = [argument.replace("\0", "") for argument in case]  # no system passes it on
+        arguments = [argument.replace("\0", "") for argument in case]  # not allowed in arguments
         ended = run_command(*arguments, stdin=before["table.csv"])
     finally:
         os.chdir(here)
     check_canary()
     for name, content in before.items():
         if name == "store.sqlite":
-            continue  # SQLite may tidy it up; what it holds is looked at elsewhere
+            continue  # SQLite may rewrite it; its content is checked elsewhere
         if not (folder / name).exists() or (folder / name).read_bytes() != content:
-            raise Defect("destroyed", f"{name} is not as it was", name)
+            raise Defect("destroyed", f"{name} has changed", name)
     return ended.done
 
 

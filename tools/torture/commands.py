@@ -1,4 +1,4 @@
-"""Run the command line: in this process, or in a copy of it that may be killed or die."""
+"""Run the command line in this process, or in a forked copy that can be killed."""
 
 import io
 import os
@@ -14,12 +14,12 @@ from typing import Any
 
 from torture.oracle import Defect, describe, signature_of
 
-PATIENCE = 120.0  # seconds after which a command hangs
+PATIENCE = 120.0  # seconds after which a command is considered hung
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, and what it said."""
+    """Exit status and output of a command."""
 
     status: int
     out: bytes = b""
@@ -27,12 +27,12 @@ class Ended:
 
     @property
     def done(self) -> bool:
-        """Whether it did what it should."""
+        """Whether the command succeeded."""
         return self.status == 0
 
 
 def run_command(*arguments: Any, stdin: bytes = b"") -> Ended:
-    """Run a command in this process. It must do its work, or say in one message why not."""
+    """Run a command in this process. It must succeed, or print one error message."""
     saved = sys.stdin, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
@@ -49,7 +49,7 @@ def run_command(*arguments: Any, stdin: bytes = b"") -> Ended:
 
 
 def call_main(arguments: Any) -> int:
-    """Call the entry point as the installed command does; its exit status."""
+    """Call the entry point as the installed command does; returns the exit status."""
     from ambilearn.__main__ import main
 
     saved = sys.argv
@@ -77,7 +77,7 @@ def check_ended(ended: Ended) -> None:
     if ended.status not in (0, 1, 2):
         raise Defect("wrong", f"exit status {ended.status}: {ended.err[-300:]}", "exit status")
     if ended.status and not ended.err.strip():
-        raise Defect("wrong", f"exit status {ended.status} without a word", "no word")
+        raise Defect("wrong", f"exit status {ended.status} without a message", "no message")
 
 
 def fork(function: Callable[[], int], folder: Path) -> int:
@@ -88,7 +88,7 @@ def fork(function: Callable[[], int], folder: Path) -> int:
         return child
     status = 70
     try:
-        os.setpgid(0, 0)  # so that all that it starts can be ended with it
+        os.setpgid(0, 0)  # so that its child processes can be ended with it
         for number, name in ((1, "stdout"), (2, "stderr")):
             file = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, number)
@@ -104,7 +104,7 @@ def fork(function: Callable[[], int], folder: Path) -> int:
 
 
 def wait_for(child: int, folder: Path, patience: float = PATIENCE) -> Ended:
-    """How a started function ended, if it does within the time."""
+    """Wait for a started function to end; raise if it takes too long."""
     deadline = time.monotonic() + patience
     pause = 0.001
     while True:
@@ -123,7 +123,7 @@ def wait_for(child: int, folder: Path, patience: float = PATIENCE) -> Ended:
 
 
 def kill(child: int) -> None:
-    """End a child and all that it has started, at once, and wait until it is gone."""
+    """Kill a child and all its child processes, and wait until it has ended."""
     for end in (os.killpg, os.kill):
         with suppress(ProcessLookupError):
             end(child, signal.SIGKILL)

@@ -13,8 +13,8 @@ from torture.samples import SPEC, model_bytes, store_bytes, table_bytes
 from torture.tables import check_written
 from torture.target import Target
 
-MOST = 5000  # bytes: a file with fewer is damaged in every one, another at random
-# Damages of each file, and their share of the time.
+MOST = 5000  # every byte of smaller files is damaged, random bytes of larger files
+# Damages of each file, and their fraction of the time.
 CASES = {
     "table.csv": (1000, 1),
     "table.jsonl": (2000, 2),
@@ -33,7 +33,7 @@ def _content(name: str) -> bytes:
 
 
 def draw_case(name: str) -> Any:
-    """Function that draws the damage of a file: position after position, or random ones."""
+    """Function that draws the damage of a file, at consecutive or random positions."""
 
     def draw(random: Random, number: int) -> dict[str, Any]:
         size = len(_content(name))
@@ -44,7 +44,7 @@ def draw_case(name: str) -> Any:
 
 
 def check_damage(case: dict[str, Any], folder: Path) -> bool:
-    """A file in which one byte is another is refused, or nothing is wrong with the result."""
+    """A file with one changed byte is rejected, or the result is correct."""
     name = case["file"]
     content = bytearray(_content(name))
     content[case["position"]] ^= case["bits"]
@@ -105,9 +105,7 @@ def _check_store(path: Path, *, show: bool) -> bool:
             if result.scores != whole[key].scores or result.status != whole[key].status:
                 raise Defect("wrong", f"{result.scores} instead of {whole[key].scores}", "scores")
         if len(found) < len(whole):
-            raise Defect(
-                "lost", f"{len(whole) - len(found)} results, and nobody says so", "results"
-            )
+            raise Defect("lost", f"{len(whole) - len(found)} results without a message", "results")
     return ended.done
 
 

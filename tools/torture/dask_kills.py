@@ -1,4 +1,4 @@
-"""A Dask cluster of which a worker is killed during a fit: the result is the same."""
+"""A Dask worker is killed during a fit: the result does not change."""
 
 import atexit
 import os
@@ -67,12 +67,12 @@ def _undisturbed() -> tuple[float, Any]:
 
 
 def draw_dask_kill(random: Random, number: int) -> dict[str, Any]:
-    """When a worker is killed, as a share of the time of a fit, and which."""
+    """Which worker is killed, and when, as a fraction of the time of a fit."""
     return {"share": round(random.random(), 4), "worker": number % 2}
 
 
 def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
-    """The fit goes on with the worker that is left, and ends in the same result."""
+    """The fit continues with the remaining worker and gives the same result."""
     seconds, expected = _undisturbed()
     workers = _worker_processes()
     killer = threading.Timer(
@@ -89,15 +89,15 @@ def check_dask_kill(case: dict[str, Any], folder: Path) -> bool:
 
 
 def _worker_processes() -> list[int]:
-    """Process numbers of both workers, as soon as the last one that was killed is replaced."""
+    """Process ids of both workers, after a killed worker is replaced."""
     for attempt in range(1, 13):
-        with suppress(OSError, KeyError):  # of a worker that is just ending
+        with suppress(OSError, KeyError):  # a worker that is ending
             _cluster()[1].wait_for_workers(2, timeout=10)
             processes = sorted(_cluster()[1].run(os.getpid).values())
             if len(processes) == 2:
                 return processes
         if attempt % 4 == 0:
-            # Dask may give a worker up that was killed while it started: a matter of its own.
+            # Dask may not replace a worker that is killed during its start; this is not tested.
             _cluster()[0].close()
             _cluster.cache_clear()
         time.sleep(0.2)

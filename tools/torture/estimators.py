@@ -76,12 +76,12 @@ def make_candidate_sets(form: str, sets: list[list[Any]]) -> Any:
 
 
 def check_candidate_sets(case: dict[str, Any], folder: Path) -> bool:
-    """Candidate sets are understood, and say the same when given again; or they are refused."""
+    """Candidate sets are rejected, or are unchanged when converted again."""
     sets = attempt(_as_candidates, case)
     check_canary()
     if sets is REFUSED:
         return False
-    if not len(sets):  # a mask of no rows is one, a list is none
+    if not len(sets):  # an empty mask is valid, an empty list is not
         return True
     again = attempt(as_candidates, list(sets), classes=sets.classes)
     if again is REFUSED or again.to_sets() != sets.to_sets() or (sets.sizes < 1).any():
@@ -104,7 +104,7 @@ def _as_candidates(case: dict[str, Any]) -> Any:
         warnings.simplefilter("ignore")
         try:
             y = make_candidate_sets(case["form"], case["sets"])
-        except (TypeError, ValueError, OverflowError):  # NumPy refuses to make it: no case
+        except (TypeError, ValueError, OverflowError):  # NumPy cannot create it: not a case
             return REFUSED
         return as_candidates(y)
 
@@ -119,7 +119,7 @@ WRAPPERS = ("pipeline", "vote", "stack", "PLDA", "PLCP", "search")
 
 
 def wrap(method: Any, kind: str) -> Any:
-    """A method inside of another estimator, which must treat it as it is treated alone."""
+    """A method inside another estimator."""
     foreign = LogisticRegressionCV(Cs=[1.0], cv=2)
     if kind == "pipeline":
         return make_pipeline(StandardScaler(with_mean=False), method)
@@ -136,7 +136,7 @@ def wrap(method: Any, kind: str) -> Any:
 
 @st.composite
 def estimator_cases(draw: Any) -> dict[str, Any]:
-    """A method, few parameters, few rows; mostly tame, so that most are fitted."""
+    """A method with few parameters and few rows; mostly valid, so that most are fitted."""
     n, d = draw(st.integers(1, 7)), draw(st.integers(1, 3))
     number = draw(st.sampled_from([tame_numbers, tame_numbers, numbers]))
     row = st.lists(number, min_size=d, max_size=d)

@@ -95,7 +95,7 @@ def _check_full_disk(case: dict[str, Any], disk: Path, whole: bytes, mounted: bo
         if ended.done and len(content) < len(whole) - 200:
             raise Defect("lost", f"{output} is not complete, and exit 0", f"{command} half")
     if set(before) - set(_rows(disk)):
-        raise Defect("lost", "results are gone", "results gone")
+        raise Defect("lost", "results are lost", "results lost")
     if not ended.done and not any(word in ended.err for word in WORDS_OF_FULL):
         raise Defect("wrong", f"not a word of the full disk: {ended.err}", "no word of it")
     left = {path.relative_to(disk) for path in disk.rglob("*")} - present

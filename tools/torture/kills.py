@@ -222,7 +222,7 @@ def _check_output(command: str, folder: Path, whole: bytes, old_may_be: bool) ->
 
 
 def _results(folder: Path) -> dict[str, Any]:
-    """All rows of the store, as they are."""
+    """All rows of the store."""
     store = folder / "store.sqlite"
     if not store.exists():
         return {}
@@ -232,7 +232,7 @@ def _results(folder: Path) -> dict[str, Any]:
 
 def _check_results(before: dict[str, Any], after: dict[str, Any]) -> None:
     if lost := set(before) - set(after):
-        raise Defect("lost", f"{len(lost)} results are gone", "results gone")
+        raise Defect("lost", f"{len(lost)} results are lost", "results lost")
     if again := [key for key in before if before[key] != after[key]]:
         raise Defect("doubled", f"{len(again)} results were measured again", "measured again")
 

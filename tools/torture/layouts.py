@@ -1,4 +1,4 @@
-"""The same rows in every memory layout, sparse form and array library: the results must agree."""
+"""Rows in every memory layout, sparse format and array library must give the same results."""
 
 import os
 import warnings
@@ -29,7 +29,7 @@ TOLERANCES = {"ipal": 1e-4}
 
 @st.composite
 def layout_cases(draw: Any) -> dict[str, Any]:
-    """A method, rows of which many are zero, copies or multiples of another, and a form."""
+    """A method, a form, and rows with many zeros, duplicates and multiples."""
     n = draw(st.integers(8, 40))
     numbers = st.lists(st.integers(0, n - 1), max_size=n, unique=True)
     return {
@@ -94,7 +94,7 @@ def check_layout(case: dict[str, Any], folder: Path) -> bool:
         if not difference <= tolerance:
             raise Defect("wrong", f"confidences differ by {difference:.1e}", "confidences differ")
         best, other = np.sort(ours, axis=1)[:, :-3:-1].T
-        clear = best > other + 2 * tolerance  # equal confidences are left to rounding
+        clear = best > other + 2 * tolerance  # for equal confidences, rounding decides
         if (ours.argmax(axis=1) != theirs.argmax(axis=1))[clear].any():
             raise Defect("wrong", "labels differ")
     return True

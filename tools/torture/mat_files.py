@@ -28,7 +28,7 @@ def _matrix(cell: Any) -> Any:
 
 @st.composite
 def mat_cases(draw: Any) -> dict[str, Any]:
-    """Matrices that mostly fit together, in a file that is mostly as written."""
+    """Matrices with mostly consistent shapes, in a file with few damaged bytes."""
     n = draw(st.integers(1, 4))
     tame = st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=n, max_size=n)
     mask = st.lists(st.lists(_ones, min_size=n, max_size=n), min_size=2, max_size=3)
@@ -45,7 +45,7 @@ def mat_cases(draw: Any) -> dict[str, Any]:
 
 
 def check_mat(case: dict[str, Any], folder: Path) -> bool:
-    """A file is refused, or is a data set whose parts agree."""
+    """A file is rejected, or is a consistent data set."""
     path = folder / "case.mat"
     content = make_mat(case)
     path.write_bytes(edit_bytes(content, case["edits"]) if case["edits"] else content)

@@ -1,4 +1,4 @@
-"""Model files: damaged, rewritten with right checksums, and made to execute something."""
+"""Model files that are damaged, rewritten with valid checksums, or try to execute code."""
 
 import hashlib
 import io
@@ -21,7 +21,7 @@ METHODS = ("plknn", "plcl", "ipal")
 
 byte_cases = st.fixed_dictionaries({"method": st.sampled_from(METHODS), "edits": byte_edits})
 
-# What a model would have to be rebuilt by, to execute something.
+# Objects in a model file that would execute code when loaded.
 _NODES = st.sampled_from(
     [
         {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"},
@@ -51,12 +51,12 @@ rewritten_cases = st.fixed_dictionaries(
 
 
 def check_model_bytes(case: dict[str, Any], folder: Path) -> bool:
-    """A damaged model is refused, or predicts."""
+    """A damaged model is rejected, or predicts."""
     return _check_model(edit_bytes(model_bytes(case["method"]), case["edits"]), folder)
 
 
 def check_rewritten(case: dict[str, Any], folder: Path) -> bool:
-    """A model that somebody changed, checksums and all, is refused or predicts."""
+    """A model that was changed together with its checksums is rejected, or predicts."""
     members = _unpack(model_bytes(case["method"]))
     about = edit_json(json.loads(members["about.json"]), case["about"])
     members["about.json"] = json.dumps(about).encode()

@@ -1,4 +1,4 @@
-"""What is right: a result that holds together, or an error that is ours."""
+"""Definition of correct behavior: a consistent result, or an error of this library."""
 
 import linecache
 import os
@@ -13,7 +13,7 @@ import numpy as np
 import ambilearn
 
 OURS = Path(ambilearn.__file__).parent
-# What checks arguments for us: its messages are written for users, too.
+# Packages that validate arguments; their messages are written for users, too.
 CHECKERS = ("/sklearn/utils/", "/sklearn/base.py")
 
 KINDS = (
@@ -21,11 +21,11 @@ KINDS = (
 )  # fmt: skip
 
 CANARY = Path(os.environ.get("TORTURE_CANARY", "canary")).absolute()
-"""The file that every hostile input would make, if anything of it were executed."""
+"""File that hostile inputs would create if they were executed."""
 
 
-class Defect(Exception):  # noqa: N818, it is what we look for
-    """Something that must not be; ``kind`` is one of :data:`KINDS`.
+class Defect(Exception):  # noqa: N818, not an error of this program
+    """Incorrect behavior; ``kind`` is one of :data:`KINDS`.
 
     ``signature`` is equal for cases that fail in the same way.
     """
@@ -37,14 +37,14 @@ class Defect(Exception):  # noqa: N818, it is what we look for
 
 
 class Refused:
-    """The end of a call that said what is wrong with its input."""
+    """Result of a call that raised an error about its input."""
 
 
 REFUSED = Refused()
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a call returns, or ``REFUSED`` if it ends in an error that is ours."""
+    """Result of a call, or ``REFUSED`` if it raises an error of this library."""
     try:
         return function(*args, **options)
     except Exception as error:
@@ -54,7 +54,7 @@ def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether an error was raised on purpose, by us or by what checks arguments for us.
+    """Whether an error was raised on purpose, by this library or a validating package.
 
     An error that merely passes through our code was raised by a line that does not say ``raise``.
     """
@@ -66,12 +66,12 @@ def is_ours(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """The error, and the last line of ours that it passed."""
+    """The error, and the last function of this library in its traceback."""
     return f"{type(error).__name__}: {str(error)[:300]!r} at {_last_of_ours(error)}"
 
 
 def signature_of(error: BaseException) -> str:
-    """What is equal for errors that arise in the same way."""
+    """Signature that is equal for errors with the same cause."""
     return f"{type(error).__name__} at {_last_of_ours(error)}"
 
 
@@ -91,14 +91,14 @@ def _last_of_ours(error: BaseException) -> str:
 
 
 def check_canary() -> None:
-    """Nothing of a hostile input was executed."""
+    """Raise if a hostile input was executed."""
     if CANARY.exists():
         CANARY.unlink()
         raise Defect("executed", "something of the input was executed")
 
 
 def check_confidences(confidences: Any, shape: tuple[int, int]) -> None:
-    """Rows of confidences: as many as asked for, none negative, each with the sum one."""
+    """Check the shape of confidences, and that they are non-negative and sum to one."""
     dense = confidences.toarray() if hasattr(confidences, "toarray") else np.asarray(confidences)
     if dense.shape != shape:
         raise Defect("wrong", f"confidences of shape {dense.shape} instead of {shape}", "shape")
@@ -106,4 +106,4 @@ def check_confidences(confidences: Any, shape: tuple[int, int]) -> None:
         raise Defect("wrong", "a confidence that is not finite")
     if (dense < 0).any() or not np.allclose(dense.sum(axis=1), 1, atol=1e-6):
         row = int(np.argmax(np.abs(dense.sum(axis=1) - 1)))
-        raise Defect("wrong", f"confidences {dense[row]} that are none", "no confidences")
+        raise Defect("wrong", f"invalid confidences {dense[row]}", "invalid confidences")

@@ -1,4 +1,4 @@
-"""Damaged pictures, in every format that Pillow writes, and names that lead out of the folder."""
+"""Damaged images in every format that Pillow writes, and file names outside the folder."""
 
 import io
 import json
@@ -18,17 +18,17 @@ from torture.samples import ROWS, csv_bytes
 from torture.target import Target
 
 MODES = ("RGB", "RGBA", "L", "1", "P", "F", "I;16")
-SIZES = ((9, 7), (700, 5))  # embedded unchanged if a browser shows the format; reduced
+SIZES = ((9, 7), (700, 5))  # embedded unchanged if browsers support the format; resized
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'><text>outside the folder</text></svg>"
 
 Image.init()
-# Without formats that Pillow cannot open again (PDF), or only with the help of a program.
+# Without formats that Pillow cannot read (PDF), or only with an external program.
 FORMATS = ("SVG", *sorted(Image.SAVE.keys() & Image.OPEN.keys() - {"BUFR", "GRIB", "HDF5", "WMF"}))
 
 
 @cache
 def picture_bytes(format: str, mode: str, size: tuple[int, int]) -> bytes:
-    """A picture in a format, if it can be of this mode and size, or of others."""
+    """Image in a format, of this mode and size or, if not supported, of others."""
     if format == "SVG":
         return SVG.encode()
     for each, (width, height) in product((mode, *MODES), (size, *SIZES)):
@@ -36,14 +36,14 @@ def picture_bytes(format: str, mode: str, size: tuple[int, int]) -> bytes:
         file = io.BytesIO()
         try:
             Image.frombytes("L", (width, height), pixels).convert(each).save(file, format)
-        except (OSError, ValueError):  # the format does not have it
+        except (OSError, ValueError):  # not supported by the format
             continue
         if file.getvalue():
             return file.getvalue()
     raise ValueError(f"Pillow cannot write {format}.")
 
 
-# Names of the picture outside, as a table may have them.
+# Names of an image outside the folder, as in a table.
 _outside = st.sampled_from(
     ["../secret.svg", "a/../../secret.svg", "{outside}/secret.svg", "file://{outside}/secret.svg",
      "link.svg", "links/secret.svg", "file://{outside}/folder/../secret.svg", "./.././secret.svg"]
@@ -62,7 +62,7 @@ picture_cases = st.fixed_dictionaries(
 
 
 def check_picture(case: dict[str, Any], folder: Path) -> bool:
-    """The page is written, with good pictures; others are shown as such, and those outside, too."""
+    """The page is written and shows valid images; others are shown as problems."""
     inside = folder / "folder"
     inside.mkdir()
     (folder / "secret.svg").write_text(SVG)
@@ -86,7 +86,7 @@ def check_picture(case: dict[str, Any], folder: Path) -> bool:
 
 
 def _check_images(page: str) -> bool:
-    """Whether the page has the picture of the case."""
+    """Whether the page shows the image of the case."""
     (data,) = re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)
     found = [(row[4], row[7]) for row in json.loads(data)["rows"]]
     mine, good, outside, _ = found[:4]

@@ -1,4 +1,4 @@
-"""Runners that are killed early, schedulers that are lost, and ports that are open to others."""
+"""Runners that are killed early, schedulers that are lost, and open ports."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def _started(command: list[str], folder: Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that ends, with all that it has started, when the block does."""
+    """Process that ends with all its child processes when the block ends."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -58,16 +58,16 @@ def _reproduce(*options: str) -> list[str]:
 
 
 def draw_early_kill(random: Random, number: int) -> dict[str, Any]:
-    """After how many seconds a runner is killed: while it starts its workers, or soon after."""
+    """Seconds after which a runner is killed: while it starts its workers, or soon after."""
     return {"seconds": round(random.uniform(0.0, 4.0), 3), "done": random.randrange(N_RESULTS)}
 
 
 def check_early_kill(case: dict[str, Any], folder: Path) -> bool:
-    """All workers end with a runner that is killed, and no result is lost."""
+    """When a runner is killed, all its workers end, and no result is lost."""
     prepare("reproduce", folder, case["done"])
     before = _results(folder)
     with _started(_reproduce("--jobs", "2"), folder, stderr=subprocess.DEVNULL) as runner:
-        # Workers inherit the output, which ends with the last of them.
+        # Workers inherit the output, which is closed when the last of them ends.
         reader = threading.Thread(target=runner.stdout.read, daemon=True)
         reader.start()
         time.sleep(case["seconds"])
@@ -81,12 +81,12 @@ def check_early_kill(case: dict[str, Any], folder: Path) -> bool:
 
 
 def draw_lost_scheduler(random: Random, number: int) -> dict[str, Any]:
-    """After how many seconds of a run its scheduler is killed."""
+    """Seconds after which the scheduler of a run is killed."""
     return {"seconds": round(random.uniform(0.0, 8.0), 3)}
 
 
 def check_lost_scheduler(case: dict[str, Any], folder: Path) -> bool:
-    """Without its scheduler a run ends in one message, and the next run goes on from there."""
+    """When its scheduler is lost, a run ends with one message, and the next run continues."""
     prepare("reproduce", folder)
     (folder / "scheduler.py").write_text(_SCHEDULER)
     environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s"}
@@ -116,12 +116,12 @@ def check_lost_scheduler(case: dict[str, Any], folder: Path) -> bool:
 
 
 def draw_ports(random: Random, number: int) -> dict[str, Any]:
-    """What starts a cluster, and with how many workers."""
+    """Command that starts a cluster, and number of workers."""
     return {"jobs": 1 + number % 2}
 
 
 def check_ports(case: dict[str, Any], folder: Path) -> bool:
-    """A cluster that a command starts listens on this machine only."""
+    """A cluster that a command starts listens only on this machine."""
     import psutil
 
     prepare("reproduce", folder)
@@ -130,7 +130,7 @@ def check_ports(case: dict[str, Any], folder: Path) -> bool:
     with _started(command, folder, stderr=subprocess.DEVNULL) as runner:
         deadline = time.monotonic() + 2 * PATIENCE
         while runner.poll() is None and time.monotonic() < deadline:
-            with suppress(psutil.Error):  # of a process that has just ended
+            with suppress(psutil.Error):  # the process has ended
                 here = psutil.Process(runner.pid)
                 for process in [here, *here.children(recursive=True)]:
                     seen |= listening_addresses(process)
@@ -143,7 +143,7 @@ def check_ports(case: dict[str, Any], folder: Path) -> bool:
 
 
 def listening_addresses(process: Any) -> set[str]:
-    """Addresses on which a process waits for others."""
+    """Addresses on which a process listens."""
     found = process.net_connections(kind="inet")
     return {each.laddr.ip for each in found if each.status == "LISTEN"}
 

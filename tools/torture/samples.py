@@ -1,4 +1,4 @@
-"""Small real files from which hostile ones are made: a table, a model, a store, an experiment."""
+"""Small valid files, which are then damaged: a table, a model, a store, an experiment."""
 
 import csv
 import io
@@ -47,19 +47,19 @@ metric = "accuracy"
 
 
 def csv_bytes(heading: list[str], rows: list[list[str]], delimiter: str = ",") -> bytes:
-    """A table as CSV, quoted by the csv module's rules."""
+    """Table as CSV, quoted by the csv module."""
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([heading, *rows])
     return text.getvalue().encode("utf-8", "surrogatepass")
 
 
 def excel_bytes(heading: list[str], rows: list[list[str]]) -> bytes:
-    """A table as an Excel file of texts; the same bytes whenever it is made."""
+    """Table as an Excel file of text cells, with reproducible bytes."""
     book = openpyxl.Workbook()
     for i, row in enumerate([heading, *rows], start=1):
         for j, text in enumerate(row, start=1):
             cell = book.active.cell(i, j, ILLEGAL_CHARACTERS_RE.sub("", text))
-            cell.data_type = "s"  # also what looks like a formula
+            cell.data_type = "s"  # including cells that look like formulas
     saved, fixed = io.BytesIO(), io.BytesIO()
     book.save(saved)
     with ZipFile(saved) as archive, ZipFile(fixed, "w", ZIP_DEFLATED) as same:
@@ -86,7 +86,7 @@ def table_bytes(format: str = "csv") -> bytes:
 
 @cache
 def model_bytes(method: str = "plknn") -> bytes:
-    """A model of the sample table; the same bytes whenever it is made, but for what ZIP notes."""
+    """Model of the sample table, with reproducible bytes except for ZIP metadata."""
     table = read_candidate_table(io.BytesIO(table_bytes()), candidates="names", format="csv")
     model = fit_table(table, method, {"n_neighbors": 2})
     fixed = replace(model, about=model.about | {"created": "2026-01-01T00:00:00+00:00"})

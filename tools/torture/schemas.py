@@ -1,4 +1,4 @@
-"""Stores whose database has more than a store, and claims that nobody will ever give up."""
+"""Stores with additional database objects, and claims that are never released."""
 
 import sqlite3
 import time
@@ -56,7 +56,7 @@ schema_cases = st.fixed_dictionaries(
 
 
 def check_crafted_schema(case: dict[str, Any], folder: Path) -> bool:
-    """A database with more than a store is refused, and left as it is."""
+    """A database with additional objects is rejected and not changed."""
     spec, store = folder / "mine.toml", folder / "store.sqlite"
     spec.write_text(SPEC)
     store.write_bytes(store_bytes())
@@ -65,7 +65,7 @@ def check_crafted_schema(case: dict[str, Any], folder: Path) -> bool:
             "DELETE FROM results WHERE key IN (SELECT key FROM results LIMIT ?)", [case["missing"]]
         )
         known = _schema(connection)
-        with suppress(sqlite3.Error):  # of a version of SQLite that cannot do it
+        with suppress(sqlite3.Error):  # not supported by this version of SQLite
             connection.executescript(case["script"])
         crafted = not _schema(connection) <= known
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -75,7 +75,7 @@ def check_crafted_schema(case: dict[str, Any], folder: Path) -> bool:
     if not crafted:
         return ended.done
     if ended.done:
-        raise Defect("wrong", f"a store with more than a store is used: {case['script']}", "used")
+        raise Defect("wrong", f"a store with additional objects is used: {case['script']}", "used")
     if store.read_bytes() != before:
         raise Defect("destroyed", "a store that was refused has changed", "changed")
     return False
@@ -95,7 +95,7 @@ claim_cases = st.fixed_dictionaries(
 
 
 def check_future_claims(case: dict[str, Any], folder: Path) -> bool:
-    """Claims that nobody renews are waited for no longer than a lease."""
+    """Claims that are not renewed expire after a lease."""
     spec, store = folder / "mine.toml", folder / "store.sqlite"
     spec.write_text(SPEC)
     store.write_bytes(store_bytes())
@@ -106,7 +106,7 @@ def check_future_claims(case: dict[str, Any], folder: Path) -> bool:
             connection.execute("INSERT INTO claims VALUES (?, ?, ?)", row)
             connection.execute("DELETE FROM results WHERE key = ?", [key])
     lease, poll = claims.LEASE, claims.POLL
-    claims.LEASE, claims.POLL = 0.2, 0.01  # a minute is as good as a moment, but longer
+    claims.LEASE, claims.POLL = 0.2, 0.01  # shorter, to save time
     try:
         ended = run_command("reproduce", spec, "--store", store, "--jobs", 1)
     finally:

@@ -1,4 +1,4 @@
-"""Commands whose streams are closed, full, or read by nobody."""
+"""Commands whose streams are closed, full, or not read."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from torture.kills import COMMANDS, LEARN, OLD, prepare
 from torture.oracle import Defect
 from torture.target import Target
 
-# How the shell makes a stream good or bad.
+# Shell redirections for good and bad streams.
 STREAMS = {
     "stdin": {"open": "< table.csv", "closed": "<&-", "full": "< /dev/null", "broken": "< <(true)"},
     "stdout": {"open": "> out", "closed": ">&-", "full": "> /dev/full", "broken": "> >(true)"},
@@ -32,7 +32,7 @@ SPOKEN = {
 
 
 def draw_streams(random: Random, number: int) -> dict[str, Any]:
-    """A command, and the state of its three streams, of which mostly one is bad."""
+    """A command, and the state of its three streams; usually one is bad."""
     states = dict.fromkeys(STREAMS, "open")
     for name in random.sample(list(STREAMS), random.choice([1, 1, 2, 3])):
         states[name] = random.choice(["closed", "full", "broken"])
@@ -40,7 +40,7 @@ def draw_streams(random: Random, number: int) -> dict[str, Any]:
 
 
 def check_streams(case: dict[str, Any], folder: Path) -> bool:
-    """With bad streams a command does its work, or fails without a traceback."""
+    """With bad streams a command succeeds, or fails without a traceback."""
     prepare("clean", folder)
     if case["command"] in ("tables", "reproduce"):
         prepare("reproduce", folder, done=5)
@@ -51,7 +51,7 @@ def check_streams(case: dict[str, Any], folder: Path) -> bool:
     status = int((folder / "status").read_text())
     if status > 128:
         raise Defect("crash", f"status {status}", str(status))
-    if case["stderr"] == "open" and case["stdout"] != "broken":  # nobody reads: no word, either
+    if case["stderr"] == "open" and case["stdout"] != "broken":  # a broken pipe causes no message
         check_ended(Ended(status, err=(folder / "err").read_text("utf-8", "replace")))
     elif status not in (0, 1, 2):
         raise Defect("wrong", f"exit status {status}", f"exit status {status}")

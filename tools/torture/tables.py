@@ -33,13 +33,13 @@ candidates = st.lists(words | encodable_texts, min_size=1, max_size=3).map("|".j
 
 @st.composite
 def table_cases(draw: Any) -> dict[str, Any]:
-    """A table with candidates in ``names``, mostly tame features and some hostile columns."""
+    """Table with candidates in ``names``, mostly ordinary features and some hostile columns."""
     n = draw(st.integers(1, 6))
     format = draw(st.sampled_from(["csv", "csv", "csv16", "tsv", "jsonl", "parquet", "xlsx"]))
     anything = json_values if format == "jsonl" else encodable_texts
 
     def column(tame: Any, hostile: Any) -> list[Any]:
-        # Half of the columns are tame: a table is refused for its worst cell.
+        # Half of the columns are ordinary, because a single invalid cell rejects a table.
         cells = tame if draw(st.booleans()) else tame | hostile
         return draw(st.lists(cells, min_size=n, max_size=n))
 
@@ -65,7 +65,7 @@ def table_cases(draw: Any) -> dict[str, Any]:
 
 
 def _written(format: str) -> str:
-    """The ending of a result for a table of a format: Excel and UTF-16 are read, not written."""
+    """File extension of the result for a table format; Excel and UTF-16 are only read."""
     return "csv" if format in ("csv16", "xlsx") else format
 
 
@@ -84,7 +84,7 @@ def make_table(format: str, heading: list[str], rows: list[list[Any]]) -> bytes:
 
 
 def check_table(case: dict[str, Any], folder: Path) -> bool:
-    """A command labels the rows and keeps every cell, in a file that is read back; or refuses."""
+    """A command labels the rows and keeps every cell in its output file, or rejects the table."""
     table = folder / f"table.{case['format'].removesuffix('16')}"
     table.write_bytes(make_table(case["format"], case["heading"], case["rows"]))
     return _check_command(case, table, folder / f"out.{case['out']}")
@@ -110,7 +110,7 @@ def _check_command(case: dict[str, Any], table: Path, out: Path) -> bool:
 
 
 def check_written(table: Path, out: Path, command: str, prefix: str = "") -> None:
-    """What was written has all cells of what was read, and labels that may be."""
+    """The output has all cells of the input, and valid labels."""
     before, after = read_frame(table), read_frame(out)
     new = [prefix + name for name in NEW[command]]
     kept = [name for name in after.columns if name not in new or name in before.columns]
@@ -137,11 +137,11 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
 
 
 def _cells(cells: list[Any]) -> list[Any]:
-    """The cells; a key that a line of JSON does not have is missing, as null is."""
+    """The cells; a missing key in a line of JSON is a missing value, as is null."""
     return [None if is_missing(cell) else cell for cell in cells]
 
 
-# The bytes of a proper table with some edits.
+# Bytes of a valid table with some edits.
 byte_cases = st.fixed_dictionaries(
     {
         "format": st.sampled_from(["csv", "csv", "csv16", "jsonl", "parquet", "xlsx"]),
@@ -153,13 +153,13 @@ byte_cases = st.fixed_dictionaries(
 
 
 def check_table_bytes(case: dict[str, Any], folder: Path) -> bool:
-    """A damaged file is refused, or is another table."""
+    """A damaged file is rejected, or is another valid table."""
     table = folder / f"table.{case['format'].removesuffix('16')}"
     table.write_bytes(edit_bytes(table_bytes(case["format"]), case["edits"]))
     return _check_command(case, table, folder / f"out.{_written(case['format'])}")
 
 
-# One of the parts of an Excel file with some edits, with checksums made right again.
+# A part of an Excel file with some edits and updated checksums.
 excel_cases = st.fixed_dictionaries(
     {
         "part": st.sampled_from(
@@ -181,7 +181,7 @@ excel_cases = st.fixed_dictionaries(
 
 
 def check_excel_part(case: dict[str, Any], folder: Path) -> bool:
-    """An Excel file that was changed inside is refused, or is another table."""
+    """A modified Excel file is rejected, or is another valid table."""
     table = folder / "table.xlsx"
     with ZipFile(io.BytesIO(table_bytes("xlsx"))) as old, ZipFile(table, "w") as new:
         for name in old.namelist():
@@ -192,13 +192,13 @@ def check_excel_part(case: dict[str, Any], folder: Path) -> bool:
     return _check_command(case, table, folder / "out.csv")
 
 
-# Labels in several Unicode forms; a form is what is done to the plain one.
+# Labels in several Unicode forms.
 LABELS = ("Zo\u00eb", "\u00c5sa B", "bob", "\u0928\u0940\u200d\u0932", "\ud55c\uae00")
 FORMS = ("NFC", "NFD", "\u200b", "\u2060", "\ufeff", "\u00a0")
 
 
 def write_form(label: str, form: str, place: int) -> str:
-    """A label as somebody else may have written it: the same to the eye."""
+    """Label in another Unicode form that looks the same."""
     if form in ("NFC", "NFD"):
         return unicodedata.normalize(form, label)
     if form == "\u00a0":
@@ -218,7 +218,7 @@ form_cases = st.fixed_dictionaries(
 
 
 def check_label_forms(case: dict[str, Any], folder: Path) -> bool:
-    """Labels that look the same are the same, wherever they are read."""
+    """Labels that look the same are equal in all file formats."""
     sets = []
     for write in (lambda label, form, place: label, write_form):
         cells = ["|".join(write(*label) for label in row) for row in case["rows"]]
@@ -256,7 +256,7 @@ correction_cases = st.fixed_dictionaries(
 
 
 def check_corrections(case: dict[str, Any], folder: Path) -> bool:
-    """Corrections are refused, or each corrected row has the chosen label and no other."""
+    """Corrections are rejected, or each corrected row has only the chosen label."""
     width = len(case["heading"])
     content = csv_bytes(case["heading"], [list(row[:width]) for row in case["rows"]])
     content = edit_bytes(content, case["edits"]) if case["edits"] else content
@@ -277,7 +277,7 @@ def check_corrections(case: dict[str, Any], folder: Path) -> bool:
 
 
 class _Page(HTMLParser):
-    """What a page would execute: its scripts, and attributes that a browser runs."""
+    """Executable content of a page: scripts and event attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -295,7 +295,7 @@ class _Page(HTMLParser):
 
 
 def check_page(case: dict[str, Any], folder: Path) -> bool:
-    """The review page of a hostile table has the scripts of any other page, and no more."""
+    """The review page of a hostile table has no more scripts than other pages."""
     table, out = folder / "table.csv", folder / "review.html"
     pages = []
     for heading, rows in ((HEADING, ROWS), (case["heading"], case["rows"])):

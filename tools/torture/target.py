@@ -1,4 +1,4 @@
-"""What is tortured: where its cases come from, and what must be true of each."""
+"""A target of the robustness tests: how to draw cases, and how to check them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to torture.
+    """A target of the robustness tests.
 
     Attributes
     ----------
@@ -44,5 +44,5 @@ class Target:
 
     @property
     def batch_size(self) -> int:
-        """Cases that are drawn together, after which a worker looks at the time."""
+        """Number of cases per batch; a worker checks the time after each batch."""
         return 10 if callable(self.cases) else 100

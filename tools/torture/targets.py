@@ -1,4 +1,4 @@
-"""All that is tortured, by name."""
+"""All targets by name."""
 
 from functools import cache
 from importlib import import_module
@@ -26,7 +26,7 @@ _MODULES = (
 
 @cache
 def all_targets() -> dict[str, Target]:
-    """What a campaign tortures, if it is not told otherwise."""
+    """Default targets of a campaign."""
     modules = (import_module(f"torture.{name}") for name in _MODULES)
     return {target.name: target for module in modules for target in module.TARGETS}
 

@@ -1,9 +1,9 @@
-"""Blocks of rows, so that what is held at once stays small whatever the size of the data."""
+"""Blocks of rows that limit the memory of an operation."""
 
 from collections.abc import Iterator
 
-LIMIT = 2**22  # numbers held at once: 32 MB
-IN_CACHE = 2**16  # numbers that the processor's cache keeps from one operation to the next
+LIMIT = 2**22  # numbers in memory at once: 32 MB
+IN_CACHE = 2**16  # numbers that stay in the CPU cache between operations
 
 
 def row_blocks(
@@ -14,12 +14,12 @@ def row_blocks(
     Parameters
     ----------
     n_rows : int
-        Rows in all.
+        Number of rows.
     numbers_per_row : int, default=1
-        Numbers that the work on one row holds at once.
+        Numbers in memory at once per row.
     limit : int, optional
-        Numbers that a block may hold, :data:`LIMIT` if that is less or nothing is given. Every
-        block has at least one row.
+        Maximum of numbers in a block, at most :data:`LIMIT`, the default. Every block has at least
+        one row.
 
     Yields
     ------

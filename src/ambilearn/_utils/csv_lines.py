@@ -1,20 +1,20 @@
-"""Rows of CSV that every reader reads alike."""
+"""CSV rows that all readers parse in the same way."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 class CsvLines:
-    r"""The file of a CSV writer: rows end in a line feed, line breaks in cells are in quotes.
+    r"""File object for a CSV writer: rows end with a line feed, cells with line breaks are quoted.
 
-    Before Python 3.13 the writer of the standard library puts into quotes only those breaks that
-    its rows end in; a lone carriage return would be the end of a row to most readers. It must write
-    with ``lineterminator=CsvLines.terminator``, which has both signs.
+    Before Python 3.13, ``csv.writer`` quotes only the line breaks that occur in its line
+    terminator, but most readers end a row at a lone carriage return. Pass
+    ``lineterminator=CsvLines.terminator``, which contains both characters.
 
     Parameters
     ----------
     write : callable
-        Gets each row, with the line feed at its end.
+        Called with each row, including the line feed.
 
     Examples
     --------
@@ -33,5 +33,5 @@ class CsvLines:
         self._write = write
 
     def write(self, row: str) -> None:
-        """Pass a row on."""
+        """Write a row."""
         self._write(row.removesuffix(self.terminator) + "\n")

@@ -1,4 +1,4 @@
-"""Features, scores and weights that are no numbers, and what to say of them."""
+"""Checks and error messages for features, scores and weights that are not numbers."""
 
 import re
 import warnings
@@ -11,12 +11,14 @@ from scipy.sparse import issparse
 
 
 def check_feature_types(X: Any) -> None:
-    """Refuse features that are times, which would count nanoseconds and NaT as -9e18, or records.
+    """Raise if features are times, records or mappings.
+
+    Converted to numbers, times would be nanoseconds and NaT would be -9e18.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix
-        Rows as a user gives them.
+        Rows, not yet validated.
 
     Examples
     --------
@@ -26,20 +28,20 @@ def check_feature_types(X: Any) -> None:
     >>> check_feature_types(np.array([["2024-02-29"]], dtype="datetime64[D]"))
     Traceback (most recent call last):
     ...
-    ValueError: X holds times (datetime64[D]), which are no features yet: ...
+    ValueError: X contains times (datetime64[D]), which are not numbers: ...
     """
     types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
     records = isinstance(types, np.dtype) and types.names is not None
-    if (isinstance(X, Mapping) and not issparse(X)) or records:  # SciPy's dok is one, too
+    if (isinstance(X, Mapping) and not issparse(X)) or records:  # dok_array is a mapping, too
         raise TypeError(
             f"X is {'an array of records' if records else 'a mapping'}: pass a data "
-            "frame or an array of numbers, a row for each example and a column for each feature."
+            "frame or an array of numbers, with a row per example and a column per feature."
         )
     for dtype in types if hasattr(types, "__iter__") else [types]:
         if re.search("date|time|duration", str(dtype), re.IGNORECASE):
             raise ValueError(
-                f"X holds times ({dtype}), which are no features yet: make numbers of them, for "
-                "instance days by (times - start) / numpy.timedelta64(1, 'D')."
+                f"X contains times ({dtype}), which are not numbers: convert them, for instance to "
+                "days with (times - start) / numpy.timedelta64(1, 'D')."
             )
 
 
@@ -49,9 +51,9 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     Parameters
     ----------
     values : array-like
-        What a user gives.
+        Values from the user.
     name : str
-        What the user calls it.
+        Name of the values in error messages.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If they are no numbers.
+        If the values are not numbers.
 
     Examples
     --------
@@ -79,14 +81,14 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def explain_unreadable(X: Any, error: Exception) -> None:
-    """Raise an error that says which row is no row of numbers; none if all of them are.
+    """Raise an error with the first row that is not a row of numbers; return if there is none.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix
-        Rows that were refused.
+        Rows that failed validation.
     error : Exception
-        How they were refused; a TypeError remains one.
+        Error of the validation; the new error is a TypeError if this is one.
 
     Examples
     --------
@@ -94,7 +96,7 @@ def explain_unreadable(X: Any, error: Exception) -> None:
     >>> explain_unreadable([[1.0, 2.0], [3.0, "red"]], ValueError())
     Traceback (most recent call last):
     ...
-    ValueError: Row 1 of X is no row of numbers (could not convert string to float: 'red'): ...
+    ValueError: Row 1 of X is not a row of numbers (could not convert string to float: 'red'): ...
     """
     if issparse(X) or not _is_unreadable(X):
         return
@@ -105,21 +107,21 @@ def explain_unreadable(X: Any, error: Exception) -> None:
             sizes.append(np.asarray(row, dtype=np.float64).size)
         except (TypeError, ValueError, OverflowError) as cause:
             raise kind(
-                f"Row {i} of X is no row of numbers ({cause}): leave such features out, or make "
-                "numbers of them, for instance by sklearn.preprocessing.OneHotEncoder."
+                f"Row {i} of X is not a row of numbers ({cause}): drop such features, or convert "
+                "them to numbers, for instance with sklearn.preprocessing.OneHotEncoder."
             ) from error
         if sizes[i] != sizes[0]:
             raise kind(
-                f"Row {i} of X has {sizes[i]} features and row 0 has {sizes[0]}: give every row "
-                "as many."
+                f"Row {i} of X has {sizes[i]} features but row 0 has {sizes[0]}: all rows must "
+                "have the same number of features."
             ) from error
 
 
 def _is_unreadable(X: Any) -> bool:
-    """Whether NumPy makes no numbers of it; other things may be wrong, and others say so."""
+    """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of complex numbers
+            warnings.simplefilter("ignore")  # about complex numbers
             np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return True

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 import os
 import shutil
@@ -15,18 +15,18 @@ from uuid import uuid4
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears under its name only once it is complete.
+    """Open a file for writing that appears under its name only when it is complete.
 
-    The content goes to a temporary file next to ``target``, which takes its name in one step when
-    the block ends, and is deleted when the block fails. What a killed process left of earlier
-    attempts is deleted, too.
+    The content is written to a temporary file next to ``target``, which is renamed atomically when
+    the block ends and deleted if the block fails. Temporary files of killed processes are deleted,
+    too.
 
     Parameters
     ----------
     target : Path
-        The file to write. One of that name is replaced by one of the same mode and, where the
-        system allows it, owner; where a symbolic link leads is written to, and the link stays. What
-        is no regular file, such as a device or a pipe, is written into when the block ends.
+        The file to write. An existing file is replaced; mode and, if the system permits, owner are
+        kept. Symbolic links are followed and kept. If the target is not a regular file, such as a
+        device or a pipe, the content is written to it when the block ends.
 
     Yields
     ------
@@ -35,7 +35,7 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        Before the block if ``target`` is write-protected or a folder.
+        Before the block, if ``target`` is write-protected or a folder.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
 
 
 def check_writable(target: Path) -> None:
-    """Raise the OSError with which :func:`atomic_write` would end before its block."""
+    """Raise the OSError that :func:`atomic_write` would raise before its block."""
     final = Path(os.path.realpath(target))
     try:
         present = os.stat(target)
@@ -83,17 +83,17 @@ def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
     _remove_abandoned_parts(final)
     part = final.with_name(f".{_short(final)}.{uuid4().hex}.part")
     try:
-        # What replaces a file is nobody else's to read until it has the mode of that file.
+        # Not readable by others until it has the mode of the file that it replaces.
         with _open_part(part, 0o666 if present is None else 0o600) as file:
             if present is not None:
                 _copy_owner_and_mode(final, present, part)
             yield file
             file.flush()
-            os.fsync(file.fileno())  # the content is on the disk before the name
+            os.fsync(file.fileno())  # write the content to disk before renaming
         os.replace(part, final)
-    except BaseException as error:  # also when the user interrupts
+    except BaseException as error:  # including KeyboardInterrupt
         part.unlink(missing_ok=True)
-        # The name that the user knows; a full disk says none.
+        # Report the target, not the temporary file; errors of a full disk have no file name.
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(part)):
             error.filename, error.filename2 = str(final), None
         raise
@@ -105,16 +105,16 @@ def _refuse_protected(final: Path, present: os.stat_result | None) -> None:
 
 
 def _is_replaceable(present: os.stat_result, final: Path) -> bool:
-    """Whether a file has a name of its own, and is not what an open descriptor happens to be."""
+    """Whether a file is a regular file with its own name, not an open standard stream."""
     if not stat.S_ISREG(present.st_mode) or _standard_stream(present) is not None:
         return False
     return final.exists() and os.path.samestat(present, os.stat(final))
 
 
 def _standard_stream(present: os.stat_result) -> int | None:
-    """Number of the standard stream that a file is: ``/dev/stdout``, whatever that leads to."""
+    """Descriptor of the standard stream that a file refers to, such as ``/dev/stdout``."""
     for descriptor in (1, 2):
-        with suppress(OSError):  # it may be closed
+        with suppress(OSError):  # closed
             if present.st_ino and os.path.samestat(present, os.fstat(descriptor)):
                 return descriptor
     return None
@@ -122,44 +122,44 @@ def _standard_stream(present: os.stat_result) -> int | None:
 
 def _open_in_place(target: Path, present: os.stat_result) -> BinaryIO:
     stream = _standard_stream(present)
-    # A stream goes on where it is: opened by its name, a file would begin anew.
+    # Duplicate a stream to keep its position: opening it by name would truncate the file.
     return open(target if stream is None else os.dup(stream), "wb")
 
 
 def _copy_owner_and_mode(final: Path, present: os.stat_result, part: Path) -> None:
-    # Only root gives files away, but everybody chooses among their groups.
+    # Only root can change the owner, but users can choose among their groups.
     for owner in (present.st_uid, -1) if sys.platform != "win32" else ():
         with suppress(OSError):
             os.chown(part, owner, present.st_gid)
             break
-    with suppress(OSError):  # of a file system without modes
-        shutil.copystat(final, part)  # with access control lists, which are part of the mode
+    with suppress(OSError):  # file system without modes
+        shutil.copystat(final, part)  # including access control lists
 
 
 def _open_part(part: Path, mode: int) -> BinaryIO:
-    """Make a file, locked as a sign that somebody is writing it."""
+    """Create a file and lock it while it is being written."""
     while True:
         file = open(part, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
         with suppress(OSError):  # not every file system has locks
             _lock(file)
         if part.exists():
             return file
-        file.close()  # another process found it before it was locked, and deleted it
+        file.close()  # another process deleted it before it was locked
 
 
 def _short(final: Path) -> str:
-    """The beginning of a name, so that a file of a long name has room for more before and after."""
+    """Start of a file name, which leaves space for a prefix and a suffix."""
     return final.name[:50]
 
 
 def _remove_abandoned_parts(final: Path) -> None:
-    """Delete the temporary files of writers that were killed: nobody holds their locks."""
+    """Delete temporary files of killed processes, which are not locked."""
     for part in final.parent.glob(f".{escape(_short(final))}.{'[0-9a-f]' * 32}.part"):
-        with suppress(OSError):  # somebody is writing it
+        with suppress(OSError):  # locked by another process
             _delete_unlocked(part)
 
 
-if sys.platform == "win32":  # which deletes no file that somebody has open: lock enough
+if sys.platform == "win32":  # Windows does not delete open files: no lock needed
 
     def _lock(file: BinaryIO) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What fits on the same rows have in common: computed by the first, found by the others."""
+"""Cache of intermediate results shared by fits on the same rows."""
 
 import pickle
 from collections import Counter
@@ -14,20 +14,21 @@ T = TypeVar("T")
 
 
 class FitCache:
-    """Work that several fits on the same rows share.
+    """Cache of intermediate results shared by fits on the same rows.
 
-    A search over hyper-parameters fits one method many times to the same rows. Neighbours, the
-    first graph and the kernel matrix depend on no point of the paper's grid, a factorization on the
-    ridge weight only: over its 6 561 points PL-CL needs one graph, one kernel matrix and ten
-    factorizations, not 13 122. Pass one cache to all of these fits, ``fit(X, y, cache=cache)``.
+    A hyper-parameter search fits one method many times to the same rows. Neighbors, the initial
+    graph and the kernel matrix are the same for all points of the paper's grid, and a factorization
+    depends only on the ridge weight: for its 6 561 points PL-CL needs one graph, one kernel matrix
+    and ten factorizations instead of 13 122. Pass one cache to all of these fits,
+    ``fit(X, y, cache=cache)``.
 
-    Results are those of fits without a cache. It holds one n×n matrix for the kernel and one for
-    every ridge weight that occurred (m×m ones with ``n_landmarks=m``), as long as it lives.
+    Results are the same as without a cache. The cache stores one n×n matrix for the kernel and one
+    per ridge weight (m×m matrices with ``n_landmarks=m``).
 
     Attributes
     ----------
     n_computed : Counter
-        How often each kind of work was really done: "graph" (neighbours, their Gram matrices, first
+        Number of computations of each kind: "graph" (neighbors, their Gram matrices, initial
         weights and confidences), "kernel", "factorization", and for explicit features "features"
         and "moments".
 
@@ -52,50 +53,50 @@ class FitCache:
         self.n_computed: Counter[str] = Counter()
 
     def bind(self, *rows: Any) -> None:
-        """Refuse other rows than those of the first fit, whose results this cache holds.
+        """Raise if the rows differ from those of the first fit.
 
         Parameters
         ----------
-        *rows : arrays, shapes and texts
-            Checked features, with their shape and device, and candidate sets. They are compared by
-            what they hold, so that rows that were changed in place are other rows, and an equal
-            copy is not.
+        *rows : arrays, shapes and strings
+            Validated features, with their shape and device, and candidate sets. They are compared
+            by value: rows that were changed in place differ, an equal copy does not.
         """
         fingerprint = joblib.hash(rows)
         if self._fingerprint is None:
             self._fingerprint = fingerprint
         if self._fingerprint != fingerprint:
             raise ValueError(
-                "This cache holds results for other rows, or for the same rows on another device: "
-                "pass the same X and y to all fits that share a cache, and a new FitCache() for "
-                "others."
+                "This cache contains results for other rows, or for the same rows on another "
+                "device: pass the same X and y to all fits that share a cache, or use a new "
+                "FitCache()."
             )
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
-        """The result of ``function(*inputs)``, which is computed once for each kind and key.
+        """Result of ``function(*inputs)``, computed once for each kind and key.
 
         Parameters
         ----------
         kind : str
-            Kind of work.
+            Kind of result.
         key : tuple
-            All that the result depends on besides the rows. Without a hash nothing is shared.
+            Everything that the result depends on besides the rows. If the key is not hashable, the
+            result is not stored.
         function : callable
-            Does the work.
+            Computes the result.
         *inputs
-            Its arguments; they follow from the rows and the key.
+            Arguments of the function, determined by the rows and the key.
 
         Returns
         -------
         result : T
-            Shared: must not be changed.
+            Shared; do not modify it.
         """
         result: T
         try:
             if (kind, key) in self._results:
                 result = self._results[kind, key]
                 return result
-        except TypeError:  # a parameter without a hash, such as a kernel object: never found again
+        except TypeError:  # a parameter is not hashable
             self.n_computed[kind] += 1
             return function(*inputs)
         self.n_computed[kind] += 1
@@ -103,24 +104,24 @@ class FitCache:
         return result
 
     def holds(self, kind: str, key: Any) -> bool:
-        """Whether that result is there already."""
+        """Whether the cache contains this result."""
         try:
             return (kind, key) in self._results
-        except TypeError:  # without a hash
+        except TypeError:  # not hashable
             return False
 
     def discard(self, kind: str, condition: Callable[[Any], bool]) -> None:
-        """Forget the results of one kind whose keys meet a condition: nobody will ask for them."""
+        """Remove the results of one kind whose keys satisfy a condition."""
         for known in [k for k in self._results if k[0] == kind and condition(k[1])]:
             del self._results[known]
 
     def for_last_use(self) -> "FitCache":
-        """A view for the last fit that uses it: what that asks for is handed over, not kept."""
+        """View for the last fit: results that it uses are removed from the cache."""
         return _LastUse(self)
 
 
 class _LastUse(FitCache):
-    """A cache that gives its results away, so that their memory can be used again."""
+    """A cache that removes each result when it is used, so that its memory can be reused."""
 
     keeps_results = False
 
@@ -129,40 +130,40 @@ class _LastUse(FitCache):
         self.n_computed = cache.n_computed
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
-        """Take it out of the cache, or compute it."""
+        """Remove the result from the cache, or compute it."""
         result = super().get_or_compute(kind, key, function, *inputs)
-        with suppress(TypeError):  # without a hash it was not kept
+        with suppress(TypeError):  # not hashable, not stored
             self._results.pop((kind, key), None)
         return result
 
 
 class _NoCache(FitCache):
-    """The cache of a single fit: it keeps nothing, so that nothing takes memory twice."""
+    """The cache of a single fit: it stores nothing, to save memory."""
 
     keeps_results = False
 
     def bind(self, *rows: Any) -> None:
-        """Any rows will do."""
+        """Accept any rows."""
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
-        """Compute it."""
+        """Compute the result."""
         return function(*inputs)
 
 
 NO_CACHE = _NoCache()
 
 
-_UNSHARED: list[Any] = []  # has no hash, so that a key with it is never found
+_UNSHARED: list[Any] = []  # not hashable: results with this key are not stored
 
 
 def content_key(value: Any) -> Any:
-    """A parameter as part of a key: equal for clones, and another once it has changed.
+    """Key of a parameter: equal for clones, different after a change.
 
     Parameters
     ----------
     value : Any
-        A number, a text or a function is its own key. Any other object is what it holds; if that
-        cannot be told, because it cannot be pickled, nothing is shared.
+        The key of a number, string or function is the value itself. Other objects are hashed by
+        their pickled content; results for objects that cannot be pickled are not shared.
 
     Returns
     -------
@@ -177,5 +178,5 @@ def content_key(value: Any) -> Any:
 
 
 def seed_key(random_state: Any) -> Any:
-    """A seed as part of a key: only a number draws the same again."""
+    """Key of a seed: only integers are reproducible."""
     return int(random_state) if isinstance(random_state, Integral) else _UNSHARED

@@ -1,4 +1,4 @@
-"""What a fit that fails leaves behind: an earlier fit or none, never parts of two."""
+"""State of an estimator after a failed fit: the earlier fit or none, never a mixture."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
     estimator : estimator
         Fitted or not.
     keep : collection of str, optional
-        Attributes that stay.
+        Attributes to keep.
     """
     for name in [name for name in vars(estimator) if name.endswith("_") and name not in keep]:
         delattr(estimator, name)
@@ -21,12 +21,12 @@ def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore all attributes of an estimator if the data inside are refused.
+    """Restore all attributes of an estimator if the validation of its data fails.
 
     Parameters
     ----------
     estimator : estimator
-        The one that checks its data.
+        Estimator that validates its data inside the context.
     """
     before = vars(estimator).copy()
     try:
@@ -39,15 +39,15 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 @contextmanager
 def unfitted_on_error(estimator: Any) -> Iterator[None]:
-    """Leave an estimator unfitted if the fit inside fails, also if it was fitted before.
+    """Leave an estimator unfitted if its fit fails, even if it was fitted before.
 
     Parameters
     ----------
     estimator : estimator
-        The one that is fitted.
+        Estimator that is fitted inside the context.
     """
     try:
         yield
-    except BaseException:  # also an interrupt by the user
+    except BaseException:  # including KeyboardInterrupt
         forget_fit(estimator)
         raise

@@ -1,4 +1,4 @@
-"""Labels as an array that keeps each of them as it is."""
+"""Arrays of labels that keep each label unchanged."""
 
 from collections.abc import Collection
 from numbers import Integral, Real
@@ -11,16 +11,16 @@ from ambilearn._utils.text import shorten_repr
 
 
 def label_array(labels: Collection[Any]) -> NDArray[Any]:
-    r"""One-dimensional array of labels in which every one stays what it is.
+    r"""One-dimensional array of labels that keeps every label unchanged.
 
-    NumPy's own arrays make ``'1'`` of 1 beside text, two dimensions of a list of tuples, ``'a'`` of
-    ``'a\0'``, and one number of ``2**63`` and ``2**63 - 1``. Where it would change a label, the
-    array is one of objects.
+    NumPy converts 1 to ``'1'`` in a list with strings, a list of tuples to two dimensions,
+    ``'a\0'`` to ``'a'``, and ``2**63`` and ``2**63 - 1`` to the same number. If it would change a
+    label, the array has the dtype object.
 
     Parameters
     ----------
     labels : collection or ndarray of shape (n,)
-        The labels; an array comes back as it is.
+        The labels; an array is returned unchanged.
 
     Returns
     -------
@@ -51,14 +51,14 @@ def label_array(labels: Collection[Any]) -> NDArray[Any]:
 
 
 def listed_labels(labels: Any, name: str) -> NDArray[Any]:
-    """Labels or names that a user lists, such as all classes, as an array that keeps them.
+    """Array of a list of labels or names from the user, such as all classes.
 
     Parameters
     ----------
     labels : collection
-        What was listed.
+        The list.
     name : str
-        What the user calls the list.
+        Name of the list in error messages.
 
     Returns
     -------
@@ -67,23 +67,23 @@ def listed_labels(labels: Any, name: str) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If it is no list, or something in it cannot be a label.
+        If it is not a list, or an item cannot be a label.
     """
     try:
         if isinstance(labels, (str, bytes)):
-            raise TypeError(f"got the one text {shorten_repr(labels)}")
+            raise TypeError(f"got the string {shorten_repr(labels)}")
         array = label_array(labels)
         for label in array.tolist():
             hash(label)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must be a list of labels, such as texts or numbers ({error})."
+            f"{name} must be a list of labels, such as strings or numbers ({error})."
         ) from error
     return array
 
 
 def _changes(labels: list[Any], array: NDArray[Any]) -> bool:
-    """Whether a label is another one in the array, or all whole numbers became floating point."""
+    """Whether a label differs in the array, or all labels are integers and the array is float."""
     if array.dtype.kind == "f" and all(isinstance(label, Integral) for label in labels):
         return True
     pairs = zip(labels, array.tolist(), strict=True)
@@ -91,7 +91,7 @@ def _changes(labels: list[Any], array: NDArray[Any]) -> bool:
 
 
 def kind_of_label(label: Any) -> str:
-    """One of ``"bool"``, ``"number"``, ``"string"`` and ``"other"``."""
+    """Kind of a label: ``"bool"``, ``"number"``, ``"string"`` or ``"other"``."""
     if isinstance(label, (bool, np.bool_)):
         return "bool"
     if isinstance(label, Real):

@@ -1,4 +1,4 @@
-"""Labels of different kinds: '3' is never 3, and a score that compares them says nothing."""
+"""Check that labels can be compared: '3' never equals 3, so a score would be meaningless."""
 
 from numbers import Real
 from typing import Any
@@ -12,22 +12,21 @@ _KIND_OF_DTYPE = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers"
 def check_comparable_labels(
     labels: NDArray[Any], others: NDArray[Any], name: str, other_name: str
 ) -> None:
-    """Refuse labels that can never be equal, because these are text and those are numbers.
+    """Raise if labels can never be equal because some are text and the others are numbers.
 
-    Labels of the same kind that do not occur among the others are fine: they are wrong, not
-    mistaken for something else.
+    Labels of the same kind that do not occur among the others are valid.
 
     Parameters
     ----------
     labels, others : ndarray of shape (n,) and (m,)
-        What will be compared.
+        Labels to compare.
     name, other_name : str
-        What the user calls them, such as ``"y"`` and ``"the labels that the model predicts"``.
+        Names in error messages, such as ``"y"`` and ``"the labels that the model predicts"``.
 
     Raises
     ------
     ValueError
-        If no label of one is of a kind that the other has.
+        If the two arrays have no kind of label in common.
 
     Examples
     --------
@@ -44,8 +43,8 @@ def check_comparable_labels(
         raise ValueError(
             f"{name} has {' and '.join(sorted(kinds))} as labels, such as {labels.tolist()[0]!r}, "
             f"but {other_name} are {' and '.join(sorted(other_kinds))}, such as "
-            f"{others.tolist()[0]!r}: no two of them can be equal. Bring both into one form, for "
-            "instance by y.astype(str)."
+            f"{others.tolist()[0]!r}: they can never be equal. Convert both to the same type, for "
+            "instance with y.astype(str)."
         )
 
 

@@ -1,14 +1,14 @@
-"""The text of labels in one Unicode form, so that labels that look the same are the same."""
+"""Unicode normalization of labels, so that labels that look the same are equal."""
 
 import unicodedata
 
-# Characters that nobody sees: zero-width space, word joiner, byte-order mark. The zero-width
-# joiner and non-joiner stay: some scripts need them.
+# Invisible characters: zero-width space, word joiner, byte-order mark. The zero-width joiner and
+# non-joiner are kept because some scripts need them.
 _TRANSLATION = {0x200B: None, 0x2060: None, 0xFEFF: None, 0xA0: " "}
 
 
 def normalize_text(text: str) -> str:
-    r"""Text in form NFC, without invisible characters, with a space for a no-break space.
+    r"""Text in NFC form, without invisible characters and with no-break spaces as spaces.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def normalize_text(text: str) -> str:
 
 
 def normalize_label(text: str) -> str:
-    """A label as tables and votes have it: :func:`normalize_text` without blanks around it."""
+    """Label of a table or vote: :func:`normalize_text` without surrounding whitespace."""
     return normalize_text(text).strip()
 
 
 def split_labels(text: str, sep: str | None) -> list[str]:
-    """The labels in a text, normalized; empty ones stay, and without ``sep`` it is one label.
+    """Normalized labels in a text, including empty ones; without ``sep`` the text is one label.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def split_labels(text: str, sep: str | None) -> list[str]:
     >>> split_labels(" anna |bob|", "|")
     ['anna', 'bob', '']
     """
-    # Before the text is split: a separator such as " or " may stand between no-break spaces.
+    # Normalize before splitting: a separator such as " or " may contain no-break spaces.
     text = normalize_text(text)
     parts = text.split(normalize_text(sep)) if sep else [text]
     return [part.strip() for part in parts]

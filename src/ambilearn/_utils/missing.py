@@ -1,4 +1,4 @@
-"""What counts as a missing value, in labels, cells and tables alike."""
+"""Definition of missing values, for labels, cells and tables."""
 
 from decimal import Decimal
 from numbers import Number
@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-# Text that is nothing but one of these is a missing cell of a table.
+# Table cells with exactly one of these texts are missing.
 MISSING_WORDS = frozenset(
     {"NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
 )
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT, pandas.NA or masked. Text never is, not even if empty.
+    """Whether a value is None, NaN, NaT, pandas.NA or masked. Strings are never missing.
 
     Parameters
     ----------
     value : Any
-        A label or a cell; anything else, a list or an array for instance, is not missing.
+        A label or a cell. Other objects, such as lists and arrays, are never missing.
 
     Returns
     -------
@@ -35,10 +35,10 @@ def is_missing(value: Any) -> bool:
     """
     if isinstance(value, str):
         return False
-    # By name: pandas need not be there, and is slow to import.
+    # By name, because pandas is optional and slow to import.
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, Decimal):  # whose signalling NaN cannot even be compared
+    if isinstance(value, Decimal):  # comparing a signaling NaN raises
         return value.is_nan()
-    # Nothing but NaN and NaT differs from itself.
+    # Only NaN and NaT differ from themselves.
     return isinstance(value, (Number, np.datetime64, np.timedelta64)) and bool(value != value)

@@ -1,31 +1,31 @@
-"""Imports of packages that not every user has: they come with an extra of this library."""
+"""Imports of optional packages, which are installed with an extra of this library."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 def install_command(extra: str) -> str:
-    """What a user types to get an extra."""
+    """Command that installs an extra."""
     return f"pip install 'ambilearn[{extra}]'"
 
 
 @contextmanager
 def requires_extra(extra: str, *, purpose: str) -> Iterator[None]:
-    """A context for imports: what is not installed is reported by the extra that brings it.
+    """Context for imports; if a package is not installed, the error names the extra.
 
-    A package that is installed but broken reports itself.
+    Errors of a package that is installed but broken are not changed.
 
     Parameters
     ----------
     extra : str
-        The extra, as ``pyproject.toml`` names it.
+        Name of the extra in ``pyproject.toml``.
     purpose : str
-        What the packages are for: the subject of the sentence "… needs pandas".
+        Purpose of the packages: the subject of the sentence "… needs pandas".
 
     Raises
     ------
     ImportError
-        If a package is not installed. The message, one line, says what to install.
+        If a package is not installed. The message is one line with the install command.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def requires_extra(extra: str, *, purpose: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "a package").partition(".")[0]
-        if package == "ambilearn":  # a mistake of ours, which nothing that one installs would mend
+        if package == "ambilearn":  # a bug in this library, not a missing package
             raise
         raise ImportError(
             f"{purpose} needs {package}: {install_command(extra)}", name=error.name

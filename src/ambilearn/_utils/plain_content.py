@@ -1,4 +1,4 @@
-"""Content of TOML and JSON files, held against what is expected of it."""
+"""Validation of the content of TOML and JSON files."""
 
 import math
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ _NAMES = {
 
 
 def check_content(content: Any, expected: Any, where: str = "") -> None:
-    """Refuse content that is not of the expected form; the error says where, and what to write.
+    """Raise if content does not have the expected form; the error has the place and the form.
 
     Parameters
     ----------
     content : object
-        What a TOML or JSON reader returned.
+        Result of a TOML or JSON reader.
     expected : type, list, tuple or dict
-        A type; ``float`` takes whole numbers, too, and only those that floating point can hold. A
-        list of one form: any number of them. A tuple of forms: one of them, the last one is what
-        the error speaks of. A dict: the form of each entry by its name, which ends in ``?`` where
-        it may be missing; ``*`` is the form of all others, without it there are none.
+        A type; ``float`` includes integers that are finite as floats. A list of one form: any
+        number of items of this form. A tuple of forms: one of them; errors name the last one. A
+        dict: the form of each entry by name; names that end in ``?`` are optional, and ``*`` is the
+        form of all other names, which are otherwise not allowed.
     where : str, default=""
-        Name of the content, for the error.
+        Name of the content in error messages.
 
     Raises
     ------
@@ -66,13 +66,13 @@ def _container(form: Any) -> type:
 
 
 def _is_a(content: Any, kind: type) -> bool:
-    if isinstance(content, bool) or kind is bool:  # Python takes truth values for numbers
+    if isinstance(content, bool) or kind is bool:  # booleans are integers in Python
         return isinstance(content, bool) and kind in (bool, object)
     if kind is not float:
         return isinstance(content, kind)
     try:
         return isinstance(content, (int, float)) and math.isfinite(content)
-    except OverflowError:  # of a whole number of some hundred digits
+    except OverflowError:  # an integer with hundreds of digits
         return False
 
 
@@ -86,5 +86,5 @@ def _check_entries(content: Mapping[str, Any], expected: dict[str, Any], where: 
         form = forms.get(name, forms.get("*"))
         if form is None:
             known = ", ".join(forms)
-            raise ValueError(f"'{place}{name}' has no meaning. There may be: {known}.")
+            raise ValueError(f"'{place}{name}' is not a known name. Known names: {known}.")
         check_content(value, form, f"{place}{name}")

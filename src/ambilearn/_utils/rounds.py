@@ -1,4 +1,4 @@
-"""Rounds of a long fit, reported to whoever started it, and how much time is left."""
+"""Progress of long fits: reports of iterations, and the remaining time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,20 +11,20 @@ from ambilearn._utils.text import format_duration
 
 
 class Round(NamedTuple):
-    """A round that ended.
+    """A completed iteration.
 
     Attributes
     ----------
     name : str
         Class of the estimator.
     number : int
-        Rounds done.
+        Number of completed iterations.
     limit : int
-        Rounds at most.
+        Maximum number of iterations.
     change : float
-        How much the confidences changed.
+        Change of the confidences.
     tol : float
-        The change at which the rounds end.
+        Change at which iteration stops.
     """
 
     name: str
@@ -38,7 +38,7 @@ _listener: ContextVar[Callable[[Round], None] | None] = ContextVar("listener", d
 
 
 def report_round(done: Round) -> None:
-    """Report the end of a round to the listener, if there is one in this thread."""
+    """Call the listener of this thread, if there is one, at the end of an iteration."""
     listener = _listener.get()
     if listener is not None:
         listener(done)
@@ -46,7 +46,7 @@ def report_round(done: Round) -> None:
 
 @contextmanager
 def listen_to_rounds(listener: Callable[[Round], None]) -> Iterator[None]:
-    """A context in which ``listener`` is called at the end of each round of any fit."""
+    """Context in which ``listener`` is called at the end of each iteration of any fit."""
     token = _listener.set(listener)
     try:
         yield
@@ -55,7 +55,7 @@ def listen_to_rounds(listener: Callable[[Round], None]) -> Iterator[None]:
 
 
 class TimeLeft:
-    """Time that is left of a number of steps, each about as long as those before.
+    """Estimate of the remaining time, assuming steps of equal length.
 
     Parameters
     ----------
@@ -68,22 +68,24 @@ class TimeLeft:
         self._began = clock()
 
     def describe(self, done: int, left: int) -> str:
-        """``", about 12 s left"``, or nothing before a step is done and for less than a second."""
+        """``", about 12 s left"``; empty before the first step and for less than a second."""
         seconds = (self._clock() - self._began) / done * left if done else 0.0
         return f", about {format_duration(seconds)} left" if seconds >= 1 else ""
 
 
 class RoundProgress:
-    """A listener that describes the rounds of a fit, a few times each second at most.
+    """Listener that describes the progress of a fit, at most five times per second.
 
     Parameters
     ----------
     stage : str
-        What is done: ``"fitting PL-CL to 60 rows"``.
+        Description of the fit, such as ``"fitting PL-CL to 60 rows"``.
     progress : callable
-        Gets the text: ``"fitting PL-CL to 60 rows: round 3 of at most 50, about 2 s left"``.
+        Called with a status message, such as
+        ``"fitting PL-CL to 60 rows: round 3 of at most 50, about 2 s left"``.
     only : str, optional
-        Class of the estimator whose rounds count; those of estimators inside it do not.
+        Class of the estimator whose iterations are reported; those of nested estimators are
+        ignored.
     clock : callable, default=time.monotonic
         Seconds.
     """
@@ -103,10 +105,10 @@ class RoundProgress:
         progress(stage)
 
     def __call__(self, done: Round) -> None:
-        """Note the end of a round."""
+        """Record the end of an iteration."""
         if self._only is not None and done.name != self._only:
             return
-        if done.number == 1 and self._only is None:  # perhaps the next member of a stack
+        if done.number == 1 and self._only is None:  # possibly the next member of a stack
             self._changes = []
             self._time_left = TimeLeft(self._clock)
             return
@@ -123,14 +125,14 @@ class RoundProgress:
 
 
 def rounds_left(changes: list[float], done: Round) -> int | None:
-    """How many rounds will follow if the change goes on to shrink as it did; None if unknown.
+    """Estimated number of remaining iterations, assuming a constant rate; None if unknown.
 
     Parameters
     ----------
     changes : list of float
-        The changes so far.
+        Changes of the iterations so far.
     done : Round
-        The last round.
+        The last iteration.
 
     Returns
     -------

@@ -1,15 +1,15 @@
-"""Pairs of labels of which one is probably a misspelling of the other."""
+"""Detection of labels that are probably misspelled."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _LEAST_LETTERS = 4
 _RARER = 10
-_MOST_CHARACTERS = 40  # longer labels are not compared: the work grows with the square of this
+_MOST_CHARACTERS = 40  # longer labels are not compared: time grows with the square of the length
 
 
 class Misspelling(NamedTuple):
-    """A rare label, and the frequent one that it differs from by case or by one letter."""
+    """A rare label, and a frequent label that differs from it by case or by one letter."""
 
     rare: str
     frequent: str
@@ -18,18 +18,18 @@ class Misspelling(NamedTuple):
 def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
     """Labels that differ from another by case or by one letter, and are ten times rarer.
 
-    Both have at least four letters and no digit. One letter is changed, added or missing. The work
-    is linear in the number of labels.
+    Both have at least four letters and no digit. One letter is changed, added or missing. Time is
+    linear in the number of labels.
 
     Parameters
     ----------
     counts : mapping of label to int
-        How often each label occurs.
+        Number of occurrences of each label.
 
     Returns
     -------
     list of Misspelling
-        The rarest label first; for each the most frequent label that it may stand for.
+        Rarest label first, each with the most frequent label that it may stand for.
 
     Examples
     --------
@@ -70,13 +70,13 @@ def _without_each(name: str) -> set[str]:
 def _add_equal_and_shorter(
     near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]
 ) -> None:
-    """Frequent labels that differ by case, or lack a letter of the rare one."""
+    """Add frequent labels that differ by case, or lack a letter of the rare label."""
     for label, name in rare.items():
         near[label] += [frequent[each] for each in {name, *_without_each(name)} if each in frequent]
 
 
 def _add_longer(near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]) -> None:
-    """Frequent labels that have one letter more."""
+    """Add frequent labels that have one more letter."""
     by_name: dict[str, list[str]] = {}
     for label, name in rare.items():
         by_name.setdefault(name, []).append(label)
@@ -92,7 +92,7 @@ def _add_changed(
     frequent: dict[str, str],
     counts: Mapping[Any, int],
 ) -> None:
-    """Frequent labels of which one letter is another; position by position, to save memory."""
+    """Add frequent labels with one different letter; position by position, to save memory."""
     for i in range(max(map(len, frequent), default=0)):
         best: dict[tuple[str, str], str] = {}
         for name, other in frequent.items():

@@ -1,7 +1,7 @@
-"""The private names of scikit-learn that we use, under scikit-learn's own names.
+"""Private names of scikit-learn that this library uses.
 
-scikit-learn has no public name for what these do, and may move them with any release. No other
-module imports one: where a release differs, its fallback goes here. From 1.7 to 1.9 none is needed.
+scikit-learn has no public equivalent and can move them in any release. All other modules import
+them from here, so that a fallback for a release has one place. Versions 1.7 to 1.9 need none.
 """
 
 from sklearn.model_selection._search import BaseSearchCV

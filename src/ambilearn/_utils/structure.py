@@ -1,7 +1,7 @@
-"""Inputs that are not what they seem: damaged sparse matrices, and arrays with masked entries.
+"""Validation of sparse matrices and masked arrays.
 
-SciPy trusts the parts of a sparse matrix, and reads or writes outside of them where they contradict
-each other. NumPy forgets masks: what was masked counts again.
+SciPy does not check the arrays of a sparse matrix, and accesses memory outside of them if they are
+inconsistent. NumPy functions ignore masks.
 """
 
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from ambilearn._utils.text import pluralize
 
 
 def check_structure(values: Any, name: str) -> None:
-    """Refuse a sparse matrix whose parts contradict each other, and an array with masked entries.
+    """Raise if a sparse matrix is inconsistent or an array has masked entries.
 
-    Whatever a user gives us that may be sparse or masked goes through here before it is used.
+    Every input that can be sparse or masked is checked here before it is used.
 
     Parameters
     ----------
     values : Any
-        The input; what is neither sparse nor masked passes. It is not changed.
+        The input; anything neither sparse nor masked is valid. It is not changed.
     name : str
-        What the user calls it, such as ``"X"``.
+        Name in error messages, such as ``"X"``.
 
     Raises
     ------
     ValueError
-        With what is wrong, where, and what to do.
+        With the problem, its place, and what to do.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def check_structure(values: Any, name: str) -> None:
 
 
 def canonical_rows(X: Any) -> Any:
-    """A sparse matrix as CSR with sorted columns and every entry once, without a copy if it is.
+    """Sparse matrix as canonical CSR: sorted columns, no duplicate entries; copied only if needed.
 
-    Norms and products of rows are wrong where an entry is stored in two parts. What the matrix
-    says of itself is not believed, for it may have been changed since; nor is what lies behind its
-    last entry kept.
+    Norms and products of rows are wrong if an entry is stored in two parts. The cached flags of the
+    matrix are ignored because it may have been changed since. Unused space after the last entry is
+    removed.
     """
     X = X.tocsr()
-    X = type(X)(X)  # shares its parts, but not what it knows of them
+    X = type(X)(X)  # shares the arrays, but not the cached flags
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -73,33 +73,32 @@ def _refuse_masked(mask: NDArray[np.bool_], name: str) -> None:
     if mask.any():
         place = [int(i) for i in np.argwhere(mask)[0]]
         raise ValueError(
-            f"{name} is a masked array, with {int(mask.sum())} of {mask.size} entries masked, the "
-            f"first at {place}: what is masked would count as if it were not. Drop such rows, or "
-            "fill them in, features for instance by X.filled(numpy.nan) and "
-            "sklearn.impute.SimpleImputer."
+            f"{name} is a masked array with {int(mask.sum())} of {mask.size} entries masked, the "
+            f"first at {place}; the mask would be ignored. Drop such rows or fill them, for "
+            "instance features with X.filled(numpy.nan) and sklearn.impute.SimpleImputer."
         )
 
 
 def _check_sparse(matrix: Any, name: str) -> None:
     if matrix.ndim != 2:
         raise ValueError(
-            f"{name} is a sparse array of {pluralize(matrix.ndim, 'dimension')}, not of rows and "
-            f"columns: pass {name}.toarray(), or reshape it."
+            f"{name} is a sparse array with {pluralize(matrix.ndim, 'dimension')} instead of rows "
+            f"and columns: pass {name}.toarray(), or reshape it."
         )
     if fault := _FAULT_OF_FORMAT[matrix.format](matrix):
         raise ValueError(
-            f"{name} is a damaged sparse matrix ({matrix.format}): {fault}. Build it again from "
-            "its entries, for instance by scipy.sparse.coo_array((values, (rows, columns)))."
+            f"{name} is a damaged sparse matrix ({matrix.format}): {fault}. Rebuild it from its "
+            "entries, for instance with scipy.sparse.coo_array((values, (rows, columns)))."
         )
     if matrix.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} is a sparse matrix with entries of type {matrix.dtype}, and real numbers are "
-            f"needed: convert it, for instance by {name}.astype(float)."
+            f"{name} is a sparse matrix with entries of type {matrix.dtype}, not real numbers: "
+            f"convert it, for instance with {name}.astype(float)."
         )
 
 
 def _fault_of_compressed(matrix: Any) -> str | None:
-    """CSR, CSC and BSR: the entries of a row, a column or a row of blocks follow each other."""
+    """Fault of a CSR, CSC or BSR matrix; None if it is valid."""
     data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
     block = data.shape[1:] if matrix.format == "bsr" else (1, 1)
     if data.ndim != (3 if matrix.format == "bsr" else 1):
@@ -117,10 +116,10 @@ def _fault_of_compressed(matrix: Any) -> str | None:
     if fault := _fault_of_indices(indptr, "an entry of indptr", len(data) + 1):
         return fault
     if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        return "its indptr does not begin with 0, or falls"
+        return "its indptr does not start with 0, or decreases"
     if indices.shape != data.shape[:1]:
         return f"it has {indices.size} {kind} indices for {len(data)} values"
-    # What lies behind the last entry is room for more, and nobody looks at it.
+    # Space after the last entry is unused.
     return _fault_of_indices(indices[: indptr[-1]], f"a {kind} index", n_places)
 
 
@@ -138,7 +137,7 @@ def _fault_of_dia(matrix: Any) -> str | None:
     if data.ndim != 2 or offsets.shape != data.shape[:1]:
         return f"it has {offsets.size} offsets for {len(data)} diagonals"
     if len(set(offsets.tolist())) < len(offsets):
-        return "it has one diagonal twice"
+        return "it has a duplicate diagonal"
     return None
 
 
@@ -168,7 +167,7 @@ def _fault_of_indices(indices: NDArray[Any], what: str, size: int) -> str | None
     if not indices.size:
         return None
     if indices.dtype.kind != "i":
-        return f"{what} is of type {indices.dtype}, which is no signed integer"
+        return f"{what} is of type {indices.dtype}, which is not a signed integer"
     for extreme in (int(indices.min()), int(indices.max())):
         if not 0 <= extreme < size:
             return f"it has {what} of {extreme}, outside 0 … {size - 1}"

@@ -1,4 +1,4 @@
-"""Numbers and lists as people write them, for messages and summaries."""
+"""Formatting of numbers and lists for messages and summaries."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def pluralize(number: int, noun: str) -> str:
-    """A number of things; one thing is singular.
+    """Number and noun, in the plural unless the number is one.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def pluralize(number: int, noun: str) -> str:
 
 
 def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
-    """The first items, and how many more there are.
+    """The first items, and the number of further items.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
 
 
 def shorten_repr(value: Any, limit: int = 60) -> str:
-    """A value as Python writes it, for a message: not all the 512 numbers of an embedding.
+    """The repr of a value, shortened for a message.
 
     Examples
     --------
@@ -43,13 +43,13 @@ def shorten_repr(value: Any, limit: int = 60) -> str:
     """
     try:
         text = repr(value)
-    except Exception:  # of an integer of thousands of digits, or an object that cannot say it
+    except Exception:  # an integer with thousands of digits, or a broken __repr__
         text = object.__repr__(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def readable_file_name(path: str) -> str:
-    r"""The last part of a path as text that can be written; a byte that is no text is replaced.
+    r"""The last part of a path as valid text; undecodable bytes are replaced.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def readable_file_name(path: str) -> str:
 
 @contextmanager
 def refuse_half_characters() -> Iterator[None]:
-    r"""Say in words that text cannot be encoded, as for half a character that JSON has named.
+    r"""Raise a readable error for text with lone surrogates, which JSON can contain.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def refuse_half_characters() -> Iterator[None]:
     except UnicodeEncodeError as error:
         broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
         raise ValueError(
-            f"The table has half a character (a lone surrogate) after {broken!r}, which no text "
-            "file can hold. Mend it in the table."
+            f"The table has half a character (a lone surrogate) after {broken!r}, which cannot be "
+            "written to a text file. Correct it in the table."
         ) from error
 
 
 def format_duration(seconds: float | None) -> str:
-    """A time in words; ``?`` where it is not known.
+    """A duration in words; ``?`` if it is None.
 
     Examples
     --------

@@ -1,24 +1,23 @@
-"""Threads of the linear algebra where they pay, one where they only get in each other's way."""
+"""Number of BLAS threads: several for long operations, one for short ones."""
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-_MIN_OPERATIONS = 4e9  # that are worth threads: about a tenth of a second on one core
+_MIN_OPERATIONS = 4e9  # operations from which threads pay off: about 0.1 s on one core
 
 
 def threads_for(operations: float) -> AbstractContextManager[object]:
-    """A context in which BLAS has one thread, if it has fewer than this many operations to do.
+    """Context in which BLAS uses one thread if the operation is short.
 
-    Threads of BLAS wait for each other, and for their next call, by turning in circles. Between
-    short calls that slows down everything else: a fit of MSRCv2 takes twice as long with two
-    threads as with one.
+    BLAS threads wait for each other, and for the next call, in busy loops. Between short calls this
+    slows down everything else: a fit of MSRCv2 takes twice as long with two threads as with one.
 
     Parameters
     ----------
     operations : float
-        Additions and multiplications of the call to come.
+        Number of additions and multiplications in the context.
 
     Returns
     -------
@@ -32,4 +31,4 @@ def threads_for(operations: float) -> AbstractContextManager[object]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks for the libraries that are loaded, which takes a while
+    return ThreadpoolController()  # inspects the loaded libraries, which is slow

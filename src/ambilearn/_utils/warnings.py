@@ -1,20 +1,20 @@
-"""Warnings that point at the user's line, however deep inside the library they arise."""
+"""Warnings that point to the line in the user's code."""
 
 import sys
 import warnings
 from types import FrameType
 
-# A call of Pipeline.fit is the user's, not the calls within.
+# Frames of these packages are skipped: the user calls Pipeline.fit, not the calls inside it.
 _LIBRARY_PACKAGES = {"ambilearn", "sklearn", "joblib"}
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, with the line that called into this library (or scikit-learn) as the place.
+    """Warn, with the line that called this library or scikit-learn as location.
 
     Parameters
     ----------
     message : str
-        What is the matter, and what to try.
+        The problem, and what to do about it.
     category : type of warning, default=UserWarning
         As in :func:`warnings.warn`.
     """
@@ -22,9 +22,8 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     outer, passed = frame, 0
     while outer.f_back and _package(outer) == _package(frame):
         outer, passed = outer.f_back, passed + 1
-    if (
-        _package(outer) in _LIBRARY_PACKAGES
-    ):  # the library runs a method of somebody's own, which warns
+    # The library called a method of the user's own package, which warns.
+    if _package(outer) in _LIBRARY_PACKAGES:
         frame, stacklevel = outer, stacklevel + passed
     while frame.f_back and _package(frame) in _LIBRARY_PACKAGES:
         frame, stacklevel = frame.f_back, stacklevel + 1

@@ -1,4 +1,4 @@
-"""Where a fit computes: NumPy and SciPy on the CPU, or the array API on a device.
+"""Backends of a fit: NumPy and SciPy on the CPU, or the array API on a device.
 
 The library and device of the input choose the backend once, at the start of a fit or a prediction
 (:func:`choose_backend`). Everything after that calls the interface of the backend
@@ -21,7 +21,7 @@ __all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index
 
 
 def choose_backend(X: Any) -> Backend:
-    """The backend that computes where X is.
+    """Backend for the library and device of X.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     Parameters
     ----------
     X : array-like, data frame or sparse matrix
-        Rows as a user gives them.
+        Rows, not yet validated.
     rows : ndarray of shape (m,)
         Indices.
 

@@ -1,6 +1,6 @@
 """The interface of a backend: everything that differs between the CPU and a device.
 
-A :class:`Backend` holds the operations on rows (kernels, factorizations, neighbors), a
+A :class:`Backend` has the operations on rows (kernels, factorizations, neighbors), a
 :class:`Support` the candidate pairs and the operations on them. Each has two implementations,
 :mod:`ambilearn.backend.host` (NumPy and SciPy) and :mod:`ambilearn.backend.device` (the array API),
 which pass the same tests.
@@ -64,7 +64,7 @@ class Backend(ABC):
 
     @abstractmethod
     def blocks(self, X: Any, numbers_per_row: int = 1) -> Iterator[slice]:
-        """Slices that cover the rows of X; work on one row holds ``numbers_per_row`` numbers."""
+        """Slices that cover the rows of X; each row needs ``numbers_per_row`` numbers of memory."""
 
     @abstractmethod
     def largest_magnitude(self, X: Any) -> float:
@@ -144,7 +144,7 @@ class Backend(ABC):
 
     @abstractmethod
     def graph(self, neighbor_indices: Any, weights: Any) -> Any:
-        """The graph as a user gets it: a CSR matrix, or a ``DeviceGraph``."""
+        """Graph for a fitted attribute: a CSR matrix, or a ``DeviceGraph``."""
 
     @abstractmethod
     def symmetric_graph(self, neighbor_indices: Any, weights: Any) -> Any:
@@ -156,7 +156,7 @@ class Backend(ABC):
 
     @abstractmethod
     def squared_residuals(self, weights: Any, products: Any, labels: Any, n_labels: int) -> Any:
-        r"""Squared distance of each row to what its neighbors of one label rebuild, (n, l).
+        r"""Squared distance of each row to its reconstruction from neighbors of one label, (n, l).
 
         .. math:: \Big\|x_i - \sum_{a : y_a = j} w_{ia} x_a\Big\|^2
 
@@ -174,7 +174,7 @@ class Support(ABC):
     sets : CandidateSets
         The candidate sets in host memory.
     backend : Backend
-        Where the fit computes.
+        Backend of the fit.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Support(ABC):
         self.row_weights = None if weights is None else backend.asarray(weights)
         self.total_weight = self.n_rows if weights is None else float(weights.sum())
 
-    # --- counted once, in host memory -------------------------------------------------------------
+    # --- computed once, in host memory ------------------------------------------------------------
 
     @cached_property
     def _host_rows(self) -> NDArray[np.intp]:
@@ -220,14 +220,14 @@ class Support(ABC):
         return self.backend.asarray(self._shares(None))
 
     def prior(self) -> Any:
-        r"""Share :math:`\Pi_{ij}` of every candidate in the weights of its row; sums to one.
+        r"""Weight :math:`\Pi_{ij}` of every candidate divided by the sum of its row.
 
-        Without weights, and in rows with equal weights, bit for bit equal to :meth:`uniform`.
+        Without weights, and in rows with equal weights, exactly equal to :meth:`uniform`.
         """
         return self.backend.asarray(self._shares(self.sets.weights))
 
     def preference(self) -> Any:
-        r"""Difference :math:`\Pi_{ij} - 1 / |S_i|` that the weights make; zero without weights."""
+        r"""Difference :math:`\Pi_{ij} - 1 / |S_i|` between prior and uniform confidences."""
         return self.prior() - self.uniform()
 
     @cached_property
@@ -263,7 +263,7 @@ class Support(ABC):
 
     @abstractmethod
     def as_output(self, values: Any, off_support: float = 0.0) -> Any:
-        """A support vector as a user gets it: sparse if the candidates came as a sparse mask.
+        """Support vector for a fitted attribute: sparse if the candidates are a sparse mask.
 
         The sparse form stores every pair, zeros included; entries that it does not store are
         ``off_support``.
@@ -271,7 +271,7 @@ class Support(ABC):
 
     @abstractmethod
     def vote_table(self, values: Any) -> Any:
-        """A support vector as the table that :meth:`Backend.count_votes` takes."""
+        """Support vector as the table for :meth:`Backend.count_votes`."""
 
     @abstractmethod
     def largest(self, values: Any) -> Any:
@@ -282,7 +282,7 @@ class Support(ABC):
         """Column of the largest value of each row; ties keep the label order."""
 
     def best(self, matrix: Any) -> Any:
-        """Label of the largest entry of each row of a matrix among the row's candidates."""
+        """Candidate with the largest entry in each row of a matrix."""
         return self.backend.take_classes(self.classes, self.best_labels(self.gather(matrix)))
 
     @abstractmethod

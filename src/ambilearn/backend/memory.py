@@ -50,7 +50,7 @@ def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: i
 
 
 def has_room(X: Any, n_bytes: int) -> bool:
-    """Whether that much memory can be allocated on the device of X."""
+    """Whether ``n_bytes`` can be allocated on the device of X."""
     return n_bytes <= free_memory(X)
 
 
@@ -69,7 +69,7 @@ def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
     Raises
     ------
     MemoryError
-        With what is needed, what is free, and what to do.
+        With the required memory, the free memory, and what to do.
     """
     if has_room(X, n_bytes):
         return

@@ -1,9 +1,9 @@
-"""The rule for ties: at equal distance the row with the lower number is nearer.
+"""Rule for ties between neighbors: at equal distance the row with the lower index is nearer.
 
-Distances that differ only by rounding count as equal. The rule holds before the k nearest are cut
-off: where rows beyond those that a search proposed may tie for the last place
-(:func:`nearest_places`), all rows are compared. So neighbors do not depend on the memory layout,
-the sparse form or the library of the rows.
+Distances that differ only by rounding are equal. The rule applies to all rows: if a row that the
+search did not return can tie with the k-th neighbor (:func:`nearest_places`), all rows are
+compared. Neighbors therefore do not depend on the memory layout, the sparse format or the library
+of the rows.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from array_api_compat import array_namespace
 
 EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
 
-# Rows closer than this, relative to their length, coincide: a few rounding errors per entry.
+# Rows closer than this, relative to their length, are equal: a few rounding errors per entry.
 _COINCIDENT = 16 * 2.0**-52
 
 

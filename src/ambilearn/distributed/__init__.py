@@ -1,14 +1,14 @@
 """PL-CL on Dask collections: a cluster, or more rows than fit in memory.
 
-Dask arrays, or a table in Parquet::
+Input is Dask arrays or data frames, for instance from Parquet::
 
     frame = dask.dataframe.read_parquet("people.parquet")
     model = DistributedPLCL(n_landmarks=500, random_state=0)
     model.fit(frame[["height", "width"]], frame["names"].str.split("|"))
     model.to_local()  # a PLCL that needs no Dask
 
-The work runs on the cluster of the current :class:`distributed.Client`, if there is one; with
-several, ``with client.as_current():`` chooses.
+Computation runs on the cluster of the current :class:`distributed.Client`, if there is one. With
+several clients, select one with ``with client.as_current():``.
 """
 
 from ambilearn._utils.optional import requires_extra

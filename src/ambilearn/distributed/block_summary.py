@@ -1,6 +1,6 @@
-"""What the process that calls ``fit`` learns of a block, checked where the block lies.
+"""Summaries of blocks: number of rows, labels and errors.
 
-How many rows it has, which labels occur, and what is wrong, if anything.
+Blocks are checked on the workers; only their summaries are sent to the process that calls ``fit``.
 """
 
 import re
@@ -20,7 +20,7 @@ from ambilearn.candidates import as_candidates
 
 
 class BlockSummary(NamedTuple):
-    """What is known of a block."""
+    """Summary of a block of X or y."""
 
     n_rows: int
     width: int = 0
@@ -32,7 +32,7 @@ class BlockSummary(NamedTuple):
 
 
 def summarize_rows(block: Any) -> BlockSummary:
-    """Look at a block of X."""
+    """Check and summarize a block of X."""
     n_rows = _num_samples(block)
     try:
         X = as_rows(block)
@@ -71,13 +71,13 @@ def _check_finite(X: Any) -> None:
         value = X[i, j]
     what = "NaN" if np.isnan(value) else "infinity"
     raise ValueError(
-        f"Input X contains {what}: row {i}, column {j}. Fill in missing features, for instance by "
+        f"Input X contains {what}: row {i}, column {j}. Impute missing features, for instance with "
         "sklearn.impute.SimpleImputer, or drop the row."
     )
 
 
 def summarize_sets(block: Any) -> BlockSummary:
-    """Look at a block of y."""
+    """Check and summarize a block of y."""
     n_rows = _num_samples(block)
     is_sparse = sparse.issparse(block) or getattr(block, "sparse_mask", False)
     shape: tuple[int, ...] = getattr(block, "shape", ())
@@ -95,26 +95,26 @@ def summarize_sets(block: Any) -> BlockSummary:
 
 
 def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
-    """A block of y as a boolean mask over all classes, or as a table of weights if it has any."""
+    """Block of y as a boolean mask over all classes, or as a table of weights if it has weights."""
     if not _num_samples(block):
         return sparse.csr_array((0, len(classes)), dtype=bool)
     return as_candidates(block, classes=classes).to_sparse()
 
 
 def raise_problem(summaries: list[BlockSummary], starts: NDArray[np.intp]) -> None:
-    """Raise what is wrong in the first block that has something, with the rows' own numbers."""
+    """Raise the error of the first invalid block, with row numbers of the whole collection."""
     for block, start in zip(summaries, starts[:-1], strict=True):
         if block.problem:
-            text = _count_rows_from(int(start), str(block.problem))
+            text = _shift_row_numbers(int(start), str(block.problem))
             raise (TypeError if isinstance(block.problem, TypeError) else ValueError)(text)
 
 
-def _count_rows_from(start: int, text: str) -> str:
+def _shift_row_numbers(start: int, text: str) -> str:
     return re.sub(r"\brow (\d+)", lambda found: f"row {start + int(found[1])}", text)
 
 
 def common_width(summaries: list[BlockSummary]) -> int:
-    """Number of features of all blocks of X, which must be alike."""
+    """Number of features of X, which must be the same in all blocks."""
     widths = [block.width for block in summaries]
     for number, width in enumerate(widths):
         if width != widths[0]:
@@ -123,23 +123,27 @@ def common_width(summaries: list[BlockSummary]) -> int:
                 "must have the same features."
             )
     if len({block.sparse for block in summaries if block.n_rows}) > 1:
-        raise ValueError("Some blocks of X are sparse and some are dense: make them all alike.")
+        raise ValueError(
+            "Some blocks of X are sparse and some are dense: convert them to the same format."
+        )
     return widths[0]
 
 
 def all_classes(summaries: list[BlockSummary]) -> NDArray[Any]:
-    """The classes that a local fit would find in all blocks together."""
+    """Classes of all blocks, the same as in a local fit."""
     found = [block.classes for block in summaries if block.classes is not None]
     summaries = [block for block in summaries if block.classes is not None]
     if len({block.mask for block in summaries}) > 1:
-        raise ValueError("Some blocks of y are masks and some are not: make them all alike.")
+        raise ValueError(
+            "Some blocks of y are masks and some are not: convert them to the same form."
+        )
     if summaries[0].mask:
         for number, classes in enumerate(found):
             if not np.array_equal(classes, found[0]):
                 raise ValueError(
-                    f"Block {number} of the mask y has {len(classes)} columns, block 0 has "
-                    f"{len(found[0])}, or their names differ: one column for each label, in the "
-                    "same order."
+                    f"Block {number} of the mask y has {len(classes)} columns and block 0 has "
+                    f"{len(found[0])}, or their names differ: all blocks must have one column per "
+                    "label, in the same order."
                 )
         return found[0]
     kinds = {classes.dtype.kind for classes in found}

@@ -1,8 +1,7 @@
-"""Rows and candidate sets of Dask collections: block by block, checked where they lie.
+"""Blocks of rows and candidate sets of Dask collections, checked on the workers.
 
-A block is a handful of rows in the memory of some worker, or not yet read. The process that calls
-``fit`` learns only how many rows each block has, which labels occur, and what is wrong, if
-anything.
+A block is a set of consecutive rows in the memory of a worker, or not yet loaded. The process that
+calls ``fit`` receives only a summary of each block: the number of rows, the labels, and errors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,15 +35,15 @@ from ambilearn.distributed.block_summary import (
 
 
 class RowBlocks:
-    """Training rows and their candidate sets, in as many blocks as X has.
+    """Training rows and their candidate sets, in the blocks of X.
 
     Parameters
     ----------
     X : dask array, dask data frame, list of delayed blocks, or anything local
-        Rows. The number of rows of a block need not be known.
+        Rows. Block sizes can be unknown.
     y : dask array, series, data frame or bag, list of delayed blocks, or anything local
         Candidate sets of the rows in any form that :func:`~ambilearn.candidates.as_candidates`
-        knows. Need not be cut into blocks as X is.
+        accepts. The blocks can differ from those of X.
     sample_weight : dask array, list of delayed blocks, or anything local, optional
         Weight of every row.
 
@@ -53,11 +52,11 @@ class RowBlocks:
     rows : list of Delayed
         Blocks of X: float64 arrays or CSR matrices.
     masks : list of Delayed
-        Their candidate sets: CSR masks over ``classes``, or tables of weights.
+        Candidate sets of the blocks: CSR masks over ``classes``, or tables of weights.
     weights : list of Delayed or None
-        Their weights, checked; None where all count alike.
+        Validated row weights of the blocks; None if all weights are equal.
     row_weights : ndarray of shape (n,) or None
-        The same in one array.
+        Row weights in one array.
     starts : ndarray of shape (n_blocks + 1,)
         Number of the first row of every block, and the number of rows.
     shape : tuple of int
@@ -65,12 +64,12 @@ class RowBlocks:
     classes : ndarray of shape (l,)
         All labels.
     sparse_mask : bool
-        Whether y came as a sparse mask.
+        Whether y is a sparse mask.
     """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any | None = None) -> None:
         if y is None:
-            as_candidates(y)  # says what y may be
+            as_candidates(y)  # raises an error with the accepted forms of y
         row_weights = None
         if isinstance(y, CandidateSets):
             y, row_weights = replace(y, row_weights=None), y.row_weights
@@ -84,20 +83,20 @@ class RowBlocks:
         if self.starts[-1] != starts_of_sets[-1]:
             raise ValueError(
                 f"X has {self.starts[-1]} rows but y has candidate sets for {starts_of_sets[-1]}: "
-                "they must be of equal length, one set for each row of X in the same order."
+                "they must have the same length, one set for each row of X in the same order."
             )
         raise_problem(of_rows, self.starts)
         raise_problem(of_sets, starts_of_sets)
         self.shape = (int(self.starts[-1]), common_width(of_rows))
         if self.shape[0] < 2:
-            raise ValueError(f"X has {self.shape[0]} sample(s): at least 2 rows are needed.")
+            raise ValueError(f"X has {self.shape[0]} sample(s): at least 2 rows are required.")
         self.classes = all_classes(of_sets)
         self.sparse_mask = any(block.sparse for block in of_sets)
 
         self.rows = [delayed(as_rows)(block) for block in rows]
         classes = delayed(self.classes, traverse=False)
         masks = [delayed(as_mask)(block, classes) for block in sets]
-        self.masks = _cut_alike(masks, starts_of_sets, self.starts)
+        self.masks = _realign(masks, starts_of_sets, self.starts)
         self.row_weights = self._check_weights(sample_weight, row_weights)
         self.weights: list[Delayed | None] = [None] * len(self.rows)
         if self.row_weights is not None:
@@ -108,14 +107,14 @@ class RowBlocks:
         self, sample_weight: Any | None, row_weights: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         if sample_weight is not None:
-            # One number per row: small enough to be checked in one place, as a local fit does.
+            # One number per row is small enough to be checked in this process, as in a local fit.
             blocks = dask.compute(*delayed_blocks(sample_weight))
             arrays = [np.asarray(block, dtype=np.float64).ravel() for block in blocks]
             sample_weight = np.concatenate(arrays)
         return check_row_weights(sample_weight, np.empty((self.shape[0], 0)), row_weights)
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Any:
-        """Some rows, given by ascending numbers: fetched, as an array or CSR matrix."""
+        """Fetch rows by ascending indices, as an array or CSR matrix."""
         owners = np.searchsorted(self.starts[:-1], rows, side="right") - 1
         parts = [
             delayed(_take)(self.rows[block], rows[owners == block] - self.starts[block])
@@ -142,9 +141,9 @@ def delayed_blocks(collection: Any) -> list[Delayed]:
 
 
 def persist_now(parts: Iterable[Any], **options: Any) -> tuple[Any, ...]:
-    """Compute collections, keep them where they are computed, and wait until all are there.
+    """Compute collections, keep the results on the workers, and wait for them.
 
-    Only then may one let go of what they were made from: delayed objects do not hold on to it.
+    The inputs may be released only afterwards: delayed objects do not keep references to them.
     """
     kept: tuple[Any, ...] = dask.persist(*parts, **options)
     futures = futures_of(kept)
@@ -154,20 +153,20 @@ def persist_now(parts: Iterable[Any], **options: Any) -> tuple[Any, ...]:
 
 
 def persist_in_turn(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """As :func:`persist_now`, but only two at a time for each thread of the cluster.
+    """As :func:`persist_now`, but in batches of two collections per thread of the cluster.
 
-    A worker fetches at once what all tasks that it was given need, however much that is together.
+    A worker fetches the inputs of all its assigned tasks at once, regardless of its memory.
     """
     try:
         threads = sum(get_client().nthreads().values())
-    except ValueError:  # there is no cluster, and nothing is fetched
+    except ValueError:  # no cluster: nothing is fetched
         return persist_now(parts)
     groups = gen_batches(len(parts), max(1, 2 * threads))
     return tuple(kept for group in groups for kept in persist_now(parts[group]))
 
 
 def stack(parts: Any) -> Any:
-    """Blocks of rows, all dense or all sparse, one below the other."""
+    """Concatenate blocks of rows, all dense or all sparse."""
     if len(parts) == 1:
         return parts[0]
     return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
@@ -177,10 +176,8 @@ def _starts(summaries: list[BlockSummary]) -> NDArray[np.intp]:
     return np.concatenate([[0], np.cumsum([block.n_rows for block in summaries], dtype=np.intp)])
 
 
-def _cut_alike(
-    masks: list[Delayed], have: NDArray[np.intp], want: NDArray[np.intp]
-) -> list[Delayed]:
-    """The same rows in blocks that start at other rows."""
+def _realign(masks: list[Delayed], have: NDArray[np.intp], want: NDArray[np.intp]) -> list[Delayed]:
+    """Same rows in blocks that start at the rows ``want``."""
     if np.array_equal(have, want):
         return masks
     cut = []
@@ -189,7 +186,7 @@ def _cut_alike(
         parts = [
             delayed(_slice)(masks[b], max(first - have[b], 0), last - have[b]) for b in overlaps
         ]
-        # An empty block overlaps with nothing: take no row of some block.
+        # An empty block has no overlap: take zero rows of the first block.
         cut.append(delayed(_stack_all)(*parts or [delayed(_slice)(masks[0], 0, 0)]))
     return cut
 

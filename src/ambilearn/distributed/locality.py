@@ -1,4 +1,4 @@
-"""Rows that are neighbours stay together: cells of k-means, neither too large nor too small."""
+"""Cells of k-means that keep neighboring rows together and have similar sizes."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from sklearn.utils import check_random_state
 from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn.backend.host.neighbors import unit_rows
 
-_LARGEST = 1.5  # times the mean: a larger cell is split in two
+_LARGEST = 1.5  # cells larger than this multiple of the mean are split in two
 
 
 class LocalityCells:
-    """Cells of unit-length rows around centres, because the graph of PL-CL is built on those.
+    """Cells of unit-length rows around centers; the graph of PL-CL uses unit-length rows.
 
     Parameters
     ----------
     sample : array or sparse matrix of shape (n, d)
-        Rows that stand for all rows.
+        Sample of all rows.
     n_cells : int
-        Number of cells that k-means makes. Those with more than 1.5 times their share of the rows
-        are split, so there may be more in the end; and never more than half of the rows.
+        Number of clusters of k-means, at most half the number of rows. Cells with more than 1.5
+        times the mean number of rows are split, so there can be more cells.
     random_state : int, RandomState or None
         Seed of k-means.
 
@@ -55,19 +55,19 @@ class LocalityCells:
         return nearest
 
     def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
-        """Partition of every cell: small cells are joined with the one nearest to them.
+        """Partition of every cell: small cells are merged with the nearest cell.
 
         Parameters
         ----------
         sizes : ndarray of shape (n_cells,)
-            Rows in each cell.
+            Number of rows of each cell.
         smallest : int
-            Rows that a partition must have, if there are that many at all.
+            Minimum number of rows of a partition, if there are that many rows.
 
         Returns
         -------
         partitions : ndarray of shape (n_cells,)
-            Numbered from 0, without gaps.
+            Consecutive numbers from 0.
         """
         partitions = np.arange(len(sizes))
         distances = pairwise_distances(self.centers)

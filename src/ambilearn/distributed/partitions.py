@@ -1,4 +1,4 @@
-"""From blocks as the data came to partitions of neighbouring rows, and back."""
+"""Convert blocks of rows in input order to partitions of neighboring rows, and back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from ambilearn.distributed.blocks import RowBlocks, persist_in_turn, persist_now
 from ambilearn.distributed.locality import LocalityCells
 from ambilearn.distributed.sizes import attribute_bytes
 
-_SAMPLE = 100  # rows per partition from which the cells are found
-_SMALLEST = 0.25  # share of the mean size that a partition must have
+_SAMPLE = 100  # sampled rows per partition for k-means
+_SMALLEST = 0.25  # minimum size of a partition, relative to the mean
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows, their candidate sets, their numbers, ascending, and their weights, if any."""
+    """Rows with their candidate sets, ascending row numbers, and optional weights."""
 
     X: Any
     mask: sparse.csr_array
@@ -35,7 +35,7 @@ class Rows:
     weights: NDArray[np.float64] | None = None
 
     def take(self, rows: Any) -> "Rows":
-        """Some of them, by position."""
+        """Subset of the rows, by position."""
         weights = None if self.weights is None else self.weights[rows]
         return Rows(self.X[rows], self.mask[rows], self.numbers[rows], weights)
 
@@ -44,14 +44,14 @@ sizeof.register(Rows, attribute_bytes)
 
 
 class Partitioning(NamedTuple):
-    """Rows by neighbourhood.
+    """Rows grouped into partitions of neighbors.
 
     Parameters
     ----------
     rows : tuple of Delayed
         The :class:`Rows` of every partition, persisted.
     counts : ndarray of shape (n_blocks, n_partitions)
-        How many rows each block gave to each partition.
+        Number of rows of each block in each partition.
     """
 
     rows: tuple[Delayed, ...]
@@ -61,17 +61,17 @@ class Partitioning(NamedTuple):
 def partition_rows(
     data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
 ) -> Partitioning:
-    """Send every row to the partition in which its neighbours are.
+    """Move every row to the partition of its neighbors.
 
     Parameters
     ----------
     data : RowBlocks
         The rows.
     n_partitions : int
-        How many partitions to aim at. There are fewer where the rows are few, more where some
-        neighbourhood is very populous; one leaves the rows in their order.
+        Target number of partitions. There are fewer if there are few rows, and more if some
+        neighborhoods are very large. A single partition keeps the order of the rows.
     n_neighbors : int
-        Every partition has more rows than this, if there are more at all.
+        Every partition has more rows than this, if there are more rows.
     random_state : int, RandomState or None
         Seed.
 
@@ -86,18 +86,18 @@ def partition_rows(
             data.rows, data.masks, data.starts[:-1], data.weights, owners, strict=True
         )
     ]
-    # Blocks without a row for a partition are not asked: ordered data hardly move.
+    # Only blocks with rows of a partition take part: sorted data are hardly moved.
     rows = _exchange(
         blocks, counts.T > 0, _belonging, [(p,) for p in range(counts.shape[1])], _join
     )
-    # Wait for the move: a worker at work on one partition hardly answers who wants its rows.
+    # Wait for the exchange: a worker that is computing responds slowly to requests for rows.
     return Partitioning(persist_in_turn(rows), counts)
 
 
 def _choose_owners(
     data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
 ) -> tuple[list[Delayed], NDArray[np.intp]]:
-    """The partition of every row of every block, and how many rows of a block go to each."""
+    """Partition of every row of every block, and number of rows of each block per partition."""
     n, sizes = data.shape[0], np.diff(data.starts)
     if n_partitions == 1:
         return [delayed(np.zeros)(size, dtype=np.intp) for size in sizes], sizes[:, None]
@@ -115,7 +115,7 @@ def _choose_owners(
 
 
 class _Picks(Bag):
-    """A bag in threads where there is no cluster, as all else: processes would copy the rows."""
+    """A bag that uses threads if there is no cluster: processes would copy the rows."""
 
     __dask_scheduler__ = staticmethod(threaded.get)
 
@@ -127,21 +127,21 @@ def _exchange(
     arguments: Sequence[tuple[Any, ...]],
     join: Callable[..., Any],
 ) -> list[Delayed]:
-    """For every row of ``wanted`` join what is picked from the sources that it marks.
+    """For every row of ``wanted``, join the parts picked from the marked sources.
 
-    All picks are made before the first are joined, so that a source is made, picked from, and gone:
-    together they may exceed memory, and Dask would keep each until the last join has been served.
-    There may be as many picks as blocks times partitions: one collection, for Dask takes a
-    millisecond for each delayed object.
+    All picks are computed before the first join, so that each source is computed, used and
+    released: all sources together can exceed memory, and Dask would keep each of them until the
+    last join. The number of picks is up to blocks times partitions; they are one collection because
+    Dask needs a millisecond per delayed object.
     """
     name = f"{pick.__name__}-{uuid4().hex}"
     tasks: dict[Any, Any] = {
         (name, i): (pick, sources[origin].key, *arguments[target])
         for i, (target, origin) in enumerate(np.argwhere(wanted).tolist())
     }
-    needed: Sequence[Any] = sources  # Dask's types do not count Delayed among the collections
+    needed: Sequence[Any] = sources  # Dask's type hints exclude Delayed from collections
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=needed)
-    # As it is: tasks that were fused would have the names of others that the cluster has seen.
+    # Without optimization: fused tasks would reuse names of other tasks on the cluster.
     (picked,) = persist_now([_Picks(graph, name, len(tasks))], optimize_graph=False)
 
     joined = f"{join.__name__}-{uuid4().hex}"
@@ -170,7 +170,7 @@ def _belonging(block: tuple[Rows, NDArray[np.intp]], partition: int) -> Rows:
 
 
 def _join(*parts: Rows) -> Rows:
-    """Parts of a partition in the order of their rows' numbers."""
+    """Join the parts of a partition, ordered by row number."""
     if len(parts) == 1:
         return parts[0]
     weights = [part.weights for part in parts if part.weights is not None]
@@ -186,12 +186,12 @@ def _join(*parts: Rows) -> Rows:
 def restore_blocks(
     results: list[Delayed], counts: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> list[Delayed]:
-    """Results of the partitions in the order in which the rows came.
+    """Results of the partitions in the input order of the rows.
 
     Parameters
     ----------
     results : list of Delayed
-        For each partition a tuple: the ascending row numbers, then matrices with a row for each.
+        A tuple per partition: the ascending row numbers, then matrices with these rows.
     counts : ndarray of shape (n_blocks, n_partitions)
         From :func:`partition_rows`.
     starts : ndarray of shape (n_blocks + 1,)
@@ -200,10 +200,10 @@ def restore_blocks(
     Returns
     -------
     blocks : list of Delayed
-        For each block a tuple of matrices.
+        A tuple of matrices per block.
     """
     wanted = counts > 0
-    wanted[~wanted.any(axis=1), 0] = True  # an empty block gets its no rows from somewhere
+    wanted[~wanted.any(axis=1), 0] = True  # an empty block takes zero rows of partition 0
     spans = list(pairwise(starts.tolist()))
     return _exchange(results, wanted, _between, spans, _in_order)
 

@@ -1,4 +1,4 @@
-"""PL-CL on rows that no single machine holds."""
+"""PL-CL on rows that are distributed over several machines."""
 
 from numbers import Integral
 from typing import Any, Self
@@ -32,17 +32,17 @@ _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transdu
 class DistributedPLCL(PLCL):
     r"""PL-CL on Dask collections: rows on many workers, or more rows than fit in memory.
 
-    The rows are sent to partitions of neighbours (cells of k-means). Confidences P and Q and the
-    graph W are local to a partition: neighbours in other partitions are not seen. Both classifiers
-    are global: in every round each partition adds up :math:`\Phi^\top P` and
-    :math:`\Phi^\top Q`, one m×m system is solved for each, and the coefficients go back. With one
-    partition the result is that of :class:`~ambilearn.PLCL` with as many landmarks.
+    The rows are moved to partitions of neighbors (cells of k-means). Confidences P and Q and the
+    graph W are local to a partition: neighbors in other partitions are ignored. Both classifiers
+    are global: in every iteration each partition computes its sums :math:`\Phi^\top P` and
+    :math:`\Phi^\top Q`, one m×m system is solved for each classifier, and the coefficients are sent
+    back. With one partition, the result is that of :class:`~ambilearn.PLCL` with the same number of
+    landmarks.
 
-    The work runs where Dask runs it: on the cluster of the current
-    :class:`distributed.Client`, which is the one made last, or in threads where there is none. To
-    choose another, put ``with client.as_current():`` around the fit, and around what computes its
-    results, which stay on that cluster. A worker that is lost during the fit costs time only, for
-    Dask makes again what it held.
+    Computation runs on the cluster of the current :class:`distributed.Client`, which is the one
+    created last, or in threads if there is none. To use another client, call ``fit`` inside
+    ``with client.as_current():``, and also compute its results there, because they stay on that
+    cluster. If a worker is lost during the fit, Dask recomputes its results.
 
     Parameters
     ----------
@@ -53,24 +53,23 @@ class DistributedPLCL(PLCL):
     landmarks, random_state, neighbors, complementary, graph, max_iter, tol, verbose
         As in :class:`~ambilearn.PLCL`. The seed is also that of the partitions.
     n_partitions : int, optional
-        Number of partitions; by default as many as X has blocks. Roughly: very small ones are
-        joined, very large ones split.
+        Approximate number of partitions; the default is the number of blocks of X. Very small
+        partitions are merged, and very large ones are split.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels.
     label_distributions_ : dask array of shape (n, l)
-        Confidences P of the training rows, in the order of X and in its blocks. Like all results
-        with n rows it stays on the cluster until it is computed or stored, and it is not pickled
-        with the model. Blocks are sparse if y was a sparse mask, and dense ones are made only when
-        asked for.
+        Confidences P of the training rows, in the order and blocks of X. Like all results with n
+        rows, it stays on the cluster until it is computed or stored, and it is not pickled with the
+        model. Blocks are sparse if y is a sparse mask; dense blocks are created lazily.
     complementary_distributions_ : dask array of shape (n, l)
         Confidences Q. Only with ``complementary``.
     transduction_ : dask array of shape (n,)
         Disambiguated label of every training row.
     partition_sizes_ : ndarray of shape (n_partitions,)
-        Rows in each partition.
+        Number of rows of each partition.
     objective_, n_iter_, sigma_, coef_, dual_coef_, intercept_, X_fit_
         As in :class:`~ambilearn.PLCL`, with ``X_fit_`` the landmarks.
     n_features_in_, feature_names_in_
@@ -78,27 +77,28 @@ class DistributedPLCL(PLCL):
 
     See Also
     --------
-    ambilearn.PLCL : The same in one process.
+    ambilearn.PLCL : The same method in one process.
 
     Notes
     -----
-    The calling process holds the sums, factors and coefficients (m×m and m×l), samples of at most
-    max(5000, 50·m, 100·n_partitions) rows, and a count of rows for each block and partition; never
-    X, the features or P. The workers together hold 8·(m + k²) bytes for each row, features and
-    graph, and some hundred for its candidate pairs; Dask writes to disk what exceeds their memory.
+    The calling process stores the sums, factors and coefficients (m×m and m×l), samples of at most
+    max(5000, 50·m, 100·n_partitions) rows, and the number of rows of each block in each partition,
+    but never X, the features or P. The workers together store 8·(m + k²) bytes per row for features
+    and graph, and a few hundred bytes for its candidate pairs; Dask spills to disk if this exceeds
+    their memory.
 
-    X is read six times before the first round (checks, samples for bandwidth, landmarks and
-    partitions, sizes of the partitions, the move): ``X.persist()`` first if it fits. The move makes
-    at most one task for each pair of a block and a partition, so a few hundred large blocks are
-    better than many small ones. A worker works on some copies of a block or partition at a time:
-    each should be at most a twentieth of its memory.
+    X is read six times before the first iteration (checks, samples for bandwidth, landmarks and
+    partitions, sizes of the partitions, exchange of rows): call ``X.persist()`` first if it fits
+    in memory. The exchange has at most one task per pair of block and partition, so a few hundred
+    large blocks are better than many small ones. A worker holds several copies of a block or
+    partition at a time: each should be at most 5 % of its memory.
 
-    Unlike :class:`~ambilearn.PLCL` it has no ``graph_`` (the graph of a partition is given up with
-    the partition, and in the order of X its rows would point across all blocks), no
-    ``train_output_`` (``decision_function(X)`` is the same, and lazy) and no
-    ``complementary_train_output_`` (only the ordinary classifier predicts, and is kept).
+    Unlike :class:`~ambilearn.PLCL`, it has no ``graph_`` (the graph is released with its partition,
+    and in the order of X its rows would refer to all blocks), no ``train_output_``
+    (``decision_function(X)`` is the same, and lazy) and no ``complementary_train_output_`` (only
+    the ordinary classifier predicts and is stored).
 
-    A sub-problem that was not solved to the end gives a warning in the log of the worker.
+    If a sub-problem does not converge, the worker logs a warning.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class DistributedPLCL(PLCL):
     array([0, 0, 0])
     """
 
-    n_landmarks: int  # never None: rows in several places have no kernel matrix
+    n_landmarks: int  # never None: distributed rows have no kernel matrix
     transduction_: Any  # a dask array
 
     _parameter_constraints = {
@@ -178,15 +178,15 @@ class DistributedPLCL(PLCL):
         Parameters
         ----------
         X : dask array or data frame of shape (n, d), or list of delayed blocks
-            Training rows. Blocks may be sparse, their sizes unknown.
+            Training rows. Blocks can be sparse and of unknown size.
         y : dask array, series, data frame or bag, or list of delayed blocks
-            Candidate sets in any form that :func:`ambilearn.candidates.as_candidates` knows: a mask
-            of shape (n, l), dense or sparse, or collections of labels. Text such as "anna|bob"
-            must be split: ``frame["names"].str.split("|")``.
+            Candidate sets in any form that :func:`ambilearn.candidates.as_candidates` accepts: a
+            mask of shape (n, l), dense or sparse, or collections of labels. Split text such as
+            "anna|bob" first: ``frame["names"].str.split("|")``.
         sample_weight : array-like or dask array of shape (n,), optional
-            How often each row counts in the classifiers' errors.
+            Weight of each row in the errors of the classifiers.
         cache : FitCache, optional
-            As everywhere, but nothing is kept in it: what fits could share is on the workers.
+            Accepted for compatibility; not used, because intermediate results are on the workers.
 
         Returns
         -------
@@ -196,21 +196,21 @@ class DistributedPLCL(PLCL):
         self._validate_params()
         if self._pairwise:
             raise ValueError(
-                "kernel='precomputed' needs all rows in one place: use 'rbf', 'linear' or a "
-                "callable, or the local PLCL."
+                "kernel='precomputed' is not supported by DistributedPLCL: use 'rbf', 'linear' or "
+                "a callable, or fit the local PLCL."
             )
         data = RowBlocks(X, y, sample_weight)
         with unfitted_on_error(self):
             forget_fit(self)
-            self._note_features(X, data.shape[1])
+            self._set_feature_names(X, data.shape[1])
             self.classes_ = data.classes
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-                self._fit_blocks(data)  # sends m×l coefficients in every round, and means to
+                self._fit_blocks(data)  # sends m×l coefficients in every iteration
         return self
 
     def _fit_blocks(self, data: RowBlocks) -> None:
-        # Algorithm 1 of the paper, with the rows elsewhere: a round sends out the coefficients of
-        # both classifiers, and gets back the sums that the next ones are solved from.
+        # Algorithm 1 of the paper on distributed rows: an iteration sends the coefficients of both
+        # classifiers to the workers, and receives the sums for the next coefficients.
         weights = PLCLWeights.of(self)
         low_rank = self._choose_features(data)
         partitions, counts = self._build_partitions(data, low_rank)
@@ -224,7 +224,7 @@ class DistributedPLCL(PLCL):
         while loop.should_continue():
             pairs = zip(targets[::2], targets[1::2], strict=True)
             fits = [solver.solve(*pair).value for solver, pair in zip(solvers, pairs, strict=True)]
-            sent = delayed(fits, traverse=False)  # one task, not a copy for every partition
+            sent = delayed(fits, traverse=False)  # one task instead of a copy per partition
             following = dask.persist(
                 *(
                     delayed(rounds.advance)(part, state, sent, weights)
@@ -232,8 +232,8 @@ class DistributedPLCL(PLCL):
                 )
             )
             objective, squared_change, *targets = self._sums(partitions, following)
-            states = following  # not earlier: the new ones are made from the old
-            objective += _off_the_support(weights, fits, moments.n_rows * len(data.classes))
+            states = following  # only now: the new states are computed from the old ones
+            objective += _global_terms(weights, fits, moments.n_rows * len(data.classes))
             loop.record_change((squared_change / data.shape[0]) ** 0.5, objective)
 
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
@@ -250,7 +250,7 @@ class DistributedPLCL(PLCL):
             self.complementary_distributions_ = results.distributions(1, off_support=1.0)
 
     def _choose_features(self, data: RowBlocks) -> LandmarkFeatures | None:
-        """The map from rows to low-rank features, from the rows that a local fit would take."""
+        """Map from rows to low-rank features, from the same sample as in a local fit."""
         self.sigma_ = None
         if self.kernel == "linear":
             return None
@@ -290,19 +290,19 @@ class DistributedPLCL(PLCL):
         else:
             self.dual_coef_, self.X_fit_ = low_rank.whitening @ fit.coef, low_rank.landmarks
 
-    def _note_features(self, X: Any, n_features: int) -> None:
+    def _set_feature_names(self, X: Any, n_features: int) -> None:
         self.n_features_in_ = n_features
         names = list(getattr(X, "columns", ()))
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def to_local(self) -> PLCL:
-        """The classifier as a :class:`~ambilearn.PLCL` that needs no Dask, for shipping.
+        """Fitted classifier as a :class:`~ambilearn.PLCL`, for deployment without Dask.
 
         Returns
         -------
         model : PLCL
-            Fitted. It has none of the results of the training rows.
+            Fitted classifier, without the results for the training rows.
         """
         check_is_fitted(self)
         params = self.get_params(deep=False)
@@ -334,12 +334,12 @@ class DistributedPLCL(PLCL):
         return predict_blocks(model, method, X, empty if vector else empty[:, None])
 
     def score(self, X: Any, y: Any, sample_weight: Any | None = None) -> float:
-        """Share of rows whose predicted label is right, as :meth:`PLCL.score`.
+        """Fraction of rows with a correct predicted label, as :meth:`PLCL.score`.
 
         Parameters
         ----------
         X, y
-            As in :meth:`fit`; true labels or candidate sets. Collections must be cut into the same
+            As in :meth:`fit`; y has true labels or candidate sets. Collections must have the same
             blocks.
         sample_weight : array-like or dask array of shape (n,), optional
             Weight of each row.
@@ -362,8 +362,8 @@ def _total(parts: list[Delayed]) -> tuple[Any, ...]:
     return total
 
 
-def _off_the_support(weights: PLCLWeights, fits: list[PrimalFit], size: float) -> float:
-    """The part of the classifiers' terms that comes from the sums over all rows alone."""
+def _global_terms(weights: PLCLWeights, fits: list[PrimalFit], size: float) -> float:
+    """The part of the classifiers' terms that depends only on sums over all rows."""
     nothing = np.empty(0)
     f, *others = (SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits)
     f_hat = others[0] if others else None

@@ -1,4 +1,4 @@
-"""Predict and score block by block, with a local model on every worker."""
+"""Blockwise prediction and scoring with a local model on every worker."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
     Parameters
     ----------
     model : PartialLabelClassifier
-        Fitted, local.
+        Fitted local model.
     method : str
-        Name of its method.
+        Name of the method.
     X : dask array or data frame of shape (n, d)
         Rows.
     meta : ndarray
-        An empty result, of the right type and number of dimensions.
+        An empty result with the dtype and number of dimensions of the results.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
     else:
-        # The names are checked here, once; the blocks below have none.
+        # Feature names are checked once here; the blocks have none.
         validate_data(model, X._meta, reset=False, skip_check_array=True)
         X = X.to_dask_array()
     vars(model).pop("feature_names_in_", None)
@@ -51,13 +51,13 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
 
 
 def _apply(block: Any, model: Any, method: str) -> NDArray[Any]:
-    rows = block if block.shape[0] else np.zeros((1, block.shape[1]))  # a method wants a row
+    rows = block if block.shape[0] else np.zeros((1, block.shape[1]))  # methods require a row
     predicted: NDArray[Any] = getattr(model, method)(rows)
     return predicted[: block.shape[0]]
 
 
 def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -> float:
-    """Weighted mean of a local model's scores of the blocks.
+    """Weighted mean of the scores of a local model on the blocks.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -
     if len({len(each) for each in blocks}) > 1:
         found = ", ".join(str(len(each)) for each in blocks)
         raise ValueError(
-            f"X, y and weights must be cut into the same blocks to be scored; they have {found}: "
-            "rechunk or repartition y like X."
+            f"X, y and sample_weight must have the same blocks; they have {found} blocks. Rechunk "
+            "or repartition y and sample_weight like X."
         )
     model = delayed(model, traverse=False)
     parts = dask.compute(*(delayed(_score)(model, *each) for each in zip(*blocks, strict=True)))

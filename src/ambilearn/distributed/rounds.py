@@ -1,7 +1,7 @@
-"""What a worker does in a round of PL-CL: pure functions of a partition and its state.
+"""Tasks of a worker in an iteration of PL-CL: pure functions of a partition and its state.
 
-Nothing here remembers anything. A partition and its state are ordinary Dask results, so Dask may
-move them, write them to disk, and make them again when the worker that held them is gone.
+A partition and its state are ordinary Dask results, so Dask can move them, write them to disk, and
+recompute them if a worker is lost.
 """
 
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit, SupportGraph
 
-_BRANCHES = 8  # sums that one task of a tree adds
+_BRANCHES = 8  # terms per task in a tree sum
 
 
 @dataclass(frozen=True)
 class Partition:
-    """What does not change during a fit."""
+    """Data of a partition that do not change during a fit."""
 
     numbers: NDArray[np.intp]
     candidates: HostSupport
@@ -39,7 +39,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class State:
-    """What does: confidences, weights of the graph, and what the last round contributed."""
+    """Data of a partition that change: confidences, graph weights, terms of the last iteration."""
 
     p: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -72,7 +72,7 @@ def moments(partition: Partition) -> Moments:
 
 
 def start(partition: Partition, weights: PLCLWeights) -> State:
-    """The confidences before the first round."""
+    """Initial state."""
     p, graph = partition.candidates.uniform(), None
     if partition.neighborhoods is not None:
         graph = partition.neighborhoods.fit_graph(feature_weight=1.0)
@@ -81,10 +81,10 @@ def start(partition: Partition, weights: PLCLWeights) -> State:
 
 
 def contribute(partition: Partition, state: State, complementary: bool) -> tuple[Any, ...]:
-    """What a partition adds to the global sums.
+    """Terms of a partition in the global sums.
 
-    The objective, the squared change of P, and the sums that a regression on P needs; with a
-    complementary classifier also those for Q.
+    These are the objective, the squared change of P, and the sums for the regression on P; with a
+    complementary classifier also those for the regression on Q.
     """
     candidates, features = partition.candidates, partition.features
     sums: tuple[Any, ...] = candidates.target_sums(features, state.p, 0.0)
@@ -96,7 +96,7 @@ def contribute(partition: Partition, state: State, complementary: bool) -> tuple
 def advance(
     partition: Partition, state: State, classifiers: list[PrimalFit], weights: PLCLWeights
 ) -> State:
-    """Update Q, the graph and P for new classifiers: the ordinary, perhaps a complementary one."""
+    """Update Q, the graph and P for a new ordinary and, optionally, complementary classifier."""
     steps = PLCLSteps(partition.candidates, weights)
     graph = None
     if partition.neighborhoods is not None and state.graph_weights is not None:
@@ -110,20 +110,20 @@ def advance(
 
 
 def _to_state(state: PLCLState, objective: float, squared_change: float) -> State:
-    """Of the graph only the weights: the rest is in the partition, and need not travel twice."""
+    """State with only the weights of the graph; the rest of the graph is in the partition."""
     graph_weights = None if state.graph is None else state.graph.weights
     return State(*state[:3], graph_weights, objective, squared_change)
 
 
 def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
-    """A classifier's outputs for a partition; norm and sums over all rows are the driver's part."""
+    """Outputs of a classifier on a partition; the calling process adds the global sums."""
     candidates = partition.candidates
     outputs = candidates.pair_outputs(partition.features, fit.coef, fit.intercept)
     return SupportFit(*fit[:2], outputs, 0.0, 0.0, 0.0, 0, candidates.pair_weights)
 
 
 def outcome(partition: Partition, state: State) -> tuple[Any, ...]:
-    """Row numbers, and P and Q on the candidates as CSR matrices."""
+    """Row numbers, and P and Q of the candidates as CSR matrices."""
     to_csr = partition.candidates.to_csr
     return partition.numbers, to_csr(state.p), to_csr(state.q)
 

@@ -1,4 +1,4 @@
-"""Results with one row for each training row: dask arrays in the order in which the rows came."""
+"""Results with one row per training row: dask arrays in the input order of the rows."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from ambilearn.distributed.blocks import RowBlocks, persist_now
 
 
 class RowResults:
-    """Confidences of the training rows, kept on the workers, one entry for each candidate.
+    """Confidences of the training rows, stored on the workers, with one entry per candidate.
 
     Parameters
     ----------
     blocks : list of Delayed
-        For each block of rows the CSR matrices P and Q, which store the candidates only.
+        CSR matrices P and Q of each block of rows, which store only the candidates.
     data : RowBlocks
         The training rows.
     """
@@ -31,15 +31,15 @@ class RowResults:
         matrices = []
         for which in (0, 1):
             parts = [
-                da.from_delayed(delayed(_pick)(block, which), shape, meta=_NOTHING)
+                da.from_delayed(delayed(_pick)(block, which), shape, meta=_EMPTY)
                 for block, shape in zip(blocks, shapes, strict=True)
             ]
             matrices.append(da.concatenate(parts))
-        # Arrays, unlike delayed objects, hold on to what they were made from.
+        # Unlike delayed objects, arrays keep references to their inputs.
         self._matrices: tuple[da.Array, ...] = persist_now(matrices)
 
     def distributions(self, which: int, off_support: float = 0.0) -> da.Array:
-        """P (0) or Q (1), shape (n, l): sparse if the mask was, else dense with ``off_support``."""
+        """P (0) or Q (1) of shape (n, l): sparse for a sparse mask, else dense."""
         matrix = self._matrices[which]
         if self._sparse:
             return matrix
@@ -47,14 +47,14 @@ class RowResults:
         return dense
 
     def transduction(self) -> da.Array:
-        """The candidate of largest confidence of every row, shape (n,)."""
+        """Candidate with the largest confidence in every row, shape (n,)."""
         best: da.Array = da.map_blocks(
             _best, self._matrices[0], self._classes, drop_axis=1, meta=self._classes[:0]
         )
         return best
 
 
-_NOTHING = sparse.csr_array((0, 0))
+_EMPTY = sparse.csr_array((0, 0))
 
 
 def _pick(block: tuple[Any, ...], which: int) -> sparse.csr_array:

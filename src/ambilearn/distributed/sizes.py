@@ -1,7 +1,8 @@
-"""How many bytes our objects hold: by that Dask decides what to write to disk, and what to move.
+"""Memory sizes of objects of this library, for Dask.
 
-Dask looks into arrays, tables and containers. Anything else it takes for some fifty bytes, so a
-worker full of such objects would run out of memory before it wrote the first of them to disk.
+Dask uses sizes to decide which results to spill to disk or to move. It measures arrays, tables and
+containers, but assumes about fifty bytes for other objects, so a worker with many of them would run
+out of memory before spilling any.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The paper's experiments as data, one runner, one store, and everything that is shown of them.
+"""The paper's experiments: definitions, runner, result store, tables and figures.
 
-``spec`` says what to measure, ``execute`` measures one task, ``run`` measures them all and
-``store`` keeps every result. From the store come ``stats``, ``tables``, ``figures``, ``verify``
-and the ``report``. Nothing is imported here: the command line must start quickly.
+``spec`` defines what to measure, ``execute`` runs one task, ``run`` runs all tasks and ``store``
+saves every result. ``stats``, ``tables``, ``figures``, ``verify`` and ``report`` are computed from
+the store. This module imports nothing, so that the command line starts quickly.
 """

@@ -1,7 +1,7 @@
-"""Where tasks are executed: processes of this machine through joblib, or a Dask cluster.
+"""Execution of tasks in processes on this machine (joblib) or on a Dask cluster.
 
-Both take a function and a lazy stream of tasks and yield results as they come, so that the caller
-can store each at once. Both run the same function with one thread, hence give the same results.
+Both functions take a function and a lazy stream of tasks and yield each result when it is done, so
+that the caller can store it immediately. Both use one thread per task and give the same results.
 """
 
 import logging
@@ -46,7 +46,7 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
 
     from joblib import Parallel, delayed
 
-    # No batches: a batch would hand over its first result when its last task is done.
+    # No batches: a batch returns its first result only when its last task is done.
     pool = Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
@@ -57,17 +57,17 @@ def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterato
     )
     try:
         yield from pool(delayed(function)(task) for task in tasks)
-    except BrokenProcessPool as error:  # joblib's is one of these
+    except BrokenProcessPool as error:  # base class of joblib's exception
         raise ChildProcessError(
-            "A process that was measuring was killed, by the system if memory was short: use fewer "
+            "A worker process was killed, possibly by the system because memory ran out: use fewer "
             "--jobs."
         ) from error
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this worker, which else waits for work for minutes, when its parent is gone.
+    """End this worker when its parent has ended; otherwise it would wait for work for minutes.
 
-    The number of the parent is passed by the parent: it may be gone before a worker can ask.
+    The parent passes its process id because it can end before the worker starts.
     """
 
     def watch() -> None:
@@ -97,7 +97,7 @@ def on_cluster(
     Yields
     ------
     Result
-        In the order in which they are done. A task whose worker died is a failed one.
+        In the order in which they are done. A task fails if its worker dies.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def on_cluster(
         cluster = None
     try:
         with (
-            _silenced("distributed.client"),  # which logs tracebacks where a scheduler is lost
+            _silenced("distributed.client"),  # logs tracebacks if the scheduler is lost
             _connect(Client, cluster, address) as client,
             _report_loss(client, address),
         ):
@@ -133,8 +133,8 @@ def _connect(client: Any, cluster: Any, address: str) -> Any:
         return client(cluster or address)
     except (OSError, ValueError) as error:
         raise ConnectionError(
-            f"There is no Dask scheduler at {address!r} ({error}): give its address, such as "
-            "tcp://host:8786, or `local` to start one here."
+            f"There is no Dask scheduler at {address!r} ({error}): pass its address, such as "
+            "tcp://host:8786, or `local` to start one on this machine."
         ) from error
 
 
@@ -151,7 +151,7 @@ def _silenced(name: str) -> Iterator[None]:
 
 @contextmanager
 def _report_loss(client: Any, address: str) -> Iterator[None]:
-    """Turn whatever follows from the loss of a scheduler into one error."""
+    """Convert all errors caused by a lost scheduler to a ConnectionError."""
     from distributed import CancelledError
     from distributed.comm.core import CommClosedError
 
@@ -161,8 +161,8 @@ def _report_loss(client: Any, address: str) -> Iterator[None]:
         if client.status == "running" and not isinstance(error, CancelledError | CommClosedError):
             raise
         raise ConnectionError(
-            f"The connection to the Dask scheduler at {address!r} was lost. Start the scheduler "
-            "again if it has ended."
+            f"The connection to the Dask scheduler at {address!r} was lost. Restart the scheduler "
+            "if it has ended."
         ) from error
 
 
@@ -170,16 +170,16 @@ def _run_on_client(client: Any, function: Execute, waiting: Iterator[Task]) -> I
     from distributed import as_completed
 
     slots = 2 * max(1, sum(client.nthreads().values()))
-    at_work = {}
+    submitted = {}
 
     def submit(task: Task) -> object:
         future = client.submit(function, task, pure=False)
-        at_work[future.key] = task
+        submitted[future.key] = task
         return future
 
     stream = as_completed([submit(task) for task in islice(waiting, slots)])
     for future in stream:
-        task = at_work.pop(future.key)
+        task = submitted.pop(future.key)
         failure = future.exception()
         if failure is None:
             yield future.result()

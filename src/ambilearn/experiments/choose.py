@@ -1,4 +1,4 @@
-"""Hyper-parameters of a task, chosen by candidate sets alone.
+"""Choice of the hyper-parameters of a task without true labels.
 
 The search itself is :mod:`ambilearn.selection`.
 """
@@ -20,7 +20,7 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
     chosen : dict
         Parameters.
     account : dict
-        How they were found: the number of ``points`` tried and the best ``score``.
+        Summary of the search: the number of ``points`` and ``fits``, and the best ``score``.
     """
     search = task.search
     found = CandidateSearchCV(

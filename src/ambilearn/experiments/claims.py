@@ -1,8 +1,9 @@
-"""Who is at work on which task, so that several runners on one store share the work.
+"""Claims of tasks, so that several runners can share one store.
 
-A claim is a row of the store. It ends with the result, or with its runner: one that was killed is
-known by its process, which is gone, and anywhere else by a lease that nobody renews. A claim that
-stays unchanged for the time of a lease is void, whatever its date: the clocks of machines differ.
+A claim is a row in the store. It ends when the result is saved or when its runner ends. A killed
+runner is detected on the same machine by its process id, and elsewhere by a lease that is not
+renewed. A claim that is unchanged for the duration of a lease is void regardless of its expiry
+date, because the clocks of machines differ.
 """
 
 import os
@@ -20,27 +21,27 @@ from ambilearn._utils.text import pluralize
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.store_file import StoreError
 
-LEASE = 60.0  # seconds for which a claim is good; renewed four times as often
-POLL = 1.0  # seconds between two looks at what others are doing
+LEASE = 60.0  # seconds for which a claim is valid; renewed four times as often
+POLL = 1.0  # seconds between checks of the claims of other runners
 
 _HERE: set[str] = set()  # runners of this process
 
 
 class Claim(Enum):
-    """What came of the attempt to claim a task."""
+    """Result of an attempt to claim a task."""
 
-    OURS = "ours"
-    OTHERS = "of another runner, who is at work on it"
-    SETTLED = "there is a result that was not there when this runner began"
+    OURS = "claimed by this runner"
+    OTHERS = "claimed by another runner"
+    SETTLED = "completed after this runner started"
 
 
 class Claims:
-    """The claims of one runner; while the ``with`` block lasts they are kept alive.
+    """The claims of one runner, which are renewed inside the ``with`` block.
 
     Parameters
     ----------
     store : Store
-        Where all runners see them.
+        Store that all runners use.
     """
 
     def __init__(self, store: Store) -> None:
@@ -54,7 +55,7 @@ class Claims:
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
     def take(self, key: str) -> Claim:
-        """Claim a task, unless another runner has, or has done it meanwhile."""
+        """Claim a task, unless another runner has claimed or completed it."""
         with self._store.transaction() as connection:
             if self._store.versions(key).get(key) != self._seen.get(key):
                 return Claim.SETTLED
@@ -65,7 +66,7 @@ class Claims:
         return Claim.OURS
 
     def is_taken(self, key: str) -> bool:
-        """Whether another runner is at work on a task."""
+        """Whether another runner has claimed a task."""
         return self._find_owner(key) is not None
 
     def _find_owner(self, key: str) -> str | None:
@@ -73,10 +74,10 @@ class Claims:
             return self._owner(connection, key)
 
     def _owner(self, connection: Connection, key: str) -> str | None:
-        """The other runner that is at work on a task."""
+        """The other runner that has claimed a task."""
         query = "SELECT runner, expires FROM claims WHERE key = ?"
         for runner, expires in connection.execute(query, [key]):
-            with suppress(ValueError, TypeError, OverflowError):  # what is damaged is no claim
+            with suppress(ValueError, TypeError, OverflowError):  # ignore damaged claims
                 if runner == self._runner or expires <= time.time():
                     return None
                 if self._has_ended(runner) or self._is_abandoned(key, (runner, expires)):
@@ -85,7 +86,7 @@ class Claims:
         return None
 
     def _is_abandoned(self, key: str, claim: object) -> bool:
-        """Whether a claim was not renewed for the time of a lease, by the clock of this process."""
+        """Whether a claim was not renewed for the duration of a lease on the local clock."""
         before, since = self._observed.get(key, (None, 0.0))
         if claim != before:
             since = time.monotonic()
@@ -95,14 +96,14 @@ class Claims:
     def wait_for_others(
         self, keys: list[str], on_wait: Callable[[str], None] = lambda text: None
     ) -> None:
-        """Wait until another runner has done one of the tasks, or left it.
+        """Wait until another runner has completed or abandoned one of the tasks.
 
         Parameters
         ----------
         keys : list of str
             The tasks.
         on_wait : callable
-            Called with what is waited for, before a wait for other runners than the last time.
+            Called with a status message before waiting for a new set of runners.
         """
         owners = Counter(map(self._find_owner, keys))
         if keys and None not in owners and owners.keys() != self._waited_for:
@@ -112,23 +113,23 @@ class Claims:
             time.sleep(POLL)
 
     def _has_ended(self, runner: str) -> bool:
-        """Whether a runner was a process of this machine that is gone."""
+        """Whether a runner was a process on this machine that has ended."""
         host, pid, _ = runner.split(" ")
-        if host != self._host or os.name == "nt":  # where asking would end the process
+        if host != self._host or os.name == "nt":  # on Windows, os.kill would end the process
             return False
-        if int(pid) == os.getpid():  # unless it is of this process, it had the same number
+        if int(pid) == os.getpid():  # a runner of this process, or an earlier process with its id
             return runner not in _HERE
         try:
             os.kill(int(pid), 0)
         except ProcessLookupError:
             return True
-        except OSError:  # somebody else's process
+        except OSError:  # process of another user
             return False
         return False
 
     def _keep(self) -> None:
         while not self._stop.wait(LEASE / 4):
-            with suppress(StoreError):  # the next time, or when a result cannot be saved
+            with suppress(StoreError):  # retried at the next renewal
                 self._renew()
 
     def _renew(self) -> None:
@@ -150,11 +151,11 @@ class Claims:
 
 
 def _describe(owners: Counter[str | None]) -> str:
-    """Which runners are at work on how many tasks."""
+    """Message about the runners that have claimed tasks."""
     (runner, _), *others = owners.most_common()
     host, process, _ = str(runner).split(" ")
     more = f" and {pluralize(len(others), 'other runner')}" if others else ""
     return (
-        f"waiting for process {process} on {host}{more}, at work on "
+        f"waiting for process {process} on {host}{more}, running "
         f"{pluralize(owners.total(), 'task')}"
     )

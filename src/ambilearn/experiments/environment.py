@@ -1,4 +1,4 @@
-"""Where a result was made: versions, commit, machine."""
+"""Environment of a result: versions, commit, machine."""
 
 import platform
 import subprocess
@@ -12,7 +12,7 @@ _PACKAGES = ("ambilearn", "numpy", "scipy", "scikit-learn", "joblib", "distribut
 
 @cache
 def environment() -> dict[str, Any]:
-    """Versions of what a result depends on, the commit of this code, and the host."""
+    """Versions of Python and packages, commit of this code, and host."""
     return {
         "python": platform.python_version(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
@@ -30,9 +30,9 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Commit of the checkout that this file is in; with ``+`` if its code has been changed.
+    """Commit of the checkout of this file, with ``+`` if the code has uncommitted changes.
 
-    None for an installed copy, also one that lies inside some other project's checkout.
+    None for an installed copy, even inside the checkout of another project.
     """
     package = Path(__file__).resolve().parents[1]
 

@@ -1,4 +1,4 @@
-"""Run one task, from its definition to its result, in the same way on every back end."""
+"""Execution of one task. All back ends call the same function."""
 
 import traceback
 import warnings
@@ -13,11 +13,11 @@ from ambilearn.experiments.task import Result, Task
 
 
 def execute(task: Task, data_home: str | None = None) -> Result:
-    """Fit, select and measure as the task says; an error becomes part of the result."""
+    """Select parameters, fit and score as the task defines; errors are stored in the result."""
     began = perf_counter()
     try:
-        # One thread, whatever the number of processes: cores are not oversubscribed, and sums are
-        # done in one order, so that every machine layout gives the same bits.
+        # One thread per process: cores are not oversubscribed, and the order of summation is fixed,
+        # so that results do not depend on the number of processes and cores.
         with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             scores, details = _fit_and_measure(task, data_home)

@@ -1,4 +1,4 @@
-"""Figures in the paper's form; lines differ in marker and dash as well, for readers in grey."""
+"""Figures in the form of the paper; lines also differ in marker and dash, for grayscale prints."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import compute_ranking
 
-# Okabe and Ito's colours, which the colour-blind can tell apart, from dark to light, and a grey.
+# Colors of Okabe and Ito for color-blind readers, from dark to light, and a gray.
 _COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2)), (0, (8, 2))]
@@ -24,15 +24,15 @@ _STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "grid.alpha": 0.25,
     "legend.frameon": False,
-    "svg.hashsalt": "ambilearn",  # the same figure has the same bytes
+    "svg.hashsalt": "ambilearn",  # reproducible files
     "figure.constrained_layout.use": True,
 }
 
-_METADATA = {"svg": {"Date": None}, "png": {"Software": None}}  # nothing that changes
+_METADATA = {"svg": {"Date": None}, "png": {"Software": None}}  # reproducible files
 
 
 def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
-    """Title and figure by name, for every figure of the experiment that has something to show."""
+    """Title and figure by name, for every figure of the experiment that has results."""
     with requires_extra("paper", purpose="Drawing figures"):
         import matplotlib
 
@@ -72,7 +72,7 @@ def write_figures(figures: dict[str, tuple[str, Any]], folder: Path) -> list[Pat
 
 
 def _panels(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:
-    # Not pyplot: it keeps figures alive, and wants to know about screens.
+    # Not pyplot, which keeps references to figures and requires a display backend.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * n_columns, height * n_rows))
@@ -92,7 +92,7 @@ def _style(i: int) -> dict[str, Any]:
 
 
 def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
-    """Mean of each method against the varied value: a row of panels a group, one a data set."""
+    """Mean of each method against the varied value: a row per group, a column per data set."""
     settings = experiment.spec.settings or []
     groups = list(dict.fromkeys(setting.group for setting in settings))
     lines = [line for line in experiment.lines if _has_results(experiment, line)]
@@ -120,7 +120,7 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
 
 
 def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
-    """Mean and deviation of the first method while one parameter varies: a panel a parameter."""
+    """Mean and deviation of the first method against one parameter: a panel per parameter."""
     parameters = list(dict.fromkeys(m.sweep[0] for m in experiment.spec.methods if m.sweep))
     swept = [
         (line, *line.method.sweep)
@@ -143,16 +143,16 @@ def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
             panel.set_xscale("log")
             panel.set_xlabel(SYMBOLS.get(parameter, parameter))
         row[0].set_ylabel(f"accuracy on {case.data}")
-        # Wide enough that the noise of the runs does not look like an effect.
+        # Wide enough that noise between runs does not look like an effect.
         low, high = row[0].get_ylim()
         row[0].set_ylim(min(low, high - 0.3), high)
     return figure
 
 
 def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
-    """How far the objective is from its last value, run by run: a panel a data set.
+    """Relative excess of the objective over its last value, per run: a panel per data set.
 
-    The first iteration takes nearly all of the way; only a logarithm shows the rest.
+    The scale is logarithmic because the first iteration makes most of the progress.
     """
     line = experiment.fixed_lines[0]
     cases = [case for case in experiment.cases if experiment.results(line, case)]
@@ -173,7 +173,7 @@ def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
 
 
 def critical_difference(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
-    """Average ranks on a line; bars join methods that do not differ significantly."""
+    """Average ranks on an axis; bars connect methods that do not differ significantly."""
     ranking = compute_ranking(experiment, show)
     return None if ranking is None else _rank_line(ranking)
 
@@ -211,7 +211,7 @@ def _rank_line(ranking: Ranking) -> Any:
 
 
 def _indistinguishable(ranks: list[float], width: float) -> list[tuple[float, float]]:
-    """Maximal stretches of sorted ranks no wider than the critical difference."""
+    """Maximal intervals of sorted ranks no wider than the critical difference."""
     stretches: list[tuple[int, int]] = []
     for i, first in enumerate(ranks):
         last = max(j for j, value in enumerate(ranks) if value - first <= width)

@@ -1,9 +1,8 @@
-"""Parameters chosen by the test labels: an upper bound for tuning, not a fair result.
+"""Hyper-parameters chosen with the test labels: an upper bound of tuning, not a valid result.
 
-A task with ``select="oracle"`` measures and stores every point of its search, so that the stored
-results can be read in two ways: the best point of every single run, or the one point that is best
-on average over the runs, which may be how the paper chose parameters *per data set*. The points are
-the same in all runs.
+A task with ``select="oracle"`` stores the scores of every point of its search, which can be read in
+two ways: the best point of each run, and the single point with the best mean over the runs, which
+may be how papers choose parameters *per data set*. The points are the same in all runs.
 """
 
 from collections.abc import Mapping
@@ -21,15 +20,15 @@ CHOSEN_BY = "accuracy"  # on the test rows
 
 
 def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
-    """Measure every point of a task's search, the method's own parameters among them.
+    """Score every point of the search of a task, including the current parameters.
 
     Returns
     -------
     scores : dict
-        Those of the point with the best test accuracy; ties keep the input order.
+        Scores of the first point with the best test accuracy.
     details : dict
-        Its parameters as ``chosen``, and all points as ``tried``, each with ``params`` and
-        ``scores``.
+        Parameters of this point as ``chosen``, and all points as ``tried``, each with ``params``
+        and ``scores``.
     """
     search, model = task.search, task.estimator()
     points = draw_points(search["grid"], search["points"], search["seed"])
@@ -45,11 +44,11 @@ def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, An
 
 
 def choose_for_all_runs(runs: Mapping[int, Result]) -> dict[int, Result]:
-    """The same runs, read with the one point that has the best mean test accuracy over them."""
+    """Runs with the scores of the single point that has the best mean test accuracy."""
     if not runs:
         return {}
     by_run = [[p["scores"][CHOSEN_BY] for p in r.details["tried"]] for r in runs.values()]
-    best = int(np.argmax(np.mean(by_run, axis=0)))  # ties keep the input order
+    best = int(np.argmax(np.mean(by_run, axis=0)))  # ties keep the order of the points
     read = {}
     for run, result in runs.items():
         point = result.details["tried"][best]

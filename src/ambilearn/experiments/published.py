@@ -1,7 +1,7 @@
-"""The numbers printed in the paper, transcribed, to be set beside the measured ones.
+"""Numbers published in the paper, for comparison with measured ones.
 
-Where the paper's own numbers do not add up they stand as printed: the total of SURE in its
-win/tie/loss table is 88/14/0, while the columns before it sum to 98/14/0.
+Errors in the paper are not corrected: the total of SURE in its win/tie/loss table is 88/14/0, but
+its columns sum to 98/14/0.
 """
 
 import csv
@@ -37,7 +37,7 @@ def published_counts(name: str) -> dict[tuple[str, str], tuple[int, int, int]]:
 
 
 def printed_metric(metric: str) -> str:
-    """Name under which the paper prints a metric: it does not tell the readings apart.
+    """Name of a metric in the paper, which does not distinguish the readings.
 
     Examples
     --------

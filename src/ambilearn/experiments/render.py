@@ -1,4 +1,4 @@
-"""How a table looks: in a terminal, as Markdown, CSV and LaTeX."""
+"""Rendering of tables in a terminal, as Markdown, CSV and LaTeX."""
 
 import csv
 import io
@@ -17,13 +17,13 @@ _LATEX |= {"≥": r"$\ge$", "→": r"$\to$", "\\": r"\textbackslash{}", "{": r"\
 
 
 def to_rich(table: Table) -> Any:
-    """A table of rich, for the terminal."""
+    """Rich table for the terminal."""
     with requires_extra("cli", purpose="A table in the terminal"):
         from rich import box
         from rich.table import Table as RichTable
         from rich.text import Text
 
-    # As Text, because rich would take brackets for its markup.
+    # As Text, because Rich would interpret brackets as markup.
     title, notes = Text(table.title), Text("\n".join(table.notes))
     shown = RichTable(title=title, caption=notes, box=box.SIMPLE_HEAD)
     shown.title_style, shown.caption_style = "bold", "dim"
@@ -47,20 +47,20 @@ def _pipe(cells: list[str]) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """The numbers behind the table, one record per cell, at full precision."""
+    """CSV with the numbers of the table at full precision, one record per cell."""
     names = list(dict.fromkeys(name for record in table.records for name in record))
     text = io.StringIO()
     lines = CsvLines(text.write)
     writer = csv.DictWriter(lines, names, lineterminator=lines.terminator, restval="")
     writer.writeheader()
     for record in table.records:
-        # NaN means that there is no such number: an empty cell, not a word.
+        # NaN means that there is no value: leave the cell empty.
         writer.writerow({k: "" if v is None or v != v else v for k, v in record.items()})
     return text.getvalue()
 
 
 def to_latex(table: Table) -> str:
-    """A LaTeX table that needs the package booktabs only."""
+    """LaTeX table that requires only the package booktabs."""
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(table.title)}}}"]
     lines += [rf"\begin{{tabular}}{{l{'l' * (len(table.header) - 1)}}}", r"\toprule"]
     lines += [_row(table.header), r"\midrule", *(_row(row) for row in table.rows)]

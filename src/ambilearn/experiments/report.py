@@ -1,4 +1,4 @@
-"""One self-contained HTML page: tables, figures, measured beside published, settings."""
+"""Self-contained HTML report: tables, figures, comparison with published numbers, settings."""
 
 import base64
 import io
@@ -17,14 +17,14 @@ from ambilearn.experiments.verify import checks
 
 
 def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
-    """The report as the text of an HTML file that needs no other file and no network.
+    """Render the report as an HTML file without references to other files or the network.
 
     Parameters
     ----------
     experiments : sequence of ExperimentResults
-        What to show, in this order.
+        Experiments to show, in this order.
     store : Store
-        Where the results are from, for the account of how they were made.
+        Store of the results, for the description of their environments.
     """
     with requires_extra("paper", purpose="The report"):
         from jinja2 import Environment, StrictUndefined
@@ -87,18 +87,18 @@ def _section(experiment: ExperimentResults) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    """Cells with the published number and the difference, where there is one."""
+    """Cells with the published number and the difference, if there is one."""
     rows = [[{"text": text} for text in row] for row in table.rows]
     if table.records and "line" in table.records[0]:
         cells = iter(table.records)
         for row in rows:
             for cell, record in zip(row[1:], cells, strict=False):
-                cell |= _beside(record)
+                cell |= _compare_with_published(record)
     return {"title": table.title, "header": table.header, "rows": rows, "notes": table.notes}
 
 
-def _beside(record: dict[str, Any]) -> dict[str, str]:
-    """What stands below a measured cell, and how far it is from there."""
+def _compare_with_published(record: dict[str, Any]) -> dict[str, str]:
+    """Published number below a measured cell, and the deviation."""
     if "published_mean" not in record:
         return {}
     printed = f"{record['published_mean']:.3f} ± {record['published_std']:.3f}"
@@ -133,7 +133,7 @@ def _environment_text(content: dict[str, Any], n_results: int) -> str:
 
 
 def _data_uri(figure: Any) -> str:
-    """The figure inside the page: as an image, so that identifiers of two figures never meet."""
+    """Figure as an embedded image, so that ids of different figures do not collide."""
     import matplotlib
 
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What a store holds of an experiment, line by line and column by column."""
+"""Results of an experiment in a store, by line and column of its tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ _SEARCH = ("kind", "points", "scoring")
 
 @dataclass(frozen=True)
 class Line:
-    """A method with one way of choosing its parameters: a line of a table.
+    """A line of a table: a method, and how its parameters are chosen.
 
-    ``select`` is one of :data:`READINGS`, ``search`` how the grid was searched, as (kind, points,
-    scoring); None if it was not.
+    ``select`` is one of :data:`READINGS`. ``search`` is the (kind, points, scoring) of the search,
+    or None without a search.
     """
 
     method: Variant
@@ -39,19 +39,19 @@ class Line:
             return self.method.label
         kind, points, scoring = self.search
         how = f"{self.select}, {kind}" + (f" {points}" if points else "")
-        # The oracle looks at the test labels, whatever the metric of a label-free choice.
+        # The oracle uses the test labels, not the metric of a label-free search.
         how += " †" if self.is_oracle else f", {scoring}"
         return f"{self.method.label} ({how})"
 
     @property
     def is_oracle(self) -> bool:
-        """Whether the test labels were seen."""
+        """Whether the parameters are chosen with the test labels."""
         return READINGS[self.select] == "oracle"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A data set, where candidates are made together with how: what methods are compared on."""
+    """A case on which methods are compared: a data set and, if generated, its candidate setting."""
 
     data: str
     setting: Setting | None = None
@@ -63,7 +63,7 @@ class Case:
 
 
 class ExperimentResults:
-    """Results of an experiment, as far as the store has them.
+    """Results of an experiment that are in the store.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class ExperimentResults:
     Attributes
     ----------
     lines : list of Line
-        Every method with fixed parameters, and with each selection that the store has.
+        Every method with fixed parameters, and with each selection in the store.
     cases : list of Case
-        What they are compared on.
+        Cases on which they are compared.
     failures : list of Result
         Tasks that failed.
     """
@@ -109,31 +109,31 @@ class ExperimentResults:
             task = self.spec.task(line.method, case.data, case.setting, run, select, search)
             result = stored.get(task.key)
             if result is not None and result.status == "failed":
-                if result not in self.failures:  # an oracle is read twice
+                if result not in self.failures:  # two lines use the same oracle result
                     self.failures.append(result)
             elif result is not None:
                 runs[run] = result
         return choose_for_all_runs(runs) if line.select == "oracle" else runs
 
     def results(self, line: Line, case: Case) -> list[Result]:
-        """Results of a cell, run by run."""
+        """Results of a cell, in the order of the runs."""
         return list(self._found[line, case].values())
 
     def values(self, line: Line, case: Case, metric: str) -> NDArray[np.float64]:
-        """Scores of a cell, run by run; none where it is not measured."""
+        """Scores of a cell, in the order of the runs; empty if not measured."""
         return np.array([r.scores[metric] for r in self.results(line, case)])
 
     def paired(
         self, line: Line, other: Line, case: Case, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of two lines on the runs that both have."""
+        """Scores of two lines on their common runs."""
         first, second = self._found[line, case], self._found[other, case]
         runs = [run for run in first if run in second]
         a, b = ([found[run].scores[metric] for run in runs] for found in (first, second))
         return np.array(a), np.array(b)
 
     def measured_cases(self, lines: list[Line]) -> list[Case]:
-        """Cases in which every one of the lines has results."""
+        """Cases in which all lines have results."""
         return [c for c in self.cases if all(self._found[line, c] for line in lines)]
 
     @property
@@ -142,17 +142,17 @@ class ExperimentResults:
         return [line for line in self.lines if line.select == "fixed"]
 
     def read(self, reference: str, others: str) -> list[Line]:
-        """The first method chosen in one way, and the others in another, as far as measured.
+        """Lines of the first method and of the others with the given selections.
 
         Parameters
         ----------
         reference, others : str
-            Some of :data:`READINGS`.
+            Selection of the first method and of the others, of :data:`READINGS`.
 
         Returns
         -------
         list of Line
-            Nothing where there is no such line of the first method, to compare with.
+            Empty if the first method has no such line.
         """
         first = self.spec.methods[0]
         lines = [
@@ -164,12 +164,12 @@ class ExperimentResults:
 
 
 def oracle_notes(lines: Iterable[Line]) -> list[str]:
-    """What must be said below a table with these lines."""
+    """Notes for a table with these lines."""
     return [ORACLE_NOTE] if any(line.is_oracle for line in lines) else []
 
 
 def _choices(stored: Mapping[str, Result], method: Variant) -> list[tuple[Any, ...]]:
-    """Ways in which the store has a method's parameters chosen, in a stable order."""
+    """Selections and searches of a method in the store, in a stable order."""
     found: dict[str, set[tuple[Any, ...]]] = {}
     for result in stored.values() if method.grid else ():
         task = result.task

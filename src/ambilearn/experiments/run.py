@@ -1,4 +1,4 @@
-"""The runner: whatever is not yet in the store is measured and put there."""
+"""The runner: executes the tasks that are not in the store and saves their results."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -15,16 +15,16 @@ from ambilearn.experiments.task import Result, Task
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run did.
+    """Numbers of tasks of a run.
 
     Attributes
     ----------
     already_done : int
-        Tasks that had a result before.
+        Tasks that had a result before the run.
     done, failed : int
-        Tasks that were measured meanwhile, and how.
+        Tasks that ended during the run, by status.
     elsewhere : int
-        How many of these another runner on the same store did.
+        Tasks among these that another runner on the same store executed.
     """
 
     already_done: int
@@ -34,16 +34,16 @@ class RunSummary:
 
 
 def missing_tasks(tasks: Iterable[Task], store: Store, *, again: bool = False) -> list[Task]:
-    """Tasks without a result, each once; failed ones are tried again.
+    """Tasks without a result and failed tasks, without duplicates.
 
     Parameters
     ----------
     tasks : iterable of Task
-        What is wanted.
+        Requested tasks.
     store : Store
-        What there is.
+        Existing results.
     again : bool, default=False
-        Whether to measure also what is done.
+        Whether to include tasks that are done.
     """
     unique = {task.key: task for task in tasks}
     done = {} if again else store.results(unique)
@@ -61,30 +61,30 @@ def run_tasks(
     on_result: Callable[[Result], None] = lambda result: None,
     on_wait: Callable[[str], None] = lambda text: None,
 ) -> RunSummary:
-    """Measure the tasks that are not in the store, and store each as soon as it is done.
+    """Execute the tasks that are not in the store, and save each result as soon as it is done.
 
-    Killed at any moment it has lost the tasks in flight and no other: call it again. Several
-    runners on one store share the work: each takes what no other has taken, and waits for the
-    others in the end.
+    If it is killed, only the running tasks are lost; call it again to continue. Several runners on
+    one store share the work: each executes tasks that no other runner has claimed, and waits for
+    the others at the end.
 
     Parameters
     ----------
     tasks : iterable of Task
-        What is wanted.
+        Requested tasks.
     store : Store
-        Where results are, and go. Only this process writes; workers send their results here.
+        Store of the results. Only this process writes to it; workers send their results here.
     jobs : int, default=1
         Processes on this machine; -1 for one per core.
     cluster : str, optional
-        Address of a Dask scheduler to use instead, or ``"local"`` to start one here.
+        Address of a Dask scheduler to use instead, or ``"local"`` to start one on this machine.
     data_home : path-like, optional
-        Folder with the data files, on every machine that takes part.
+        Folder with the data files, the same on all machines.
     again : bool, default=False
-        Whether to measure also what is done already.
+        Whether to execute tasks that are done, too.
     on_result : callable
-        Called with each result, after it is stored; also with those of another runner.
+        Called with each result after it is saved, including those of other runners.
     on_wait : callable
-        Called with what is waited for, before a wait for another runner.
+        Called with a status message before waiting for another runner.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def run_tasks(
 
 
 class _SharedTasks:
-    """Tasks as this runner takes them, one when one is due; the others it leaves to others."""
+    """Iterator over the tasks that this runner can claim; collects the other tasks."""
 
     def __init__(self, tasks: Iterable[Task], claims: Claims) -> None:
         self._tasks, self._claims = tasks, claims

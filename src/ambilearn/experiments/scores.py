@@ -1,4 +1,4 @@
-"""What is measured of a fitted method. Everything, always: tables choose from it later."""
+"""Scores of a fitted method. All scores are always stored; tables select from them."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ def score_model(model: Any, split: Split) -> dict[str, float]:
     Returns
     -------
     dict
-        Those of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated``,
-        the two that need no hidden label, on the training rows.
+        Scores of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated`` on
+        the training rows, which do not need true labels.
     """
     sets = split.candidates
     proba = model.predict_proba(split.X_train)
@@ -39,8 +39,8 @@ def score_by_truth(model: Any, split: Split) -> dict[str, float]:
         ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings:
         the best candidate in the learned confidences (``confidences``), the best candidate in the
         classifier's training outputs (``outputs_in_set``), and the best of *all* labels in them
-        (``outputs``). Each also with ``@3`` and ``@5``: right if missed by at most that many
-        labels, which the paper calls MAE3 and MAE5.
+        (``outputs``). Each also with ``@3`` and ``@5``: correct if off by at most that many labels,
+        which the paper calls MAE3 and MAE5.
     """
     sets, support = split.candidates, HOST.support(split.candidates)
     outputs = train_outputs(model, split.X_train)
@@ -63,7 +63,7 @@ def score_by_truth(model: Any, split: Split) -> dict[str, float]:
 def train_outputs(model: Any, X: Any) -> Any:
     """Outputs of the classifier on its own training rows, shape (n, l).
 
-    Methods without a stored training output are asked like for new rows.
+    For methods without ``train_output_``, the result of ``decision_function``.
     """
     if hasattr(model, "train_output_"):
         return model.train_output_

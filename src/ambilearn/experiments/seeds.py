@@ -1,4 +1,4 @@
-"""Seeds derived from names, so that adding a method, a data set or a run changes no other."""
+"""Seeds derived from names, so that adding a method, data set or run does not change others."""
 
 import hashlib
 import json
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def derive_seed(*names: Any) -> int:
-    """A seed of 32 bits that depends on nothing but the names.
+    """32-bit seed that depends only on the names.
 
     Parameters
     ----------
     *names : str, number, None, or list and dict of them
-        What the random choice is for: its purpose, the data set, the run.
+        Names of the random choice: its purpose, the data set, the run.
 
     Returns
     -------
@@ -29,6 +29,6 @@ def derive_seed(*names: Any) -> int:
 
 
 def digest(content: Any) -> bytes:
-    """SHA-256 of the one canonical JSON text of plain content."""
+    """SHA-256 of the canonical JSON of plain content."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).digest()

@@ -1,4 +1,4 @@
-"""An experiment as data: a TOML file says what is measured and what is shown of it."""
+"""Definition of an experiment in a TOML file: what to measure and what to show."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ PAPER = ("real-world", "controlled", "transductive", "ablation", "sensitivity", 
 
 
 class SpecError(ValueError):
-    """An experiment does not exist, or its file says something that has no meaning."""
+    """An experiment does not exist, or its file is not valid."""
 
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """A line of a table: a method, with parameters where they are not the defaults.
+    """A line of a table: a method, with parameters that differ from the defaults.
 
-    ``sweep`` is the (parameter, value) that a sensitivity study varies; ``own_grid`` is what the
-    experiment's file chooses parameters from, where that is not the paper's grid.
+    ``sweep`` is the (parameter, value) that a sensitivity study varies; ``own_grid`` is the grid in
+    the file of the experiment, if it differs from the paper's grid.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Variant:
 
     @property
     def grid(self) -> Mapping[str, Sequence[Any]]:
-        """What the other parameters are chosen from; nothing where a study varies one."""
+        """Grid of the parameters that are not fixed; empty for a sensitivity study."""
         if self.own_grid is not None:
             return self.own_grid
         grid = {} if self.sweep else find_method(self.estimator).paper_grid
@@ -47,7 +47,7 @@ class Variant:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """One setting of the controlled protocol: which group, the varied value, all options."""
+    """One setting of the controlled protocol: its group, the varied value and all options."""
 
     group: str
     title: str
@@ -66,7 +66,7 @@ SYMBOLS = {"alpha": "α", "beta": "β", "gamma": "γ", "mu": "μ", "reg": "λ", 
 
 @dataclass(frozen=True)
 class Spec:
-    """An experiment, as read from its file.
+    """An experiment, read from its file.
 
     Attributes
     ----------
@@ -75,15 +75,15 @@ class Spec:
     data : list of str
         Data sets.
     methods : list of Variant
-        Lines; the first is the one that the others are compared with.
+        Lines; the others are compared with the first one.
     settings : list of Setting or None
-        Settings of the controlled protocol; None for data with candidate sets of their own.
+        Settings of the controlled protocol; None for data that have candidate sets.
     runs : int
-        Random splits.
+        Number of random splits.
     protocol : dict
         ``scaling``, ``test_share``, ``rows`` of the tasks.
     shows : list of dict
-        Tables and figures, each with ``kind``, ``name``, ``title`` and what its kind needs.
+        Tables and figures, each with ``kind``, ``name``, ``title`` and further entries of its kind.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Spec:
     quick: Mapping[str, Any] = field(default_factory=dict)
 
     def quick_version(self) -> "Spec":
-        """The smaller version that the file's ``[quick]`` describes, to try things out."""
+        """Smaller version of the experiment, defined in ``[quick]`` of its file."""
         changes = dict(self.quick)
         runs = changes.pop("runs", min(self.runs, 2))
         return replace(self, runs=runs, protocol={**self.protocol, **changes})
@@ -111,7 +111,7 @@ class Spec:
         select: str = "fixed",
         search: Mapping[str, Any] | None = None,
     ) -> Task:
-        """The task that fills one run of one cell. Without a grid there is nothing to select."""
+        """Task of one run of one cell; without a grid, the parameters are fixed."""
         if select not in SELECTIONS:
             raise SpecError(f"select must be one of {', '.join(SELECTIONS)}; got {select!r}.")
         task = Task(
@@ -125,14 +125,14 @@ class Spec:
         if select == "fixed" or not method.grid:
             return task
         search = search or parse_search(DEFAULT_SEARCH)
-        # Every run, every data set and every way of choosing see the same points.
+        # The points are the same for all runs, data sets and selections.
         drawn = {"grid": method.grid, "seed": derive_seed("search", method.grid)}
         return task.to(select=select, search={**search, **drawn})
 
     def tasks(
         self, select: str = "fixed", search: Mapping[str, Any] | None = None
     ) -> Iterator[Task]:
-        """All tasks. Methods of one split follow each other; runs come one after the other."""
+        """All tasks, ordered by run, data set, setting and method."""
         settings: Sequence[Setting | None] = self.settings or [None]
         for run in range(self.runs):
             for data in self.data:
@@ -148,20 +148,22 @@ def spec_names() -> list[str]:
 
 
 def load_spec(name: str) -> Spec:
-    """Read an experiment: one of :func:`spec_names`, or the path of a TOML file of one's own."""
+    """Read an experiment: one of :func:`spec_names`, or the path of a TOML file."""
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
             raise SpecError(
-                f"There is no experiment file {name}: give its path, or the name of an experiment "
-                f"that comes with the library ({', '.join(spec_names())})."
+                f"There is no experiment file {name}: pass its path, or the name of a built-in "
+                f"experiment ({', '.join(spec_names())})."
             )
         try:
             return parse_spec(path.stem, path.read_text("utf-8"))
         except UnicodeDecodeError as error:
             raise SpecError(f"{name} is not UTF-8 text ({error}): save it as UTF-8.") from error
     if name not in spec_names():
-        raise SpecError(f"There is no experiment {name!r}. Known are: {', '.join(spec_names())}.")
+        raise SpecError(
+            f"There is no experiment {name!r}. Known experiments: {', '.join(spec_names())}."
+        )
     return parse_spec(name, files(__package__).joinpath("specs", f"{name}.toml").read_text("utf-8"))
 
 
@@ -182,8 +184,8 @@ def parse_spec(name: str, text: str) -> Spec:
             quick=content.get("quick", {}),
         )
         for task in islice(spec.tasks(), len(spec.methods)):
-            _ = task.key  # refuses unknown parameters, and values that are no plain content
-    except (ValueError, TypeError, RecursionError) as error:  # TOML's own is a ValueError
+            _ = task.key  # raises for unknown parameters and values that are not plain content
+    except (ValueError, TypeError, RecursionError) as error:  # TOML errors are ValueErrors
         raise SpecError(f"Experiment {name}: {error}") from error
     return spec
 
@@ -191,7 +193,7 @@ def parse_spec(name: str, text: str) -> Spec:
 def _methods(content: dict[str, Any]) -> list[Variant]:
     methods = []
     for entry in content["methods"]:
-        if isinstance(entry, str):  # a method as it is; tables call it as the file does
+        if isinstance(entry, str):  # a method with its defaults; its label is the name in the file
             entry = {"method": entry, "label": entry}
         method = find_method(entry["method"])
         params, grid = entry.get("params", {}), entry.get("grid")

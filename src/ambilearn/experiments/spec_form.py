@@ -1,4 +1,4 @@
-"""What may stand in the file of an experiment, so that every mistake is found when it is read."""
+"""Validation of the file of an experiment when it is read."""
 
 import re
 from importlib.resources import files
@@ -8,7 +8,7 @@ from typing import Any
 from ambilearn._utils.plain_content import check_content
 from ambilearn.experiments.task import READINGS
 
-MAX_RUNS = 10_000  # random splits: the paper has ten, and a slip of the pen should not fill a disk
+MAX_RUNS = 10_000  # limit of random splits; the paper has ten, and a typo must not fill the disk
 
 # Names of the scores that every result has; see ambilearn.experiments.scores.
 _PREDICTIONS = (
@@ -48,7 +48,7 @@ _FORM = {
     "quick?": {"runs?": int, **_PROTOCOL},
 }
 
-# Entries that a table or figure needs, beside its kind, name and title.
+# Required entries of a table or figure, besides its kind, name and title.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "table": (),
     "win-tie-loss": ("metric",),
@@ -61,20 +61,20 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 
 
 def check_form(content: dict[str, Any]) -> None:
-    """Refuse the content of an experiment file that has no meaning.
+    """Raise if the content of an experiment file is not valid.
 
     Raises
     ------
     ValueError
-        Names the entry, and what it should be.
+        With the invalid entry and the expected form.
     """
     check_content(content, _FORM)
     for name in ("data", "methods", "candidates"):
         if name in content and not content[name]:
-            raise ValueError(f"{name} is empty: name at least one.")
+            raise ValueError(f"{name} is empty: add at least one entry.")
     for i, entry in enumerate(content.get("candidates", ())):
         if not entry["values"]:
-            raise ValueError(f"candidates[{i}].values is empty: give at least one.")
+            raise ValueError(f"candidates[{i}].values is empty: add at least one value.")
     for section in (content, content.get("quick", {})):
         if not 1 <= section.get("runs", 1) <= MAX_RUNS:
             raise ValueError(f"runs must be between 1 and {MAX_RUNS}.")
@@ -94,7 +94,7 @@ def _check_show(show: dict[str, Any], where: str) -> None:
             raise ValueError(f"'{where}.{name}' is missing.")
     if not re.fullmatch(r"[\w-][\w .-]*", show["name"]):
         raise ValueError(
-            f"{where}.name becomes the name of files: use letters, digits, - and _ only, not "
+            f"{where}.name is used in file names: use only letters, digits, - and _, not "
             f"{show['name']!r}."
         )
     if "published" in show:
@@ -107,7 +107,7 @@ def _check_show(show: dict[str, Any], where: str) -> None:
         select = each.get("select", ["fixed"] * 2)
         if len(select) != 2:
             raise ValueError(
-                f"{where}: select has two entries, for the first method and for the others."
+                f"{where}: select must have two entries, for the first method and for the others."
             )
         for choice in select:
             _check_choice(choice, READINGS, f"{where}: select")

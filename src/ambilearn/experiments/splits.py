@@ -1,4 +1,4 @@
-"""The split of a task: the same for every method, drawn from names."""
+"""The split of a task, which is the same for every method."""
 
 import json
 from functools import lru_cache
@@ -15,7 +15,7 @@ from ambilearn.experiments.task import Task
 
 
 class Split(NamedTuple):
-    """Training rows with candidate sets, test rows, and the hidden labels of both."""
+    """Training rows with candidate sets, test rows, and the true labels of both."""
 
     X_train: NDArray[np.float64]
     candidates: CandidateSets
@@ -25,10 +25,10 @@ class Split(NamedTuple):
 
 
 def make_split(task: Task, data_home: str | None = None) -> Split:
-    """Rows of a task: a random half (or ``test_share``) is tested, the rest trains.
+    """Split the rows of a task: a random half (or ``test_share``) are test rows.
 
-    The rows depend on the data set and the run only, the candidate sets also on the protocol's
-    options: methods meet the same split, whichever others take part.
+    The rows depend only on the data set and the run; the candidate sets also depend on the options
+    of the protocol. All methods therefore have the same split.
     """
     candidates = json.dumps(task.candidates and dict(task.candidates), sort_keys=True)
     return _split(
@@ -36,7 +36,7 @@ def make_split(task: Task, data_home: str | None = None) -> Split:
     )
 
 
-# A worker meets the methods of a split one after the other: keep the last few.
+# A worker runs the methods of a split consecutively: cache the last splits.
 @lru_cache(maxsize=4)
 def _split(
     name: str,
@@ -50,7 +50,7 @@ def _split(
     data = _data(name, data_home)
     if data.y is None:
         raise ValueError(
-            f"{name} has no true labels, by which experiments measure: choose data that have them."
+            f"{name} has no true labels, which experiments require: choose data with true labels."
         )
     chosen = np.arange(len(data.X))
     if rows is not None and rows < len(chosen):
@@ -69,8 +69,8 @@ def _split(
         )
     elif data.candidates is None:
         raise ValueError(
-            f"{name} has no candidate sets: the experiment must say how to make them, in a section "
-            "[[candidates]]."
+            f"{name} has no candidate sets: define how to generate them in a section "
+            "[[candidates]] of the experiment."
         )
     else:
         candidates = data.candidates[train]
@@ -90,12 +90,12 @@ def _scaled(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Training and test rows, z-scored over the rows that ``scaling`` names."""
+    """Training and test rows, z-scored over the rows that ``scaling`` selects."""
     if scaling == "none":
         return X[train], X[test]
     if scaling not in ("all", "train"):
         raise ValueError(f"scaling must be 'all', 'train' or 'none'; got {scaling!r}.")
-    # In the file's order, so that the scale is the same to the last bit in every run.
+    # In the order of the file, so that the scale is exactly the same in every run.
     over = np.sort({"all": every, "train": train}[scaling])
     scaler = StandardScaler().fit(X[over])  # constant features become 0
     return scaler.transform(X[train]), scaler.transform(X[test])

@@ -1,4 +1,4 @@
-r"""Statistics over the runs of an experiment: numbers in, numbers out.
+r"""Statistics over the runs of an experiment.
 
 Methods are compared on the same splits, so all tests are paired.
 """
@@ -22,7 +22,7 @@ class Summary(NamedTuple):
 
 
 def summarize(values: ArrayLike) -> Summary:
-    """Mean, standard deviation and number of some values.
+    """Mean, standard deviation and number of values.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def summarize(values: ArrayLike) -> Summary:
 
 
 class Comparison(NamedTuple):
-    """Paired t-test: the p-value, and whether the first is better (1), worse (-1) or neither."""
+    """Paired t-test: p-value, and whether the first is better (1), worse (-1) or neither (0)."""
 
     p: float
     outcome: int
@@ -57,7 +57,7 @@ def compare(
     Returns
     -------
     Comparison
-        With fewer than two runs there is no test, p is NaN; without any difference p is 1.
+        p is NaN with fewer than two runs, and 1 if all scores are equal.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def compare(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction for making many tests at once; NaN stays, and does not count as a test.
+    """Holm's correction for multiple tests; NaN values are kept and not counted.
 
     Examples
     --------
@@ -95,7 +95,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 class Ranking(NamedTuple):
     """Average ranks (1 is best) over cases, Friedman's p-value, and Nemenyi's critical difference.
 
-    Two methods differ significantly, at level 0.05, where their ranks differ by more than that.
+    Two methods differ significantly, at level 0.05, if their ranks differ by more than the critical
+    difference.
     """
 
     ranks: dict[str, float]
@@ -109,12 +110,12 @@ def rank(scores: Mapping[str, ArrayLike]) -> Ranking:
 
     .. math:: \mathrm{CD} = q_{0.05} \sqrt{\frac{k (k + 1)}{6 N}}
 
-    for *k* methods and *N* cases, with the studentised range statistic divided by √2 as *q*.
+    for *k* methods and *N* cases, where *q* is the studentized range statistic divided by √2.
 
     Parameters
     ----------
     scores : mapping of str to array-like of shape (n_cases,)
-        Mean score of each method in each case; larger is better, equals share their ranks.
+        Mean score of each method in each case; larger is better, ties have their average rank.
 
     Returns
     -------

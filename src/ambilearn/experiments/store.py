@@ -1,4 +1,4 @@
-"""The results in one SQLite file: written one by one, safe from a kill and from a second runner."""
+"""Result store in one SQLite file, safe for killed processes and concurrent runners."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ SELECT key, status, seconds, task, scores, details, error, content, finished, di
 FROM results LEFT JOIN environments ON environment = id LEFT JOIN digests USING (key)
 """
 
-# A result is never replaced by a failure of the same task, which a second runner may report.
+# A result is never replaced by a failure of the same task in another runner.
 _SAVE = """
 INSERT INTO results VALUES (
     :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
@@ -35,7 +35,7 @@ WHERE excluded.status = 'done' OR results.status = 'failed'
 
 
 class _Row(NamedTuple):
-    """A stored result, as its file has it."""
+    """A row of a stored result."""
 
     key: str
     status: str
@@ -52,13 +52,13 @@ class _Row(NamedTuple):
         return digest(list(self._replace(digest=None))).hex()
 
     def parse(self) -> Result | None:
-        """What it says; None if that is not what was written."""
+        """The result; None if the row is damaged."""
         try:
             task, scores, details = map(json.loads, (self.task, self.scores, self.details))
-            # Earlier versions wrote no digests, but the key has always been that of the task.
+            # Earlier versions wrote no digests; their key is the digest of the task.
             written = digest(task).hex() if self.digest is None else self.digest
             found = self.key if self.digest is None else self.compute_digest()
-        except (ValueError, TypeError):  # no JSON, or not even text
+        except (ValueError, TypeError):  # not JSON, or not text
             return None
         if written != found:
             return None
@@ -68,65 +68,65 @@ class _Row(NamedTuple):
 class Store:
     """Results of tasks by key.
 
-    Every result is one transaction of a write-ahead log: a process that is killed at any moment
-    leaves all earlier results and no half one, and other processes may read and write meanwhile.
-    A result that is not as it was written, since the file was damaged, counts as missing.
+    Every result is one transaction of a write-ahead log: if a process is killed, all earlier
+    results are complete, and other processes can read and write at the same time. Damaged results
+    are treated as missing.
 
     Parameters
     ----------
     path : path-like
         SQLite file.
     create : bool, default=True
-        Whether to make the file where there is none; otherwise that is a FileNotFoundError, and a
-        file that cannot be written is read.
+        Whether to create a missing file. If False, a missing file raises FileNotFoundError, and a
+        read-only file can be opened.
 
     Raises
     ------
     StoreError
-        By every method, where the file cannot be read or written.
+        By every method, if the file cannot be read or written.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
         if not create and not self.path.is_file():
             raise FileNotFoundError(
-                f"There is no result store {self.path}: run `ambilearn reproduce` first, or give "
+                f"There is no result store {self.path}: run `ambilearn reproduce` first, or pass "
                 "the file with --store."
             )
         if create:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # joblib asks for the next task in a thread of its own: the lock keeps it out of a save.
+        # joblib gets the next task in another thread, which must not interfere with a save.
         self._lock = threading.RLock()
         with self._guarded():
             self._connection = open_store_file(self.path, read_only=not create)
-        # Text that is damaged is still read, and found by its digest.
+        # Damaged text can be read; its digest reveals the damage.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """One thread at a time; what SQLite reports is an error that says what to do."""
+        """Lock the connection, and convert SQLite errors to errors with advice."""
         with self._lock:
             try:
                 yield
-            except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter by a damaged schema
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: a damaged schema
                 raise StoreError(f"{self.path} {describe_error(error)}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose changes are made all at once when the block ends, or not at all."""
+        """Connection whose changes are committed when the block ends, or rolled back."""
         with self._guarded():
-            # A writer from the start: a reader turned writer would not wait for another one.
+            # Lock for writing immediately: a later upgrade would not wait for another writer.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # a full disk has ended it already
+                if self._connection.in_transaction:  # False if a full disk ended the transaction
                     self._connection.execute("ROLLBACK")
                 raise
 
     def save(self, result: Result, environment: dict[str, Any]) -> None:
-        """Write a result, with the environment that it was made in; nobody claims its task then."""
+        """Save a result with its environment, and delete the claim of its task."""
         row = _Row(
             key=result.key,
             status=result.status,
@@ -134,7 +134,7 @@ class Store:
             task=json.dumps(result.task),
             scores=json.dumps(result.scores),
             details=json.dumps(result.details),
-            error=result.error.encode("utf-8", "replace").decode(),  # half characters, of a path
+            error=result.error.encode("utf-8", "replace").decode(),  # lone surrogates in paths
             content=json.dumps(environment, sort_keys=True),
             finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
@@ -149,31 +149,31 @@ class Store:
             connection.execute("DELETE FROM claims WHERE key = :key", values)
 
     def _rows(self, key: str | None = None) -> Iterator[tuple[_Row, Result | None]]:
-        """Every row, or that of one key, and what it says; None if that is not what was written."""
+        """All rows, or the row of one key, each with its result; None if the row is damaged."""
         query, values = (_READ, []) if key is None else (f"{_READ} WHERE key = ?", [key])
         with self._guarded():
             found = self._connection.execute(query, values).fetchall()
         return ((row, row.parse()) for row in map(_Row._make, found))
 
     def results(self, keys: Iterable[str] | None = None) -> dict[str, Result]:
-        """Results by key: of some tasks, or all."""
+        """Results by key, of the given tasks or all."""
         found = {row.key: result for row, result in self._rows() if result is not None}
         return found if keys is None else {key: found[key] for key in keys if key in found}
 
     def result(self, key: str) -> Result | None:
-        """Result of one task, None if there is none."""
+        """Result of one task; None if there is none."""
         return next((result for _, result in self._rows(key)), None)
 
     def n_damaged(self) -> int:
-        """How many results are not as they were written."""
+        """Number of damaged results."""
         return sum(result is None for _, result in self._rows())
 
     def versions(self, key: str | None = None) -> dict[str, tuple[str, float]]:
-        """By key, of all results or one: what tells it from any other result of the same task."""
+        """Time stamps by key, of all results or one, which identify a result among its versions."""
         return {row.key: (row.finished, row.seconds) for row, result in self._rows(key) if result}
 
     def environments(self) -> list[tuple[dict[str, Any], int]]:
-        """Environments in which results were made, and how many in each; the latest first."""
+        """Environments of the results, latest first, with the number of results."""
         sound = sorted((row.finished, row.content) for row, result in self._rows() if result)
         latest = dict.fromkeys(content for _, content in reversed(sound))
         counts = Counter(content for _, content in sound)

@@ -1,4 +1,4 @@
-"""The SQLite file of a result store: its schema, how it is opened, and what its errors mean."""
+"""The SQLite file of a result store: schema, connection and error messages."""
 
 import os
 import sqlite3
@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-# Claims are what a runner is at work on; see ambilearn.experiments.claims.
+# For claims, see ambilearn.experiments.claims.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS results (
@@ -25,25 +25,25 @@ CREATE TABLE IF NOT EXISTS claims (
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PROTECTED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-_BUSY_TIMEOUT = 60.0  # seconds to wait for another process that is writing
+_BUSY_TIMEOUT = 60.0  # seconds to wait for another writing process
 
-# A row of sqlite_master: type, name, table, and the statement that made it.
+# A row of sqlite_master: type, name, table, and its SQL statement.
 _Item = tuple[str, str, str, str]
 
 
 class StoreError(OSError):
-    """A file is no result store and cannot become one, or it is damaged, full or out of reach."""
+    """A file is not a result store, is damaged, or cannot be read or written."""
 
 
 def open_store_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """Connect to a store; its schema is checked, and its tables are made where they are missing.
+    """Connect to a store, check its schema, and create missing tables.
 
     Parameters
     ----------
     path : Path
-        The file, which is made if it is missing.
+        The file, which is created if it is missing.
     read_only : bool
-        Whether a file that cannot be written is opened all the same. Nothing is written to it.
+        Whether to open a file that cannot be written for reading.
 
     Returns
     -------
@@ -52,13 +52,13 @@ def open_store_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
     Raises
     ------
     StoreError
-        If the database has a table, column, index, trigger or view that no store has. The file is
-        not changed.
+        If the database has an unexpected table, column, index, trigger or view. The file is not
+        changed.
     sqlite3.Error
-        For all else; see :func:`describe_error`.
+        For all other errors; see :func:`describe_error`.
     """
     try:
-        if path.exists():  # what is no store is not even opened for writing
+        if path.exists():  # check the schema before opening for writing
             _connect(path, "mode=ro").close()
         return _open_for_writing(path)
     except sqlite3.OperationalError as error:
@@ -80,15 +80,15 @@ def _open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def _open_for_reading(path: Path) -> sqlite3.Connection:
-    """Connect to a file that cannot be written, or whose folder cannot."""
+    """Connect to a file that cannot be written, or in a folder that cannot be written."""
     log = Path(f"{os.path.realpath(path)}-wal")
-    # With a log, SQLite needs a file for locks beside it; a log is not ignored if it has results.
+    # With a log, SQLite needs a lock file in the same folder. A log with results must be read.
     complete = not log.exists() or log.stat().st_size == 0
     connection = _connect(path, "mode=ro&immutable=1" if complete else "mode=ro")
     try:
         present = {name for _, name, *_ in _read_schema(connection)}
         for _, name, _, statement in _expected_schema():
-            if statement and name not in present:  # of a store of an earlier version
+            if statement and name not in present:  # a store of an earlier version
                 connection.execute(statement.replace("CREATE", "CREATE TEMP", 1))
         _refuse_damage(connection)
     except BaseException:
@@ -114,22 +114,22 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that has anything else than a store has: a trigger can delete results."""
+    """Raise if the schema is not that of a store; a trigger, for instance, can delete results."""
     expected, found = _expected_schema(), _read_schema(connection)
     foreign = sorted(found - expected)
     if not foreign:
         return
     kind, name, *_ = foreign[0]
     if found & expected:
-        fault = f"has the {kind} {name!r}, which no result store has"
-        advice = "Drop it if you trust the rest, or give another --store."
+        fault = f"has the {kind} {name!r}, which is not part of a result store"
+        advice = "Drop it if you trust the rest, or pass another --store."
         if name in {item[1] for item in expected}:
             fault = f"has the {kind} {name!r} in another form than a result store"
-            advice = "Give another --store."
-        raise StoreError(f"{path} {fault}, and was left as it is. {advice}")
+            advice = "Pass another --store."
+        raise StoreError(f"{path} {fault}, and was not changed. {advice}")
     raise StoreError(
-        f"{path} is a database of something else (it has the {kind} {name!r}), no result store, "
-        "and was left as it is: give another --store."
+        f"{path} is another database (it has the {kind} {name!r}), not a result store, and was "
+        "not changed: pass another --store."
     )
 
 
@@ -153,7 +153,7 @@ def _refuse_damage(connection: sqlite3.Connection) -> None:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    # Switching a new file is the one statement for which SQLite does not wait for others.
+    # SQLite does not wait for other processes when the journal mode of a new file is set.
     deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
@@ -166,31 +166,31 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 def describe_error(error: sqlite3.Error | UnicodeDecodeError) -> str:
-    """What is wrong with a file that SQLite cannot use, and what to do."""
+    """Message for an error of SQLite: the problem, and what to do."""
     if isinstance(error, UnicodeDecodeError):
         code, what = sqlite3.SQLITE_CORRUPT, "malformed database schema"
     else:
         code, what = _code(error), str(error)
     if code == sqlite3.SQLITE_CORRUPT:
         return (
-            f"is damaged ({what}), and was left as it is. Use a copy of it, or move it "
-            "away and measure anew; `sqlite3 OLD .recover | sqlite3 NEW` saves what can be read."
+            f"is damaged ({what}), and was not changed. Restore a copy, or move the file away and "
+            "run again; `sqlite3 OLD .recover | sqlite3 NEW` recovers readable data."
         )
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return f"cannot be read or written ({what}): is the disk full, or a limit of file sizes?"
+        return f"cannot be read or written ({what}): check free disk space and file size limits."
     if code in _LOCKED:
         return (
             f"is locked by another program for more than {_BUSY_TIMEOUT:.0f} seconds ({what}): end "
-            "that program, or give another --store."
+            "that program, or pass another --store."
         )
     if code in _PROTECTED:
         return (
             f"cannot be opened or written ({what}): make the file and its folder writable, or copy "
-            "it, with its -wal file if it has one, to another folder and give the copy by --store."
+            "it, with its -wal file if it has one, to another folder and pass the copy to --store."
         )
-    return f"cannot be used as a result store ({what}): give another --store."
+    return f"cannot be used as a result store ({what}): pass another --store."
 
 
 def _code(error: sqlite3.Error) -> int:
-    """The kind of an error, without its details, which are in the higher bits."""
+    """Primary error code; the higher bits have the details."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

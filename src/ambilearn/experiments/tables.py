@@ -1,4 +1,4 @@
-"""Tables of an experiment: what stands in each cell. How a table looks is :mod:`.render`."""
+"""Content of the tables of an experiment; :mod:`.render` formats them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ UNMEASURED = "not measured"
 
 @dataclass
 class Table:
-    """Text to show, and the numbers behind it as records for a CSV file."""
+    """Text of a table, and its numbers as records for a CSV file."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Table:
 
 
 def build_tables(experiment: ExperimentResults) -> list[Table]:
-    """All tables that the experiment's file asks for, in its order."""
+    """All tables that the file of the experiment defines, in its order."""
     builders = {
         "table": accuracy_table,
         "win-tie-loss": win_tie_loss_table,
@@ -43,7 +43,7 @@ def build_tables(experiment: ExperimentResults) -> list[Table]:
 def table_columns(
     experiment: ExperimentResults, show: dict[str, Any]
 ) -> list[tuple[str, Case, str]]:
-    """Title, case and metric of each column: as listed, or one for every case."""
+    """Title, case and metric of each column: the listed columns, or one per case."""
     if "columns" in show:
         return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
     cases = experiment.cases
@@ -55,10 +55,10 @@ def table_columns(
 
 
 def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
-    """Mean ± std of every line, with marks against the first one and Holm's p-values.
+    """Mean ± std of every line, with significance marks against the first line.
 
-    ``select`` of the table says how the first method's parameters are chosen and how the others';
-    without it every line is shown.
+    ``select`` of the table is the selection of the first method and of the others; without it,
+    all lines are shown.
     """
     lines = experiment.read(*show["select"]) if "select" in show else experiment.lines
     columns = table_columns(experiment, show)
@@ -116,12 +116,12 @@ def _cell_text(record: dict[str, Any]) -> str:
 
 
 def plus_minus(mean: float, std: float) -> str:
-    """A mean and its deviation, where there is one."""
+    """Mean and, if it is finite, standard deviation."""
     return f"{mean:.3f} ± {std:.3f}" if np.isfinite(std) else f"{mean:.3f}"
 
 
 def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
-    """How often the first method is significantly better, equal, worse, in groups of settings."""
+    """Counts of significantly better, equal and worse results of the first method, by group."""
     published = published_counts(show["published"]) if "published" in show else {}
     settings = experiment.spec.settings or []
     groups = list(dict.fromkeys(setting.group for setting in settings))
@@ -167,7 +167,7 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     reference, *others = (method.label for method in experiment.spec.methods)
     readings = {r["title"]: experiment.read(*r["select"]) for r in show["readings"]}
     seen = [line for lines in readings.values() for line in lines]
-    # All readings over the same cases and runs: a case of which a part is measured is none yet.
+    # All readings use the same cases and runs: partially measured cases are omitted.
     columns = [
         (title, case, metric)
         for title, case, metric in table_columns(experiment, show)
@@ -180,7 +180,7 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
         for line in lines[1:]:
             counts[line.method.label, title] = _count(experiment, lines[0], line, columns)
             ahead[line.method.label, title] = _count_ahead(experiment, lines[0], line, columns)
-    for label, group in published:  # summed here, since one of the printed totals is wrong
+    for label, group in published:  # summed here because one published total is wrong
         if label in others and group != "Total":
             before = counts.get((label, "published"), np.zeros(3, dtype=int))
             counts[label, "published"] = before + published[label, group]
@@ -215,7 +215,7 @@ def _count(
     line: Line,
     columns: Iterable[tuple[str, Case, str]],
 ) -> NDArray[np.int_]:
-    """Wins, ties and losses of a line against another over some columns."""
+    """Wins, ties and losses of the reference against a line over the columns."""
     counts = np.zeros(3, dtype=int)
     for _, case, metric in columns:
         first, second = experiment.paired(reference, line, case, metric)
@@ -230,7 +230,7 @@ def _count_ahead(
     line: Line,
     columns: Iterable[tuple[str, Case, str]],
 ) -> int:
-    """Columns in which the mean of a line is larger than another's, significantly or not."""
+    """Number of columns in which the mean of the reference is larger than that of the line."""
     pairs = [experiment.paired(reference, line, case, metric) for _, case, metric in columns]
     return sum(bool(first.mean() > second.mean()) for first, second in pairs if len(first) > 1)
 
@@ -244,7 +244,7 @@ def _share_text(part: int, whole: int) -> str:
 
 
 def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
-    """Average rank of every method over the cases that all of them have."""
+    """Average rank of every method over the cases with results of all methods."""
     ranking = compute_ranking(experiment, show)
     title, header = show["title"], ["method", "average rank", "significantly behind the best"]
     if ranking is None:
@@ -266,7 +266,7 @@ def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
 
 
 def compute_ranking(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
-    """Ranking of the fixed-parameter lines, or None where nothing can be ranked."""
+    """Ranking of the lines with fixed parameters; None without enough results."""
     lines = [
         line
         for line in experiment.fixed_lines

@@ -1,4 +1,4 @@
-"""A task: the smallest piece of work that is measured, stored and resumed."""
+"""A task: the smallest unit of work that is executed, stored and resumed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +10,7 @@ from ambilearn.registry import find_method
 
 SELECTIONS = ("fixed", "label-free", "oracle")
 
-# How the selections of tasks are read, in the order of the lines: an oracle in two ways.
+# Selection of the tasks of each line, in the order of the lines; an oracle gives two lines.
 READINGS = {
     "fixed": "fixed",
     "label-free": "label-free",
@@ -18,7 +18,7 @@ READINGS = {
     "oracle per run": "oracle",
 }
 
-# Parameters that change no result and hence are no part of what defines a task.
+# Parameters that do not change results and are not part of the definition of a task.
 _SILENT = {"verbose"}
 
 
@@ -37,20 +37,20 @@ class Task:
     params : mapping
         Parameters of the method that differ from its defaults.
     candidates : mapping or None
-        Arguments of :func:`~ambilearn.datasets.make_candidates`, where the data set has no
-        candidate sets of its own.
+        Arguments of :func:`~ambilearn.datasets.make_candidates`, if the data set has no candidate
+        sets.
     scaling : {"all", "train", "none"}
-        Rows over which features are z-scored: the whole set before the split, as the paper's
-        family of methods does, the training rows only, or no scaling.
+        Rows over which features are z-scored: all rows before the split, as in the code of the
+        paper's methods, only the training rows, or none.
     test_share : float
-        Share of the rows that are tested.
+        Fraction of the rows that are test rows.
     rows : int or None
         Use at most this many rows of the data set.
     select : {"fixed", "label-free", "oracle"}
         How hyper-parameters are chosen.
     search : mapping
-        How the grid is searched, unless ``select`` is ``"fixed"``: ``kind``, ``points``,
-        ``scoring``, the ``grid`` and the ``seed`` of what is drawn from it.
+        Search of the grid, unless ``select`` is ``"fixed"``: ``kind``, ``points``, ``scoring``,
+        the ``grid`` and the ``seed`` of the points.
     """
 
     data: str
@@ -66,9 +66,9 @@ class Task:
 
     @cached_property
     def definition(self) -> dict[str, Any]:
-        """Everything that defines the result, with *all* parameters of the method.
+        """Everything that determines the result, with *all* parameters of the method.
 
-        Defaults are written out: when one changes, old results are no longer taken for new ones.
+        Defaults are included, so that old results are not reused when a default changes.
         """
         check_params(self.method, self.params)
         return asdict(self) | {"params": default_params(self.method) | dict(self.params)}
@@ -79,16 +79,16 @@ class Task:
         return digest(self.definition).hex()
 
     def to(self, **changes: Any) -> "Task":
-        """The same task with some fields changed."""
+        """Copy of the task with some fields changed."""
         return replace(self, **changes)
 
     def estimator(self) -> Any:
-        """The method, not fitted, with the task's parameters."""
+        """The unfitted method with the parameters of the task."""
         return find_method(self.method).load()(**self.params)
 
 
 def check_params(method: str, names: Iterable[str]) -> None:
-    """Refuse a name that is no parameter of the method."""
+    """Raise if a name is not a parameter of the method."""
     defaults = default_params(method)
     unknown = set(names) - set(defaults)
     if unknown:
@@ -100,7 +100,7 @@ def check_params(method: str, names: Iterable[str]) -> None:
 
 @cache
 def default_params(name: str) -> dict[str, Any]:
-    """Parameters of a method that is created without any, as plain content."""
+    """Default parameters of a method as plain content."""
     params = find_method(name).load()().get_params(deep=False)
     return {key: _plain(value) for key, value in params.items() if key not in _SILENT}
 

@@ -1,4 +1,4 @@
-"""How long a run will go on, from how long tasks took."""
+"""Estimate of the remaining time of a run from the times of earlier tasks."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,19 +8,19 @@ from ambilearn.experiments.task import Result, Task
 
 
 class TimeLeft:
-    """Expected time of the tasks that are left, from the mean time of tasks of their kind.
+    """Expected time of the remaining tasks, from the mean time of tasks of the same kind.
 
-    A kind is (data, method, select): within it tasks take about the same time, while kinds differ
-    a hundredfold, so that the mere share of tasks done would mislead.
+    A kind is (data, method, select). Tasks of one kind take about the same time, but kinds differ
+    by a factor of a hundred, so the fraction of completed tasks would be misleading.
 
     Parameters
     ----------
     tasks : iterable of Task
-        What is to be done.
+        Tasks to execute.
     store : Store
-        Earlier results, whose times serve until there are new ones.
+        Earlier results, which provide times before the first task ends.
     jobs : int
-        Tasks at a time.
+        Number of tasks executed at the same time.
     """
 
     def __init__(self, tasks: Iterable[Task], store: Store, jobs: int) -> None:
@@ -29,7 +29,7 @@ class TimeLeft:
         self._jobs = max(1, jobs)
 
     def note(self, result: Result) -> None:
-        """Count a task that ended."""
+        """Record the end of a task."""
         kind = (result.task["data"], result.task["method"], result.task["select"])
         self._left[kind] -= 1
         total = self._sums.setdefault(kind, [0.0, 0])

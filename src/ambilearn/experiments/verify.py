@@ -1,4 +1,4 @@
-"""Measured beside published, cell by cell."""
+"""Comparison of measured and published numbers, cell by cell."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from ambilearn.experiments.task import READINGS
 
 
 class Check(NamedTuple):
-    """A published cell, and what was measured in its place."""
+    """A published cell and the measured value."""
 
     table: str
     method: str
@@ -24,7 +24,7 @@ class Check(NamedTuple):
         """``within`` one published std, ``above``, ``below`` or ``not measured``."""
         if self.deviation is None:
             return UNMEASURED
-        # Printed numbers are rounded to three digits: half of the last one is no disagreement.
+        # Published numbers are rounded to three digits: allow for half of the last digit.
         slack = 0.0005 / self.published[1]
         if abs(self.deviation) <= 1 + slack:
             return "within"
@@ -32,7 +32,7 @@ class Check(NamedTuple):
 
 
 def checks(experiments: Iterable[ExperimentResults]) -> Iterator[Check]:
-    """Every published cell of some experiments; more than once where it was measured more ways."""
+    """All published cells of the experiments, once per line that measures them."""
     for experiment in experiments:
         for show in experiment.spec.shows:
             if show["kind"] != "table" or "published" not in show or not show.get("verify", True):
@@ -51,7 +51,7 @@ def checks(experiments: Iterable[ExperimentResults]) -> Iterator[Check]:
 
 
 def verification_table(found: Iterable[Check]) -> Table:
-    """The checks as a table, with their number by verdict below."""
+    """Table of the checks, with the number of checks per verdict in a note."""
     found = list(found)
     rows, records = [], []
     for check in found:

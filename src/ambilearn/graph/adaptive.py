@@ -1,13 +1,13 @@
 r"""The adaptive neighbor graph of PL-CL and PL-AGGD, shared by features and confidences.
 
-Row *i* of *W* holds the weights with which its neighbors rebuild row *i*, in feature space and in
-label space at once:
+Row *i* of *W* has the weights that reconstruct row *i* from its neighbors, in feature space and in
+label space:
 
 .. math:: \min_W\ \gamma \|X - WX\|_F^2 + \mu \|P - WP\|_F^2
           \quad\text{s.t.}\quad W\mathbf 1 = \mathbf 1,\ W \ge 0,\ W_{ia} = 0
           \text{ unless } a \in \mathcal N_i
 
-and *W* in turn smooths the confidences *P*. Neighbours never change during a fit
+and *W* smooths the confidences *P*. The neighbors do not change during a fit
 (:class:`Neighborhoods`); each new *W* is a new :class:`AdaptiveGraph`.
 """
 
@@ -26,7 +26,7 @@ from ambilearn.solvers import Solution, solve_confidences, solve_neighbor_weight
 
 
 class Neighborhoods:
-    """What all graphs of a fit share: neighbors, Gram matrices, sparsity pattern.
+    """Data shared by all graphs of a fit: neighbors, Gram matrices, sparsity pattern.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ class Neighborhoods:
     candidates : Support
         Candidate pairs of the rows.
     n_neighbors : int
-        Neighbours per row; n − 1 where there are not that many other rows.
+        Neighbors per row; n − 1 if there are not that many other rows.
     precomputed : bool, default=False
         Whether X is a kernel matrix.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbors are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+        Neighbor search; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
     geometry : LocalGeometry
-        Neighbours of each row, and the Gram matrices of the differences to them.
+        Neighbors of each row, and the Gram matrices of the differences to them.
     pattern : SupportGraph
-        The graph's sparsity pattern on the candidate pairs.
+        Sparsity pattern of the graph on the candidate pairs.
     simplex : CandidateSimplex
         The feasible set of the confidences.
     """
@@ -74,16 +74,16 @@ class Neighborhoods:
         p: NDArray[np.float64] | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> "AdaptiveGraph":
-        """The graph that best rebuilds the features and the confidences, a support vector.
+        """Graph that best reconstructs the features and the confidences.
 
         Parameters
         ----------
         feature_weight, label_weight : float
             The weights γ and μ.
         p : ndarray of shape (n_pairs,), optional
-            The confidences; without them only the features are rebuilt.
+            The confidences, a support vector. None uses only the features.
         start : ndarray of shape (n, k), optional
-            Weights of an earlier graph, from which the solver starts.
+            Weights of an earlier graph, the start of the solver.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Neighborhoods:
             if p is not None:
                 gram += label_weight * self.pattern.difference_grams(p, block)
             if self.geometry.averages is not None:
-                gram = _share_equally(gram, self.geometry.averages[block.rows, ...])
+                gram = _equalize_duplicates(gram, self.geometry.averages[block.rows, ...])
             block_start = None if start is None else start[block.rows, ...]
             solutions.append(solve_neighbor_weights(gram, block_start))
         xp = array_namespace(gram)
@@ -106,11 +106,11 @@ class Neighborhoods:
         return AdaptiveGraph(self, weights)
 
 
-def _share_equally(gram: Any, averages: Any) -> Any:
-    """Gram matrices whose best weights are equal for neighbors that coincide.
+def _equalize_duplicates(gram: Any, averages: Any) -> Any:
+    """Gram matrices whose optimal weights are equal for duplicate neighbors.
 
-    With the averages *A*, the weights *Aw* of any *w* are no worse than *w* under
-    :math:`ABA + c(I - A)`, and as good as *Aw* under *B*.
+    For averages *A* and any weights *w*, :math:`ABA + c(I - A)` is no larger at *Aw* than at *w*,
+    and at *Aw* it equals *B*.
     """
     xp, k = array_namespace(gram), gram.shape[1]
     differences = xp.eye(k, dtype=gram.dtype, device=device(gram)) - averages
@@ -141,7 +141,7 @@ class AdaptiveGraph:
     def refit(
         self, feature_weight: float, label_weight: float, p: NDArray[np.float64]
     ) -> "AdaptiveGraph":
-        """The graph for new confidences."""
+        """Graph for new confidences."""
         return self.neighborhoods.fit_graph(feature_weight, label_weight, p, self.weights)
 
     def smooth(
@@ -151,11 +151,11 @@ class AdaptiveGraph:
         weight: float,
         anchor: Any = 1.0,
     ) -> NDArray[np.float64]:
-        r"""Confidences near ``target`` that agree with the neighbors'; all are support vectors.
+        r"""Confidences that are close to ``target`` and smooth on the graph; support vectors.
 
-        Minimizes :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices; without a
-        target only the second term. The first term has the weight ``anchor``, a number or one per
-        pair.
+        Minimizes :math:`\|P - O\|^2 + c\,\|(I - W)P\|^2` on the candidate simplices, or only the
+        second term without a target. ``anchor`` is the weight of the first term, a number or one
+        per pair.
         """
         simplex = self.neighborhoods.simplex
         solution: Solution[NDArray[np.float64]] = solve_confidences(
@@ -176,7 +176,7 @@ class AdaptiveGraph:
         return float(xp.sum(p * (self.roughness @ p)))
 
     def output(self) -> Any:
-        """The graph *W* of shape (n, n) as a user gets it."""
+        """The graph *W* of shape (n, n) for a fitted attribute."""
         hoods = self.neighborhoods
         return hoods.backend.graph(hoods.geometry.neighbor_indices, self.weights)
 
@@ -188,7 +188,7 @@ def initial_graph(
     precomputed: bool = False,
     neighbors: Any = "auto",
 ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
-    """The graph before there are confidences, from the features alone, and the first confidences.
+    """Initial graph, computed only from the features, and the initial confidences.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def initial_graph(
     -------
     graph : AdaptiveGraph
     p : ndarray of shape (n_pairs,)
-        The confidences that agree best with the neighbors', a support vector.
+        The confidences that are smoothest on the graph, a support vector.
     """
     neighborhoods = Neighborhoods(X, candidates, n_neighbors, precomputed, neighbors)
     graph = neighborhoods.fit_graph(feature_weight=1.0)

@@ -1,9 +1,9 @@
-"""Approximate neighbours as a scikit-learn transformer, on the inverted-file index of Faiss.
+"""Approximate nearest neighbors as a scikit-learn transformer, based on Faiss' inverted-file index.
 
-Rows are sorted into cells around k-means centres [1]_, and the neighbours of a row are searched
-exactly in the few cells nearest to it. The number of cells grows with n, and the number of rows
-that a search compares does not, so the time of a search in all rows for all rows is proportional
-to n but for the assignment to the centres, a matrix product.
+Rows are assigned to cells around k-means centers [1]_, and the neighbors of a row are searched
+exactly in the cells nearest to it. The number of cells grows with n, but the number of rows
+compared per search does not. The time to search the neighbors of all rows is therefore proportional
+to n, except for the assignment to the centers, a matrix product.
 
 References
 ----------
@@ -24,35 +24,36 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 
-_ROWS_PER_CENTER = 64  # k-means sees this many for each centre
+_ROWS_PER_CENTER = 64  # rows per center that k-means uses
 
 
 class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Distances to approximately nearest neighbours; needs the extra ``ann``.
+    """Distances to approximate nearest neighbors; requires the extra ``ann``.
 
-    The counterpart of :class:`sklearn.neighbors.KNeighborsTransformer` for many rows. The result
-    depends neither on chance nor on the number of threads.
+    The counterpart of :class:`sklearn.neighbors.KNeighborsTransformer` for many rows. The result is
+    deterministic and does not depend on the number of threads.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours of each row. As with KNeighborsTransformer one more is found, which for a
-        training row is the row itself.
+        Neighbors of each row. As in KNeighborsTransformer, one more is returned; for a training
+        row that is the row itself.
     cell_size : int, default=1000
         Mean number of rows in a cell. Up to this many rows the search is exact.
     n_probes : int, default=8
-        Cells searched for each row. More give a better recall, in proportionally more time.
+        Cells searched for each row. More cells improve the recall and take proportionally more
+        time.
 
     Attributes
     ----------
     index_ : faiss.IndexIVFFlat
-        The index of the training rows, centred and scaled: single precision suffices then.
+        Index of the training rows, which are centered and scaled for single precision.
     n_samples_fit_ : int
         Number of training rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        Names of the features, if X is a data frame with string column names.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Rows among which to search.
+            Rows to search.
         y : None
             Ignored.
 
@@ -103,7 +104,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def transform(self, X: Any) -> sparse.csr_array:
-        """Search the neighbours of rows.
+        """Search the neighbors of each row.
 
         Parameters
         ----------
@@ -113,8 +114,8 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Returns
         -------
         graph : csr_array of shape (m, n)
-            Distances to ``n_neighbors + 1`` training rows, since a training row finds itself;
-            fewer where the cells searched have fewer.
+            Distances to ``n_neighbors + 1`` training rows, because a training row finds itself;
+            fewer if the searched cells have fewer rows.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -130,11 +131,11 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         squared = np.empty((len(rows), k), dtype=np.float32)
         found = np.empty((len(rows), k), dtype=np.int64)
         for block in row_blocks(len(rows), rows.shape[1] + k):
-            # Rows of one cell in turn: what they are compared with is in the cache already.
+            # Sorted by cell: the rows they are compared with are then in the CPU cache.
             order = np.argsort(self.index_.quantizer.assign(rows[block], 1).ravel(), kind="stable")
             near, which = self.index_.search(rows[block][order], k)
             squared[block][order], found[block][order] = near, which
-        missing = found < 0  # less than k rows in the cells searched
+        missing = found < 0  # fewer than k rows in the searched cells
         indptr = np.concatenate([[0], np.cumsum(k - missing.sum(axis=1))])
         distances = np.sqrt(squared[~missing], dtype=np.float64) * self._scale
         return sparse.csr_array(
@@ -154,6 +155,6 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 def _import_faiss() -> Any:
-    with requires_extra("ann", purpose="Approximate search of neighbours"):
+    with requires_extra("ann", purpose="Approximate neighbor search"):
         import faiss
     return faiss

@@ -1,7 +1,7 @@
 r"""Neighbors of unit-length rows, and the Gram matrices of the differences to them.
 
-The graph of PL-CL and PL-AGGD rebuilds each row from its *k* nearest neighbors. Its weights need
-one small Gram matrix per row,
+The graph of PL-CL and PL-AGGD reconstructs each row from its *k* nearest neighbors. Its weights
+require one small Gram matrix per row,
 
 .. math:: (B_i)_{ab} = (z_i - z_a)^\top (z_i - z_b), \qquad a, b \in \mathcal N_i .
 """
@@ -20,7 +20,8 @@ from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_
 class LocalGeometry:
     """Neighbors of unit-length rows, and the Gram matrices of the differences to them.
 
-    The authors of PL-CL build the graph on rows scaled to unit length; the paper does not say so.
+    The authors' code of PL-CL builds the graph on rows scaled to unit length; the paper does not
+    mention it.
 
     Parameters
     ----------
@@ -29,12 +30,12 @@ class LocalGeometry:
     n_neighbors : int
         Number of neighbors, less than n.
     backend : Backend, default=HOST
-        Where the fit computes.
+        Backend of the fit.
     precomputed : bool, default=False
-        Whether X is the kernel matrix. The graph is then built in the kernel's feature space,
-        again on unit-length vectors; with a linear kernel that is the same graph.
+        Whether X is the kernel matrix. The graph is then built in the feature space of the kernel,
+        also on unit-length vectors; a linear kernel gives the same graph as the features.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbors are searched among the unit-length rows; see
+        Neighbor search among the unit-length rows; see
         :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
@@ -42,7 +43,7 @@ class LocalGeometry:
     neighbor_indices : array of shape (n, k)
     gram : array of shape (n, k, k)
     averages : array of shape (n, k, k) or None
-        As :func:`averages_of_coinciding` returns them.
+        Result of :func:`duplicate_averages`.
     """
 
     def __init__(
@@ -62,27 +63,27 @@ class LocalGeometry:
             distances = squared_kernel_distances(cosine)
             self.neighbor_indices = nearest_in_matrix(distances, n_neighbors)
             self.gram = grams_from_products(self.neighbor_indices, lambda a, b: cosine[a, b])
-            self.averages = averages_of_coinciding(self.gram)
+            self.averages = duplicate_averages(self.gram)
             return
         unit = backend.unit_rows(X)
         self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
         self.gram = backend.difference_grams(unit, self.neighbor_indices)
-        self.averages = averages_of_coinciding(self.gram)
+        self.averages = duplicate_averages(self.gram)
 
 
 def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances in the feature space of a kernel matrix; zero up to rounding is zero."""
+    """Squared distances in the feature space of a kernel; rounding errors around zero are zero."""
     squares = np.diag(K)
     distances = squares[:, None] + squares - 2 * K
     distances[distances <= ROUNDING * np.abs(squares)[:, None]] = 0.0
     return np.clip(distances, 0, None, out=distances)
 
 
-def averages_of_coinciding(gram: Any) -> Any | None:
-    """Matrices that replace each weight by the mean weight of the neighbors that coincide.
+def duplicate_averages(gram: Any) -> Any | None:
+    """Matrices that replace each weight by the mean weight of all duplicates of the neighbor.
 
-    Neighbors that coincide rebuild a row equally well with any division of their weight, and
-    rounding would choose one. They share it equally.
+    The reconstruction does not depend on how duplicate neighbors share their weight, so rounding
+    would decide. With these matrices, duplicates have equal weights.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def averages_of_coinciding(gram: Any) -> Any | None:
     Returns
     -------
     averages : array of shape (n, k, k) or None
-        The identity where no neighbors coincide; None if none do in any row.
+        The identity for rows without duplicate neighbors; None if no row has any.
     """
     xp, k = array_namespace(gram), gram.shape[1]
     squares = xp.linalg.diagonal(gram)

@@ -1,9 +1,9 @@
-"""Who the neighbours are: exact, approximate, or as a scikit-learn neighbours transformer says.
+"""Neighbor search: exact, approximate, or with a scikit-learn neighbors transformer.
 
-Every method that has a graph or asks neighbours takes the parameter ``neighbors``. Exact search
-compares all pairs of rows, so its time grows with n²; approximate search grows little faster than
-n and misses a few neighbours. Any transformer that gives the sparse graph of distances to
-neighbours, as :class:`sklearn.neighbors.KNeighborsTransformer` does, may be passed instead.
+Every method that uses neighbors has the parameter ``neighbors``. Exact search compares all pairs of
+rows, so its time grows with n². The time of approximate search grows little faster than n, and it
+misses some neighbors. Transformers that return the sparse graph of distances to neighbors, such as
+:class:`sklearn.neighbors.KNeighborsTransformer`, are also accepted.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from ambilearn.solvers import Solution
 
 
 class _Transformer(HasMethods):
-    """A transformer, not the class of one, which has the same methods."""
+    """An instance of a transformer; its class has the same methods but is not valid."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, type) and super().is_satisfied_by(val)
@@ -37,54 +37,54 @@ class _Transformer(HasMethods):
         return f"{super().__str__()} (pass an instance: KNeighborsTransformer(...))"
 
 
-# What the parameter ``neighbors`` may be.
+NEIGHBOR_COUNTS = (5, 10, 20, 30)  # values of n_neighbors in tuning grids
+
+# Valid values of the parameter ``neighbors``.
 NEIGHBORS_CONSTRAINT: list[Any] = [
     StrOptions({"auto", "exact", "approximate"}),
     _Transformer(["fit_transform", "transform"]),
 ]
 
-_MAX_PAIRS = 2**28  # rows compared at most to settle ties that a transformer leaves open
-_MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to here
-_EXACT_FEATURES = 4  # and on so few features, where a tree finds the neighbours in n·log n
-_EXACT_SPEED = 2e10  # features compared in a second by exact search, roughly, on two cores
+_MAX_PAIRS = 2**28  # limit of row comparisons to resolve ties in the result of a transformer
+_MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to this number of rows
+_EXACT_FEATURES = 4  # and up to this number of features, where a tree needs n·log n time
+_EXACT_SPEED = 2e10  # approximate number of features that exact search compares per second, 2 cores
 
 
 def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
-    """``n_neighbors``, or n − 1 with a warning where there are not that many other rows."""
+    """``n_neighbors``, or n − 1 with a warning if there are not that many other rows."""
     if n_neighbors < n_rows:
         return n_neighbors
     warn_user(
-        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: "
-        f"all {n_rows - 1} other rows are the neighbours of each. Lower n_neighbors, or add rows."
+        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: each row has all "
+        f"{n_rows - 1} other rows as neighbors. Lower n_neighbors, or add rows."
     )
     return n_rows - 1
 
 
 class NeighborSearch:
-    """Finds the nearest rows, by Euclidean distance.
+    """Search for the nearest rows by Euclidean distance.
 
-    A row is never its own neighbour; a duplicate of it may be. At equal distance the row with the
-    lower number is nearer, and distances that differ only by rounding are equal
-    (:mod:`ambilearn.backend.ties`).
+    A row is never its own neighbor, but a duplicate of it can be. Ties keep the input order, and
+    distances that differ only by rounding are ties (:mod:`ambilearn.backend.ties`).
 
     Parameters
     ----------
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How to search. "auto" is exact up to 50 000 rows (or on up to 4 features), and approximate
-        above, if the extra ``ann`` is installed. A transformer is cloned and fitted to the rows;
-        it proposes neighbours, of which the nearest are taken. If its parameter ``metric`` is not
-        Euclidean, they are the nearest by its own distances.
+        Search method. "auto" is exact up to 50 000 rows (or 4 features); above that it is
+        approximate if the extra ``ann`` is installed. A transformer is cloned and fitted to the
+        rows; the nearest of the neighbors that it returns are used. If its parameter ``metric`` is
+        not Euclidean, its own distances decide which are nearest.
 
     Notes
     -----
-    For k neighbours a transformer is asked for k + 6: one more for the row itself, which some
-    count, and five to settle ties for the last place. Its own ``n_neighbors`` is raised to that
-    (in the clone) where it is smaller, left where it is larger, and lowered to n − 1 where there
-    are not as many other rows. Rows for which it finds fewer than k all the same, as a radius may,
-    are searched exactly; with a metric that is not Euclidean that is an error. Rows whose last
-    neighbor is tied with all further proposals are searched exactly, too, if the metric is
-    Euclidean and that compares at most 2²⁸ pairs of rows; otherwise the transformer decides which
-    of the tied rows it proposes.
+    For k neighbors, a transformer searches k + 6: one more because some transformers include the
+    row itself, and five to resolve ties for the last neighbor. In the clone, a smaller
+    ``n_neighbors`` is raised to this number, a larger one is kept, and both are limited to n − 1.
+    Rows with fewer than k neighbors in the result, which a radius can cause, are searched exactly;
+    with a metric that is not Euclidean they are an error. Rows whose last neighbor is tied with all
+    further results are also searched exactly if the metric is Euclidean and this compares at most
+    2²⁸ pairs of rows; otherwise the transformer decides which of the tied rows are neighbors.
     """
 
     def __init__(self, neighbors: Any = "auto") -> None:
@@ -94,19 +94,19 @@ class NeighborSearch:
         self._neighbors = neighbors
 
     def fit(self, X: Any, n_neighbors: int) -> Any:
-        """Search among these rows, now and later, and give each row's neighbours among the others.
+        """Store the rows to search, and return the neighbors of each row among the others.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
             Rows.
         n_neighbors : int
-            Number of neighbours, less than n.
+            Number of neighbors, less than n.
 
         Returns
         -------
         neighbor_indices : ndarray of shape (n, n_neighbors)
-            Indices of the neighbours, nearest first.
+            Indices of the neighbors, nearest first.
         """
         self._X, self._n_neighbors = X, n_neighbors
         self._choose()
@@ -115,19 +115,19 @@ class NeighborSearch:
         return self._from_graph(self._transformer.fit_transform(X), None, n_neighbors)
 
     def _choose(self) -> None:
-        """Choose how to search among the rows; a transformer is not fitted yet."""
+        """Choose the search method; a transformer is created but not fitted."""
         self.backend = choose_backend(self._X)
         if self.backend is not HOST:
             _refuse_search_on_device(self._neighbors)
             self._neighbors = "exact"
-        elif self._neighbors == "auto":  # chosen once: a saved search is built again as it was
-            self._neighbors = _sensible_choice(self._X)
+        elif self._neighbors == "auto":  # stored, so that a saved search keeps its method
+            self._neighbors = _choose_method(self._X)
         self._transformer = _make_transformer(self._neighbors, self._X, self._n_neighbors)
         if self._transformer is None:
             self._exact = self.backend.exact_search(self._X)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Few formats can hold an index: it is built again.
+        # Few file formats can store an index, so it is rebuilt.
         return {"neighbors": self._neighbors, "X": self._X, "n_neighbors": self._n_neighbors}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -138,37 +138,37 @@ class NeighborSearch:
             self._transformer.fit(self._X)
 
     def to_device(self, move: Callable[[Any], Any]) -> "NeighborSearch":
-        """The same search among rows that ``move`` copies, for instance to a device."""
+        """Same search among rows that ``move`` copies, for instance to a device."""
         other = NeighborSearch.__new__(NeighborSearch)
         other.__setstate__(self.__getstate__() | {"X": move(self._X)})
         return other
 
     def query(self, queries: Any, n_neighbors: int) -> Any:
-        """Neighbours of new rows among those of :meth:`fit`.
+        """Neighbors of new rows among the rows of :meth:`fit`.
 
         Parameters
         ----------
         queries : array or sparse matrix of shape (m, d)
             New rows.
         n_neighbors : int
-            Number of neighbours, at most n.
+            Number of neighbors, at most n.
 
         Returns
         -------
         neighbor_indices : ndarray of shape (m, n_neighbors)
-            Indices of the neighbours, nearest first.
+            Indices of the neighbors, nearest first.
         """
         if self._transformer is None:
             return self._exact.nearest(queries, n_neighbors)
         return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
 
     def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
-        """The k nearest neighbours in a transformer's sparse graph of distances."""
+        """The k nearest neighbors in the sparse graph of distances from a transformer."""
         X = self._X if queries is None else queries
         graph = _checked_graph(graph, (X.shape[0], self._X.shape[0]), self._transformer)
         rows = np.repeat(np.arange(X.shape[0]), np.diff(graph.indptr))
         others, distances = graph.indices.astype(np.intp), graph.data
-        if queries is None:  # some transformers list the row itself, others do not
+        if queries is None:  # some transformers include the row itself
             different = rows != others
             rows, others, distances = rows[different], others[different], distances[different]
         if _is_euclidean(self._transformer):
@@ -196,31 +196,31 @@ class NeighborSearch:
         return neighbor_indices
 
     def _report_short(self, X: Any, short: NDArray[np.intp], k: int) -> None:
-        """Warn of rows for which a transformer found too few; refuse them in another metric."""
+        """Warn about rows with too few neighbors; raise if the metric is not Euclidean."""
         name = type(self._transformer).__name__
         if not _is_euclidean(self._transformer):
             raise ValueError(
-                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows, "
-                f"the first of them row {short[0]}. Let it find more (n_neighbors, radius), or "
-                "lower n_neighbors of the method."
+                f"{name} found fewer than {k} neighbors for {len(short)} of {X.shape[0]} rows, "
+                f"first for row {short[0]}. Raise n_neighbors or radius of {name}, or lower "
+                "n_neighbors of the method."
             )
         if len(short) > 0.01 * X.shape[0]:
             warn_user(
-                f"{name} found fewer than {k} neighbours for {len(short)} of {X.shape[0]} rows: "
-                "they are searched exactly, which compares them with all rows. Let it find more "
-                "(n_neighbors, radius)."
+                f"{name} found fewer than {k} neighbors for {len(short)} of {X.shape[0]} rows. "
+                "These are searched exactly, which compares them with all rows and is slow. Raise "
+                f"n_neighbors or radius of {name}."
             )
 
     def _complete(
         self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
     ) -> NDArray[np.intp]:
-        """Neighbours of the rows whose neighbors a transformer left open: searched exactly."""
+        """Exact neighbors of rows for which the result of a transformer is not sufficient."""
         if not hasattr(self, "_exact"):
             self._exact = self.backend.exact_search(self._X)
         found: NDArray[np.intp] = self._exact.nearest(X[short], k + others_only)
         if not others_only:
             return found
-        # Among many duplicates the row itself need not be found; then the last one is too many.
+        # With many duplicates the row itself may be missing; then drop the last neighbor.
         keep = found != short[:, None]
         keep[keep.all(axis=1), -1] = False
         others: NDArray[np.intp] = found[keep].reshape(len(short), k)
@@ -228,30 +228,30 @@ class NeighborSearch:
 
 
 def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
-    """A transformer that proposes more than k neighbours a row, unfitted; None for exact search."""
+    """Unfitted transformer that searches more than k neighbors per row; None for exact search."""
     if neighbors == "exact":
         return None
     if neighbors == "approximate":
-        # Only here, because the package behind it is an extra.
+        # Imported here because it requires an extra.
         from ambilearn.graph.approximate import ApproximateNeighbors
 
         if sparse.issparse(X):
             raise ValueError(
-                "neighbors='approximate' needs dense rows. Reduce sparse ones first "
-                "(sklearn.decomposition.TruncatedSVD), or pass a neighbours transformer that takes "
-                "them, such as pynndescent.PyNNDescentTransformer."
+                "neighbors='approximate' does not support sparse X. Reduce X first "
+                "(sklearn.decomposition.TruncatedSVD), or pass a neighbors transformer that "
+                "supports sparse X, such as pynndescent.PyNNDescentTransformer."
             )
         neighbors = ApproximateNeighbors()
     transformer = clone(neighbors)
     if "n_neighbors" in transformer.get_params(deep=False):
-        # One more for the row itself, where a transformer counts it.
+        # One more because some transformers include the row itself.
         wanted = max(k + 1 + EXTRA_NEIGHBORS, transformer.n_neighbors)
         transformer.set_params(n_neighbors=min(wanted, X.shape[0] - 1))
     return transformer
 
 
-def _sensible_choice(X: Any) -> str:
-    """Exact where it is quick, else approximate; exact and a warning where that is impossible."""
+def _choose_method(X: Any) -> str:
+    """Exact if that is fast, else approximate; exact with a warning if that is not available."""
     n, d = X.shape
     if n <= _MAX_EXACT_ROWS or d <= _EXACT_FEATURES:
         return "exact"
@@ -264,34 +264,34 @@ def _sensible_choice(X: Any) -> str:
         return "approximate"
     minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))
     warn_user(
-        f"The neighbours of {n} rows are searched exactly because {reason}: {n}² comparisons, "
-        f"about {minutes} min on two cores. For approximate neighbours in a few minutes {remedy}, "
-        "or pass a neighbours transformer; neighbors='exact' says that this is what you want."
+        f"The neighbors of {n} rows are searched exactly because {reason}: {n}² comparisons, "
+        f"about {minutes} min on two cores. For approximate neighbors in a few minutes {remedy}, "
+        "or pass a neighbors transformer. neighbors='exact' silences this warning."
     )
     return "exact"
 
 
 def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> sparse.csr_array:
-    """The graph that a transformer gave, as CSR with sorted columns; refused if it is none."""
+    """Validate the graph from a transformer, and convert it to CSR with sorted columns."""
     name = type(transformer).__name__
     if not sparse.issparse(graph):
         raise ValueError(
-            f"The neighbours transformer {name} must give a sparse matrix of distances, as "
-            f"sklearn.neighbors.KNeighborsTransformer does; it gave {type(graph).__name__}."
+            f"The neighbors transformer {name} must return a sparse matrix of distances, as "
+            f"sklearn.neighbors.KNeighborsTransformer does; it returned {type(graph).__name__}."
         )
     if graph.shape != shape:
         raise ValueError(
-            f"The neighbours transformer {name} must give a matrix of shape {shape} (rows asked, "
-            f"rows fitted); its shape is {graph.shape}."
+            f"The neighbors transformer {name} must return a matrix of shape {shape} (query rows, "
+            f"fitted rows); it returned shape {graph.shape}."
         )
-    check_structure(graph, f"The graph of the neighbours transformer {name}")
+    check_structure(graph, f"The graph of the neighbors transformer {name}")
     graph = sparse.csr_array(graph, copy=True)
     graph.sum_duplicates()
     return graph
 
 
 def _is_euclidean(transformer: Any) -> bool:
-    """Whether the neighbours that a transformer finds are the nearest by Euclidean distance."""
+    """Whether a transformer searches the nearest rows by Euclidean distance."""
     params = transformer.get_params(deep=False)
     metric = params.get("metric", "euclidean")
     return metric in ("euclidean", "l2", "sqeuclidean") or (
@@ -300,20 +300,20 @@ def _is_euclidean(transformer: Any) -> bool:
 
 
 def refuse_search_in_kernel(neighbors: Any) -> None:
-    """A kernel matrix has no rows that could be searched, and holds all distances already."""
+    """Raise if a search method is set: a kernel matrix contains all distances."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
-            "With kernel='precomputed' the neighbours come from the kernel matrix: neighbors must "
+            "With kernel='precomputed' the neighbors come from the kernel matrix: neighbors must "
             f"be 'auto' or 'exact', not {neighbors!r}."
         )
 
 
 def _refuse_search_on_device(neighbors: Any) -> None:
-    """On a device all rows are compared; what others offer searches on the processor."""
+    """Raise if a search method other than exact is set: the others run on the CPU."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
-            "On a device the neighbours are searched exactly: neighbors must be 'auto' or 'exact', "
-            f"not {neighbors!r}. For another search move X to the CPU."
+            "On a device the neighbors are searched exactly: neighbors must be 'auto' or 'exact', "
+            f"not {neighbors!r}. For other search methods move X to the CPU."
         )
 
 
@@ -331,8 +331,8 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
     return nearest
 
 
-def in_form_of(fitted: Any, X: Any) -> Any:
-    """Rows as sparse or dense as those among which their neighbours are."""
+def match_sparsity(fitted: Any, X: Any) -> Any:
+    """X, converted to sparse or dense as the fitted rows are."""
     if sparse.issparse(X) == sparse.issparse(fitted):
         return X
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
@@ -349,7 +349,7 @@ def warn_inexact(solution: Solution[Any], problem: str) -> None:
         Name of the unknowns, for the message.
     """
     warn_user(
-        f"The {problem} are not exact: {solution.status.value} (residual "
+        f"The {problem} are not exact: the solver {solution.status.value} (residual "
         f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
         "lower the weight of the graph.",
         ConvergenceWarning,

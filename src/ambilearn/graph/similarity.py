@@ -30,7 +30,7 @@ from ambilearn.solvers import Solution, solve_confidences
 
 
 class SimilarityGraph:
-    """A symmetric Gaussian neighbor graph, restricted to what the candidate sets share.
+    """A symmetric Gaussian neighbor graph, restricted to the candidate pairs.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class SimilarityGraph:
     candidates : Support
         Candidate pairs of the rows.
     n_neighbors : int
-        Neighbours per row; n − 1, with a warning, where there are not that many other rows.
+        Neighbors per row; n − 1, with a warning, if there are not that many other rows.
     precomputed : bool, default=False
-        Whether X is a kernel matrix. Distances are then those in its feature space; with a linear
-        kernel that is the same graph.
+        Whether X is a kernel matrix. Distances are then those in its feature space; a linear
+        kernel gives the same graph as the features.
     neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbors are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+        Neighbor search; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -90,15 +90,15 @@ class SimilarityGraph:
         cost: NDArray[np.float64] | None = None,
         anchor: Any = 1.0,
     ) -> NDArray[np.float64]:
-        r"""Confidences near ``target``, smooth, and at low cost; all are support vectors.
+        r"""Confidences that are close to ``target``, smooth, and of low cost; support vectors.
 
         Minimizes :math:`\|P - O\|^2 + c\,\mathrm{tr}(P^\top (I - \tilde S) P) + \langle D, P
-        \rangle` on the candidate simplices; without a target or a cost, without their terms. The
-        first term has the weight ``anchor``, a number or one per pair.
+        \rangle` on the candidate simplices, without the terms of a missing target or cost.
+        ``anchor`` is the weight of the first term, a number or one per pair.
         """
         if cost is not None:
-            # A cost that all candidates of a row share has no effect, but next to a large one (of a
-            # row far from all others) the confidences would be lost in rounding.
+            # A constant shift of the costs in a row has no effect, but large costs (of a row far
+            # from all others) would cause rounding errors in the confidences.
             cost = cost + self._candidates.largest(-cost)[self._candidates.rows]
         solution: Solution[NDArray[np.float64]] = solve_confidences(
             self._candidates.simplex,

@@ -1,9 +1,9 @@
-r"""Kernels of the kernel methods, and the bandwidth that the papers use.
+r"""Kernel functions, and the bandwidth that the papers use.
 
 .. math:: k(x, z) = \exp\big(-\|x - z\|^2 / (2\sigma^2)\big), \qquad
           \sigma = \text{mean pairwise distance of the training rows}
 
-Where rows have weights *v*, each counts as that many copies: with distances :math:`d_{ij}`,
+A row with weight *v* counts as *v* copies: with distances :math:`d_{ij}`,
 
 .. math:: \sigma = \frac{\sum_{ij} v_i v_j d_{ij}}
           {\sum_{i \ne j} v_i v_j + \sum_i v_i \max(v_i - 1, 0)} .
@@ -31,7 +31,7 @@ def train_kernel(
     *,
     backend: Backend = HOST,
 ) -> tuple[NDArray[np.float64], float | None]:
-    """Kernel matrix of the training rows, and the bandwidth that was used.
+    """Kernel matrix of the training rows, and its bandwidth.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ def train_kernel(
     sigma : "mean" or float, default="mean"
         Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
     row_weights : array of shape (n,), optional
-        How often each row counts in the mean distance.
+        Weight of each row in the mean distance.
     backend : Backend, default=HOST
-        Where X is.
+        Backend of X.
 
     Returns
     -------
     K : ndarray of shape (n, n)
-        A new array for "rbf" and "linear". A precomputed kernel is X itself, and the result of a
-        callable may belong to the callable: neither may be overwritten.
+        A new array for "rbf" and "linear". Do not overwrite others: a precomputed kernel is X
+        itself, and a callable may store its result.
     sigma : float or None
         Bandwidth; None for other kernels.
     """
@@ -75,7 +75,7 @@ def cross_kernel(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        New rows; for ``kernel="precomputed"`` their kernel with the training rows.
+        New rows; for ``kernel="precomputed"``, the kernel matrix of new and training rows.
     Z : array or sparse matrix of shape (m, d)
         Training rows.
     kernel : {"rbf", "linear", "precomputed"} or callable
@@ -83,7 +83,7 @@ def cross_kernel(
     sigma : float, optional
         Bandwidth of the Gaussian kernel.
     backend : Backend, default=HOST
-        Where X and Z are.
+        Backend of X and Z.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def cross_kernel(
             raise ValueError(
                 f"The kernel function must return a finite matrix of shape "
                 f"{(X.shape[0], Z.shape[0])} for {X.shape[0]} and {Z.shape[0]} rows; "
-                f"it returned shape {K.shape}" + ("." if finite else " with NaN or infinity in it.")
+                f"it returned shape {K.shape}" + ("." if finite else " with NaN or infinity.")
             )
     elif kernel == "precomputed":
         K = X
@@ -106,7 +106,7 @@ def cross_kernel(
         product = X @ Z.T
         K = product.toarray() if sparse.issparse(product) else product
     elif sigma is None:
-        raise ValueError("The Gaussian kernel needs its bandwidth: pass sigma.")
+        raise ValueError("The Gaussian kernel requires a bandwidth: pass sigma.")
     else:
         K = backend.gaussian(backend.squared_distances(X, Z), sigma)
     return K

@@ -1,4 +1,4 @@
-r"""Low-rank kernel features: n rows seen from m landmarks, so that cost and memory grow with n·m.
+r"""Low-rank kernel features from m landmarks, with memory that grows with n·m.
 
 With landmarks :math:`z_1 … z_m`, their kernel matrix :math:`K_{mm} = U \Lambda U^\top` and the
 kernel :math:`k_m(x)` of a row with them, the features
@@ -6,7 +6,7 @@ kernel :math:`k_m(x)` of a row with them, the features
 .. math:: \phi(x) = \Lambda^{-1/2} U^\top k_m(x)
 
 have the inner products :math:`k_m(x)^\top K_{mm}^{-1} k_m(x')`, the Nyström approximation of the
-kernel [1]_. When every training row is a landmark it is the kernel itself.
+kernel [1]_. If every training row is a landmark, the approximation is exact.
 
 References
 ----------
@@ -29,21 +29,21 @@ from ambilearn.kernel.functions import KernelFunction, cross_kernel
 
 
 class _Count(Interval):
-    """Whole numbers; True, which Python takes for 1, is none."""
+    """Integers in an interval, without booleans, which Python treats as 0 and 1."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
-# What the parameter ``n_landmarks`` may be, where it is not None.
+# Valid values of the parameter ``n_landmarks``, except None.
 LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
-_MAX_SIGMA_ROWS = 5000  # rows from which the bandwidth is estimated
-_ROWS_PER_LANDMARK = 50  # rows per landmark that k-means sees: more hardly move the centers
+_MAX_SIGMA_ROWS = 5000  # maximum number of rows for the estimate of the bandwidth
+_ROWS_PER_LANDMARK = 50  # rows per landmark in k-means: more hardly change the centers
 
 
 class LandmarkFeatures:
-    """The features of rows, given by their kernel with a few landmarks.
+    """Features of rows, computed from their kernel values with the landmarks.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class LandmarkFeatures:
     sigma : float, optional
         Bandwidth of the Gaussian kernel.
     backend : Backend, default=HOST
-        Where the landmarks are.
+        Backend of the landmarks.
 
     Attributes
     ----------
     whitening : ndarray of shape (m, r)
-        Turns kernel values with the landmarks into features; r ≤ m is the rank of their kernel
-        matrix.
+        Matrix that maps kernel values with the landmarks to features; r ≤ m is the rank of the
+        kernel matrix of the landmarks.
     """
 
     def __init__(
@@ -88,25 +88,26 @@ class LandmarkFeatures:
 
 
 def sample_limit(m: int) -> int:
-    """Most rows that :func:`choose_landmarks` and :func:`sampled_sigma` look at among many."""
+    """Maximum number of rows that :func:`choose_landmarks` and :func:`sampled_sigma` use."""
     return max(_MAX_SIGMA_ROWS, _ROWS_PER_LANDMARK * m)
 
 
 def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backend = HOST) -> Any:
-    """Rows, or centers of rows, that stand for all rows.
+    """Choose rows, or cluster centers of rows, as landmarks.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
         Training rows.
     m : int
-        Number of landmarks; all rows where there are no more.
+        Number of landmarks. If there are at most m rows, all of them are landmarks.
     how : {"kmeans", "uniform"}
-        Centres of k-means, which approximate the kernel better [2]_; or rows drawn at random.
+        Cluster centers of k-means, which approximate the kernel better [2]_, or rows drawn at
+        random.
     random_state : int, RandomState or None
         Seed.
     backend : Backend, default=HOST
-        Where X is.
+        Backend of X.
 
     Returns
     -------
@@ -121,8 +122,8 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backe
     if n > _ROWS_PER_LANDMARK * m:
         sample = np.sort(random.choice(n, _ROWS_PER_LANDMARK * m, replace=False))
         X = backend.take_rows(X, sample)
-    # Equal centers only lower the rank. k-means is scikit-learn's and runs on the CPU, on a sample
-    # that is small by now.
+    # Equal centers only lower the rank. k-means is from scikit-learn and runs on the CPU; the
+    # sample is small.
     return backend.asarray(kmeans_centers(to_numpy(X), m, random, max_iter=20))
 
 
@@ -138,9 +139,9 @@ def sampled_sigma(
     random_state : int, RandomState or None
         Seed of the sample.
     row_weights : array of shape (n,), optional
-        How often each row counts.
+        Weight of each row.
     backend : Backend, default=HOST
-        Where X is.
+        Backend of X.
 
     Returns
     -------

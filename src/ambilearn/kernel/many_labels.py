@@ -1,12 +1,12 @@
-r"""Kernel ridge regression for very many labels: nothing of shape (n, l) is made.
+r"""Kernel ridge regression for very many labels, without arrays of shape (n, l).
 
-The dual coefficients :math:`A = M^{-1}(T - \mathbf 1 b^\top)` of targets *T* are dense however
-sparse the targets are, so they are never formed. The outputs on the support come block by block of
-labels, and a new row with kernel values *k* is scored by the other end of the same product:
+The dual coefficients :math:`A = M^{-1}(T - \mathbf 1 b^\top)` are dense even if the targets *T* are
+sparse, so they are not computed. The outputs on the support are computed in blocks of labels, and
+the scores of a new row with kernel values *k* use another order of the same product:
 
 .. math:: k^\top A = (M^{-1} k)^\top (T - \mathbf 1 b^\top)
 
-The price is the factor of *M*, n² numbers, which the classifier has to keep.
+The classifier has to store the factor of *M*, n² numbers.
 """
 
 from collections.abc import Iterator
@@ -28,16 +28,16 @@ MAX_DENSE_LABELS = 1000
 
 
 class FactoredCoefficients:
-    r"""Dual coefficients by their factors; supports ``K @ self`` with a kernel matrix.
+    r"""Dual coefficients in factored form; supports ``K @ self`` with a kernel matrix.
 
     Parameters
     ----------
     ridge : KernelRidge
-        Holds the factor of *M*.
+        Ridge regression with the factor of *M*.
     excess : csr_array of shape (n, l)
-        Targets on the support, less what is off it.
+        Targets on the support, minus ``off_support`` of the row.
     off_support : ndarray of shape (n,)
-        Targets off the support, one number for each row.
+        Target off the support, one number per row.
     intercept : ndarray of shape (l,)
         The bias *b*.
     """
@@ -69,10 +69,10 @@ class FactoredCoefficients:
         return product
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of shape {self.shape}; toarray() gives the dense array>"
+        return f"<{type(self).__name__} of shape {self.shape}; toarray() returns the dense array>"
 
     def toarray(self) -> NDArray[np.float64]:
-        """The coefficients as the dense array that this avoids."""
+        """Coefficients as a dense array."""
         return np.eye(self.shape[0]) @ self
 
 
@@ -84,13 +84,13 @@ class LabelBlock(NamedTuple):
     labels : ndarray
         The labels.
     pairs : ndarray
-        Pairs of the support that have them.
+        Pairs of the support with these labels.
     places : pair of ndarrays
-        Row and column of each pair among the block's targets.
+        Row and column of each pair in the targets of the block.
     n_columns : int
-        How many columns of targets there are.
+        Number of columns of targets.
     times : int
-        How many labels each of them stands for.
+        Number of labels that each column represents.
     """
 
     labels: NDArray[np.intp]
@@ -106,7 +106,7 @@ class ManyLabelRegressor:
     Parameters
     ----------
     ridge : KernelRidge
-        The factored kernel matrix.
+        The factorized kernel matrix.
     candidates : HostSupport
         The candidate pairs.
     """
@@ -117,7 +117,7 @@ class ManyLabelRegressor:
         self._blocks = list(_blocks_of_labels(candidates))
 
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
+        """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         n, n_labels = self._candidates.n_rows, self._candidates.n_labels
         off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (n,))
         outputs, intercept = np.empty_like(values), np.empty(n_labels)
@@ -138,14 +138,14 @@ class ManyLabelRegressor:
         return SupportFit(coef, intercept, outputs, norm, squares, total, size, weights)
 
     def train_output(self, fit: SupportFit) -> Any:
-        """Outputs on the training rows as a user gets them: on the candidates only."""
+        """Outputs on the training rows for a fitted attribute: only of the candidates."""
         return self._candidates.as_output(fit.outputs)
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
-        """Outputs for each row of the fit to all other rows, of some labels at a time.
+        """Leave-one-out outputs: for each row, those of the fit to all other rows.
 
-        Of the labels that are nobody's candidates, whose outputs are all alike, the first stands
-        for all.
+        Yields blocks of labels. All labels that are no candidate of any row have the same outputs;
+        only the first of them is yielded.
         """
         rows = np.arange(self._candidates.n_rows)
         for block in self._blocks:
@@ -171,6 +171,6 @@ def _blocks_of_labels(candidates: HostSupport) -> Iterator[LabelBlock]:
         places = candidates.rows[pairs], column[pairs] - block.start
         yield LabelBlock(used[block], pairs, places, block.stop - block.start)
     unused = np.setdiff1d(np.arange(candidates.n_labels), used, assume_unique=True)
-    if len(unused):  # nobody's candidates: all have the same targets, those off the support
+    if len(unused):  # never candidates: all have the same targets, those off the support
         none = np.empty(0, dtype=np.intp)
         yield LabelBlock(unused, none, (none, none), 1, times=len(unused))

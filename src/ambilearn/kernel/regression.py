@@ -1,15 +1,15 @@
-r"""The classifier inside the kernel methods: ridge regression of confidences on the support.
+r"""The classifier of the kernel methods: ridge regression of confidences on the support.
 
-The targets of PL-CL are zero off the candidates (P), or one number off the candidates of a row (Q).
-So a support vector and that number are all that is passed around; the outputs are wanted on the
-support only; and the squared error over all n·l entries follows from the outputs' own sums:
+For labels that are not candidates, the targets of PL-CL are zero (P) or one number per row (Q). The
+targets are therefore a support vector and that number, and outputs are needed only on the support.
+The squared error over all n·l entries follows from sums of the outputs:
 
 .. math:: \|H - T\|^2 = \|H\|^2 - 2 t \sum_{ij} h_{ij} + n\,l\,t^2
           + \sum_{(i, j) \in \text{support}} \big[(h_{ij} - t_{ij})^2 - (h_{ij} - t)^2\big]
 
-with targets :math:`t_{ij}` on the support and :math:`t` off it. Where rows have weights, all sums
-over rows are weighted. In the primal nothing of shape
-(n, l) ever exists; in the dual see :mod:`ambilearn.kernel.many_labels`.
+with targets :math:`t_{ij}` on the support and :math:`t` off it. If rows have weights, all sums over
+rows are weighted. The primal allocates no array of shape (n, l); for the dual see
+:mod:`ambilearn.kernel.many_labels`.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class OutputBlock(NamedTuple):
     labels : ndarray of shape (c,)
         The labels, ascending.
     outputs : ndarray of shape (r, c)
-        Their outputs.
+        The outputs.
     """
 
     rows: NDArray[np.intp]
@@ -61,13 +61,13 @@ class SupportFit:
     squared_norm : float
         Squared norm of the weights.
     squared_outputs, total_output : float
-        Sum of the squares, and sum, of all n·l outputs.
+        Sum of the squares and sum of all n·l outputs.
     size : float
         n·l.
     pair_weights : float or ndarray of shape (n_pairs,), default=1.0
-        Weight of each pair's row in the squared error.
+        Weight of the row of each pair in the squared error.
     fitted : ndarray of shape (n, l), optional
-        All outputs, where they came for free.
+        All outputs, if they were computed.
     """
 
     coef: Any
@@ -81,7 +81,7 @@ class SupportFit:
     fitted: NDArray[np.float64] | None = None
 
     def squared_error(self, values: NDArray[np.float64], off_support: float = 0.0) -> float:
-        """Squared distance of all n·l outputs to ``values`` on the support, a number off it."""
+        """Squared distance of all n·l outputs to ``values`` and, off the support, a number."""
         t = off_support
         everywhere = self.squared_outputs - 2 * t * self.total_output + self.size * t**2
         on_support = (self.outputs - values) ** 2 - (self.outputs - t) ** 2
@@ -95,7 +95,7 @@ class DualRegressor:
     Parameters
     ----------
     ridge : KernelRidge
-        The factored kernel matrix.
+        The factorized kernel matrix.
     candidates : Support
         The candidate pairs.
     """
@@ -105,7 +105,7 @@ class DualRegressor:
         self._candidates = candidates
 
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
+        """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         targets = self._candidates.scatter(values, off_support)
         n, l = targets.shape
         with threads_for(4.0 * n * n * l):
@@ -124,13 +124,13 @@ class DualRegressor:
         )
 
     def train_output(self, fit: SupportFit) -> Any:
-        """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
+        """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
         return fit.fitted
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
-        """Outputs for each row of the fit to all other rows; zero is the target off the support."""
+        """Leave-one-out outputs: for each row, those of the fit to all other rows, in blocks."""
         targets = self._candidates.scatter(self._candidates.backend.asarray(values))
         n, l = targets.shape
         with threads_for(4.0 * n * n * l):
@@ -153,7 +153,7 @@ class PrimalRegressor:
     features : array or sparse matrix of shape (n, m)
         The features, linear or of low rank.
     ridge : PrimalRidge
-        Their factored normal equations.
+        The factorized normal equations of the features.
     candidates : Support
         The candidate pairs.
     """
@@ -164,7 +164,7 @@ class PrimalRegressor:
         self._candidates = candidates
 
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
-        """Fit ``values`` on the support and ``off_support``, one number or one a row, off it."""
+        """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         candidates = self._candidates
         product, total = candidates.target_sums(self._features, values, off_support)
         fit = self._ridge.solve(product, total).value
@@ -174,13 +174,13 @@ class PrimalRegressor:
         return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size, weights)
 
     def train_output(self, fit: SupportFit) -> Any:
-        """Outputs on the training rows as a user gets them; only candidates for a sparse mask."""
+        """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
         return self._features @ fit.coef + fit.intercept
 
     def held_out(self, values: NDArray[np.float64]) -> Iterator[OutputBlock]:
-        """Outputs for each row of the fit to all other rows; zero is the target off the support."""
+        """Leave-one-out outputs: for each row, those of the fit to all other rows, in blocks."""
         values = self._candidates.backend.asarray(values)
         fit = self.fit(values)
         labels = np.arange(self._candidates.n_labels)
@@ -200,15 +200,15 @@ class PrimalRegressor:
 def leave_out(
     targets: NDArray[np.float64], fitted: NDArray[np.float64], complements: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    r"""Outputs for each row of the fit to all other rows, :math:`p - (p - h) / (1 - h_{ii})`.
+    r"""Leave-one-out outputs :math:`p - (p - h) / (1 - h_{ii})`, of the fit to all other rows.
 
     Parameters
     ----------
     targets, fitted : ndarrays of shape (n, c)
         Targets, and outputs of the fit to all rows.
     complements : ndarray of shape (n,)
-        What the rows' own targets leave to the others, as
-        :meth:`ambilearn.solvers.KernelRidge.leverage_complements` has it.
+        One minus the leverage of each row; see
+        :meth:`ambilearn.solvers.KernelRidge.leverage_complements`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def leave_out(
 
 
 def output_sums(outputs: NDArray[np.float64], candidates: Support) -> tuple[float, float, float]:
-    """Sums of the squares, the outputs and ones over (n, c) outputs, with the rows' weights."""
+    """Weighted sums over (n, c) outputs: of their squares, of themselves, and of ones."""
     weighted = outputs
     if candidates.row_weights is not None:
         weighted = candidates.row_weights[:, None] * outputs

@@ -31,6 +31,10 @@ from ambilearn.kernel.many_labels import (
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
+# Values in tuning grids, of the weights in an objective and of the ridge weight.
+WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
+RIDGES = (0.001, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0)
+
 Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
 
@@ -38,8 +42,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     """Base of the methods whose classifier is ridge regression of the confidences.
 
     A subclass has the parameters ``kernel`` and ``sigma``, and for a low-rank kernel also
-    ``n_landmarks``, ``landmarks`` and ``random_state``; it calls :meth:`_factor` once, then solves
-    as often as it likes, and hands its last fit to :meth:`_keep`.
+    ``n_landmarks``, ``landmarks`` and ``random_state``. Its ``_fit`` calls :meth:`_factor` once,
+    uses the regressors any number of times, and passes the last fit to :meth:`_keep`.
     """
 
     reg: float
@@ -57,6 +61,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     @property
     def _ridges(self) -> tuple[float, ...]:
+        """Distinct ridge weights of the regressors; each needs a factorization."""
         return (self.reg,)
 
     def _ridge_method(self) -> Any:
@@ -75,13 +80,13 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         if self._pairwise and options.get("reset", True):
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
-                    "kernel='precomputed' needs the square kernel matrix of the training rows as "
-                    f"X; got shape {X.shape}."
+                    "kernel='precomputed' requires X to be the square kernel matrix of the "
+                    f"training rows; got shape {X.shape}."
                 )
             if self.n_landmarks is not None:
                 raise ValueError(
-                    "kernel='precomputed' has the whole kernel matrix already: n_landmarks, which "
-                    "avoids it, must be None."
+                    "n_landmarks is not supported with kernel='precomputed', which provides the "
+                    "full kernel matrix: set n_landmarks=None."
                 )
             _check_symmetric(X)
         return X
@@ -89,11 +94,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _factor(
         self, X: Any, candidates: Support, cache: FitCache, *ridges: float
     ) -> tuple[list[Regressor], LandmarkFeatures | None]:
-        """One regressor per ridge weight, all on the same features; and the landmarks, if any."""
-        backend = candidates.backend
+        """Choose the kernel; one regressor per ridge weight, and the landmarks if there are any."""
         self.sigma_: float | None = None
         key: tuple[Any, ...] = content_key(self.kernel), self.sigma
-        one_factor = self._check_memory(X, candidates, cache, key, ridges)
+        one_factorization = self._check_memory(X, candidates, cache, key, ridges)
         if self._primal(X):
             return self._factor_features(X, candidates, cache, ridges, ("linear",)), None
         if self.n_landmarks is not None and self.kernel != "linear":
@@ -107,21 +111,31 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         K, self.sigma_ = cache.get_or_compute("kernel", key, self._train_kernel, X, candidates)
         many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
         regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
-        factored: list[KernelRidge] = []
-        for ridge in ridges[:1] if one_factor else ridges:
-            # The last factor may overwrite the kernel matrix if no other fit needs it.
-            last = one_factor or ridge == ridges[-1]
-            overwrite = last and self._owns_kernel and not cache.keeps_results
-            factored.append(
-                cache.get_or_compute(
-                    "factorization",
-                    (*key, ridge),
-                    KernelRidge,
-                    *(K, ridge, overwrite, candidates.row_weights, backend.factorize),
-                )
+        factorized = ridges[:1] if one_factorization else ridges
+        solvers = self._factor_kernel(K, candidates, cache, factorized, key)
+        solvers += [solvers[0].with_ridge(ridge) for ridge in ridges[len(solvers) :]]
+        return [regressor(each, candidates) for each in solvers], None
+
+    def _factor_kernel(
+        self,
+        K: NDArray[np.float64],
+        candidates: Support,
+        cache: FitCache,
+        ridges: tuple[float, ...],
+        key: tuple[Any, ...],
+    ) -> list[KernelRidge]:
+        """Factorize the kernel matrix for each ridge weight, the last time in place if allowed."""
+        in_place = self._owns_kernel and not cache.keeps_results
+        weights, factorize = candidates.row_weights, candidates.backend.factorize
+        return [
+            cache.get_or_compute(
+                "factorization",
+                (*key, ridge),
+                KernelRidge,
+                *(K, ridge, in_place and ridge == ridges[-1], weights, factorize),
             )
-        factored += [factored[0].with_ridge(ridge) for ridge in ridges[len(factored) :]]
-        return [regressor(each, candidates) for each in factored], None
+            for ridge in ridges
+        ]
 
     def _check_memory(
         self,
@@ -131,10 +145,10 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         key: tuple[Any, ...],
         ridges: tuple[float, ...],
     ) -> bool:
-        """Check the memory of X's device; whether it has room for one factor only."""
+        """Raise if memory is too small; whether it is enough for only one factorization."""
 
         def needed(ridges: tuple[float, ...]) -> int:
-            """Bytes to be allocated: kernel and factors, without those that are there already."""
+            """Bytes to allocate for kernel and factorizations that are not in the cache."""
             factors = [("factorization", (*key, ridge)) for ridge in ridges]
             held = sum(cache.holds(*each) for each in [("kernel", key), *factors])
             kept = cache.keeps_results or not self._owns_kernel
@@ -147,12 +161,13 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return True
 
     def _rank(self, n_rows: int, n_features: int) -> int | None:
+        """Number of columns of the features that replace the kernel matrix; None without them."""
         if self.kernel == "linear":
             return n_features if n_features <= n_rows else None
         return self.n_landmarks
 
     def _make_regressor(self, X: Any, sets: CandidateSets, cache: FitCache) -> Regressor:
-        """The regressor of a fit to these rows."""
+        """Regressor of a fit to these rows."""
         self._validate_params()
         X = self._validate_rows(X, ensure_min_samples=2)
         bind_cache(cache, X, sets)
@@ -182,13 +197,13 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return [PrimalRegressor(features, ridge, candidates) for ridge in factored]
 
     def _primal(self, X: Any) -> bool:
-        # In the primal a linear model costs d³ instead of n³; both give the same optimum.
+        # The primal problem of a linear model costs d³ instead of n³, with the same optimum.
         return self.kernel == "linear" and self._rank(*X.shape) is not None
 
     def _train_kernel(
         self, X: Any, candidates: Support
     ) -> tuple[NDArray[np.float64], float | None]:
-        """Kernel matrix of the training rows, and its bandwidth."""
+        """Kernel matrix of the training rows, and the bandwidth."""
         K, sigma = train_kernel(
             X, self.kernel, self.sigma, candidates.row_weights, backend=candidates.backend
         )
@@ -199,7 +214,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _landmark_features(
         self, X: Any, n_landmarks: int, candidates: Support
     ) -> tuple[LandmarkFeatures, NDArray[np.float64]]:
-        """The map from rows to low-rank features, and the features of the training rows."""
+        """Map from rows to low-rank features, and the features of the training rows."""
         low_rank = self._landmark_map(X, n_landmarks, candidates.row_weights, candidates.backend)
         return low_rank, low_rank.transform(X)
 
@@ -210,7 +225,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         row_weights: Any | None = None,
         backend: Backend = HOST,
     ) -> LandmarkFeatures:
-        """The map from rows to low-rank features; of X only samples are taken if it is large."""
+        """Map from rows to low-rank features; computed from a sample of X if X is large."""
         sigma = None
         if self.kernel == "rbf":
             given = isinstance(self.sigma, Real)
@@ -223,14 +238,14 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return LandmarkFeatures(landmarks, self.kernel, sigma, backend)
 
     def _keep(self, X: Any, fit: SupportFit, landmarks: LandmarkFeatures | None) -> None:
-        """Store the classifier that predicts."""
+        """Store the fitted classifier for prediction."""
         self.intercept_ = fit.intercept
         if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
-            # As everywhere in scikit-learn, one row a label: its feature selection reads it.
+            # One row per label, as in scikit-learn, so that its feature selection works.
             self.coef_ = (fit.coef if self._primal(X) else X.T @ fit.coef).T
         elif landmarks is not None:
             self.dual_coef_ = landmarks.whitening @ fit.coef
-            # Those here may be shared with other fits.
+            # The cache may share these landmarks with other fits.
             self.X_fit_ = _copy(landmarks.landmarks)
         else:
             self.dual_coef_ = fit.coef
@@ -239,7 +254,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _initial_graph(
         self, X: Any, candidates: Support, cache: FitCache
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
-        """First graph of PL-CL and PL-AGGD, from the features, and the confidences from it."""
+        """Initial graph of PL-CL and PL-AGGD, built from the features, and its confidences."""
         key = self.n_neighbors, content_key(self.neighbors), self._pairwise
         inputs = (
             X,
@@ -272,7 +287,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     @property
     def _owns_kernel(self) -> bool:
-        """Whether the kernel matrix is ours; that of a callable may be stored by the callable."""
+        """Whether the fit may overwrite the kernel matrix; a callable may store its result."""
         return self.kernel in ("rbf", "linear")
 
     def __sklearn_tags__(self) -> Any:
@@ -292,5 +307,5 @@ def _check_symmetric(K: NDArray[np.float64]) -> None:
     if not xp.all(xp.abs(K - xp.matrix_transpose(K)) <= allowed):
         raise ValueError(
             "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ. "
-            "Pass a symmetric one, for instance (K + K.T) / 2."
+            "Pass a symmetric matrix, for instance (K + K.T) / 2."
         )

@@ -1,4 +1,4 @@
-"""IPAL: label propagation on a neighbour graph, then minimum-error reconstruction."""
+"""IPAL: label propagation on a neighbor graph, then minimum-error reconstruction."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -13,13 +13,14 @@ from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Backend, Support
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import (
+    NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
-    in_form_of,
+    match_sparsity,
     usable_neighbors,
     warn_inexact,
 )
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS
+from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import (
     normalize_candidate_votes,
     normalize_votes,
@@ -28,76 +29,69 @@ from ambilearn.methods._votes import (
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 
 
+@insert_shared_docs
 class IPAL(PartialLabelClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
-    Every training row, scaled to unit length, is rebuilt from its *k* nearest neighbours with
+    Every training row, scaled to unit length, is reconstructed from its *k* nearest neighbors with
     non-negative weights :math:`\min_{w \ge 0} \|x_i - \sum_a w_a x_a\|^2`. The weights, divided by
-    their sum, form the graph :math:`H` along which the confidences :math:`F` spread from
-    :math:`F^0 = Y / |S_i|` (Eqs. (4)-(6) of [1]_):
+    their sum, form the graph :math:`H` on which the confidences :math:`F` are propagated, starting
+    with :math:`F^0 = Y / |S_i|` (Eqs. (4)-(6) of [1]_):
 
     .. math:: F \leftarrow \alpha H F + (1 - \alpha) F^0, \qquad
               F_{ij} \leftarrow \frac{F_{ij}\,[\,j \in S_i\,]}{\sum_{m \in S_i} F_{im}} .
 
-    Where candidates have weights, :math:`F^0` are their shares in each row, and what the
-    neighbours say of a candidate counts by its weight over the largest of the row. Then each
-    label's mass is brought back to its prior one, and each row gets its best candidate:
+    If candidates have weights, :math:`F^0` are the weights divided by their sum in each row, and
+    :math:`HF` is multiplied by the weights divided by the largest weight in each row. After
+    propagation, the total mass of each label is restored to its prior mass, and each row is
+    assigned its best candidate:
 
     .. math:: \hat y_i = \arg\max_{j \in S_i} F_{ij} \sum_m F^0_{mj} \Big/ \sum_m F_{mj} .
 
-    A new row is rebuilt in the same way, and is given the label whose neighbours alone leave the
-    smallest residual, :math:`\arg\min_j \|x - \sum_{a: \hat y_a = j} w_a x_a\|`.
+    A new row is reconstructed in the same way. The predicted label is the one whose neighbors alone
+    leave the smallest residual, :math:`\arg\min_j \|x - \sum_{a: \hat y_a = j} w_a x_a\|`.
 
     Parameters
     ----------
     alpha : float, default=0.95
-        Share :math:`0 \le \alpha < 1` of the confidences that comes from the neighbours.
-    n_neighbors : int, default=10
-        Number of neighbours *k*. Fewer are used, with a warning, when there are not that many
-        rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+        Fraction :math:`0 \le \alpha < 1` of the confidences that comes from the neighbors.
+    {n_neighbors}
+    {neighbors}
     max_iter : int, default=100
-        Limit *T* of propagation steps.
+        Maximum number of propagation steps.
     tol : float, default=1e-4
-        Propagation ends when F changes by at most this, :math:`\|F_t - F_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` steps and never warns.
+        Tolerance of the stopping criterion: propagation stops when F changes by at most ``tol``,
+        :math:`\|F_t - F_{t-1}\|_F / \sqrt n`. With 0, exactly ``max_iter`` steps run and no warning
+        is issued.
     verbose : int, default=0
-        Print a line per propagation step.
+        If positive, print a line per propagation step.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
+    {classes_}
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences F of the training rows after the correction of the class masses: zero off the
-        candidates, rows sum to one; sparse if the candidates came as a sparse mask.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label :math:`\hat y_i` of each training row.
+        Confidences F of the training rows after the class masses are restored: zero for labels that
+        are not candidates; each row sums to one. Sparse if y is a sparse mask.
+    {transduction_}
     graph_ : csr_array of shape (n, n)
-        The graph H; row i rebuilds training row i, up to a factor.
+        The graph H; row i has the weights that reconstruct training row i, up to a factor.
     n_iter_ : int
-        Propagation steps done.
+        Number of propagation steps.
     X_fit_ : array or sparse matrix of shape (n, d)
         Training rows, scaled to unit length.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    PLKNN : The neighbours vote with all their candidates.
+    PLKNN : The neighbors vote for all their candidates.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The scores of
-    ``decision_function`` are the negative residuals; ``predict_proba`` shares out what each label
-    explains of the row's unit length. Nothing of size n² is ever formed. A row has no weight: a row
-    that is rebuilt, and rebuilds others, does so whether or not it counts.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`).
+    ``decision_function`` returns the negative residuals; ``predict_proba`` normalizes the part of
+    the unit length of a row that each label explains. No array of size n² is allocated. ``fit``
+    takes no ``sample_weight``: the reconstruction weights have no place for it.
 
     References
     ----------
@@ -157,14 +151,14 @@ class IPAL(PartialLabelClassifier):
         weights = xp.concat(parts)
         total = xp.sum(weights, axis=1, keepdims=True)
         self.graph_ = backend.graph(neighbor_indices, weights / xp.where(total > 0, total, 1.0))
-        spread = candidates.restrict(self.graph_)
+        propagation = candidates.restrict(self.graph_)
 
         f = start = candidates.prior()
         loop = OuterLoop(self)
         while loop.should_continue():
             previous = f
-            heard = candidates.relative_weights * (spread @ f)
-            f = self.alpha * heard + (1 - self.alpha) * start
+            from_neighbors = candidates.relative_weights * (propagation @ f)
+            f = self.alpha * from_neighbors + (1 - self.alpha) * start
             f = normalize_candidate_votes(candidates, f)
             loop.record(f, previous, candidates.n_rows)
 
@@ -175,7 +169,7 @@ class IPAL(PartialLabelClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         backend = self._search.backend
-        X = backend.unit_rows(in_form_of(self.X_fit_, X))
+        X = backend.unit_rows(match_sparsity(self.X_fit_, X))
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         parts = [
@@ -186,7 +180,7 @@ class IPAL(PartialLabelClassifier):
         return scores
 
     def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
-        """Scores of some unit-length rows; what they need has a k×k matrix for each."""
+        """Scores of a block of unit-length rows; needs a k×k matrix for each row."""
         backend = self._search.backend
         weights, products = _rebuild(backend, X, self.X_fit_, neighbor_indices)
         xp = array_namespace(weights)
@@ -204,10 +198,10 @@ class IPAL(PartialLabelClassifier):
 def _rebuild(
     backend: Backend, X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Non-negative weights that rebuild the rows of X from neighbours in Z; all inner products."""
+    """Non-negative weights that reconstruct X from neighbors in Z, and all inner products."""
     products = backend.neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
     if not solution.is_optimal:
-        warn_inexact(solution, "neighbour weights")
+        warn_inexact(solution, "neighbor weights")
     return solution.value, products

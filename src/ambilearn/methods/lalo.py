@@ -13,83 +13,60 @@ from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.methods._tuning import RIDGES
+from ambilearn.methods._docs import insert_shared_docs
+from ambilearn.methods._kernel_classifier import RIDGES
 
 
+@insert_shared_docs
 class LALO(AlternatingClassifier):
     r"""Partial-label learning with latent label distributions (LALO).
 
-    A kernel classifier learns label distributions :math:`P` that are to vary slowly along a fixed
-    neighbour graph [1]_:
+    Learns a kernel classifier and label distributions :math:`P` that are smooth on a fixed neighbor
+    graph [1]_:
 
     .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2
               + \mu\, \mathrm{tr}\big(P^\top (I - \tilde S) P\big)
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
-    with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). It is solved by alternating
-    exact sub-problems, so the objective never rises.
+    with the candidate mask :math:`Y` and the normalized Gaussian similarities :math:`\tilde S` of
+    the *k* nearest neighbors (:mod:`ambilearn.graph.similarity`). It is solved by alternating
+    exact sub-problems, so the objective never increases.
 
     Parameters
     ----------
     mu : float, default=0.005
-        Weight :math:`\mu \ge 0` of the smoothness.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+        Weight :math:`\mu \ge 0` of the smoothness term.
+    {rho}
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` of the classifier.
-    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
-        Kernel of the classifier, as in :class:`~ambilearn.methods.plcl.PLCL`. With "precomputed"
-        the graph is built in the kernel's feature space, otherwise on the features.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
-        rows.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
-        rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    n_landmarks : int, optional
-        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
-        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
-        needs none.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
-    max_iter : int, default=100
-        Limit of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` iterations and never warns.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    verbose : int, default=0
-        Print a line per outer iteration.
+    {kernel}
+    {sigma}
+    {n_neighbors}
+    {neighbors}
+    {n_landmarks}
+    {landmarks}
+    {max_iter}
+    {tol}
+    {random_state}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
-    label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+    {classes_}
+    {label_distributions_}
+    {transduction_}
     graph_ : csr_array of shape (n, n)
-        The normalised similarities.
-    train_output_ : ndarray or csr_array of shape (n, l)
-        Outputs of the classifier on the training rows.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
-    sigma_, coef_, dual_coef_, intercept_, X_fit_
-        The classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        The normalized similarities.
+    {train_output_}
+    {objective_}
+    {n_iter_}
+    {sigma_}
+    {coef_}
+    {dual_coef_}
+    {intercept_}
+    {X_fit_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
@@ -97,9 +74,9 @@ class LALO(AlternatingClassifier):
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The confidences
-    move slowly and accuracy still rises after the ten or so rounds that are customary, so the
-    default is to run until they stand still.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Other implementations
+    run about ten iterations. The confidences converge slowly and accuracy still increases after
+    that, so the default ``max_iter`` is larger.
 
     References
     ----------

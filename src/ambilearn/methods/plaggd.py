@@ -10,17 +10,19 @@ from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
+from ambilearn.methods._docs import insert_shared_docs
+from ambilearn.methods._kernel_classifier import RIDGES, WEIGHTS
 
 
+@insert_shared_docs
 class PLAGGD(AlternatingClassifier):
     r"""Adaptive graph guided disambiguation (PL-AGGD).
 
-    A kernel classifier, the confidences :math:`P` and a neighbour graph :math:`W` that rebuilds
-    both features and confidences are learned together [1]_:
+    Learns a kernel classifier, the confidences :math:`P`, and a neighbor graph :math:`W` that
+    reconstructs both features and confidences [1]_:
 
     .. math::
         \min_{f, P, W}\ & \|f(X) - P\|^2 + \lambda \|f\|^2
@@ -28,84 +30,59 @@ class PLAGGD(AlternatingClassifier):
         \text{s.t.}\ & P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y,\quad
         W\mathbf 1 = \mathbf 1,\ 0 \le W \le U
 
-    with the candidate mask :math:`Y` and the mask :math:`U` of the *k* nearest neighbours. That is
-    PL-CL without its complementary classifier. The letters are PL-CL's: the authors of PL-AGGD
-    write :math:`\gamma` for the ridge weight and :math:`\lambda` for the features' weight.
+    with the candidate mask :math:`Y` and the mask :math:`U` of the *k* nearest neighbors. This is
+    PL-CL without its complementary classifier. The notation is that of PL-CL: in [1]_,
+    :math:`\gamma` is the ridge weight and :math:`\lambda` the weight of the features.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Weight :math:`\gamma \ge 0` (:math:`\lambda` in [1]_) of rebuilding the features from the
-        neighbours.
+        Weight :math:`\gamma \ge 0` (:math:`\lambda` in [1]_) of reconstructing the features from
+        the neighbors.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+        Weight :math:`\mu \ge 0` of reconstructing the confidences from the neighbors.
+    {rho}
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` (:math:`\gamma` in [1]_) of the classifier.
-    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
-        Kernel of the classifier, as in :class:`~ambilearn.methods.plcl.PLCL`. With "precomputed"
-        the graph is built in the kernel's feature space, otherwise on the features.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
-        rows.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph. Fewer are used, with a warning, when there are not that many
-        rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    n_landmarks : int, optional
-        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
-        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
-        needs none.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
-    max_iter : int, default=20
-        Limit *T* of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` iterations and never warns.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    verbose : int, default=0
-        Print a line per outer iteration.
+    {kernel}
+    {sigma}
+    {n_neighbors}
+    {neighbors}
+    {n_landmarks}
+    {landmarks}
+    {max_iter}
+    {tol}
+    {random_state}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
-    label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+    {classes_}
+    {label_distributions_}
+    {transduction_}
     graph_ : csr_array of shape (n, n)
-        The graph W; row i rebuilds training row i.
-    train_output_ : ndarray or csr_array of shape (n, l)
-        Outputs of the classifier on the training rows.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
-    sigma_, coef_, dual_coef_, intercept_, X_fit_
-        The classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        The graph W; row i has the weights that reconstruct training row i.
+    {train_output_}
+    {objective_}
+    {n_iter_}
+    {sigma_}
+    {coef_}
+    {dual_coef_}
+    {intercept_}
+    {X_fit_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    PLCL : Adds a classifier of the labels that are not candidates.
-    LALO : Has a fixed graph.
+    PLCL : Adds a classifier for the labels that are not candidates.
+    LALO : Uses a fixed graph.
 
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). As in the authors'
-    code the graph is built on rows scaled to unit length, and the classifier has a bias, which the
-    paper leaves out.
+    code, the graph is built on rows scaled to unit length, and the classifier has a bias, which the
+    paper omits.
 
     References
     ----------
@@ -185,7 +162,7 @@ class PLAGGD(AlternatingClassifier):
         start: NDArray[np.float64],
         first_output: NDArray[np.float64] | None = None,
     ) -> None:
-        """Alternate from given confidences on; PLCP does so in each of its stages."""
+        """Alternate, starting with the given confidences; PLCP does this in each stage."""
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]

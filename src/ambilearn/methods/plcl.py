@@ -12,19 +12,20 @@ from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.regression import SupportFit
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES, WEIGHTS
+from ambilearn.methods._docs import insert_shared_docs
+from ambilearn.methods._kernel_classifier import RIDGES, WEIGHTS, KernelPartialLabelClassifier
 
 
+@insert_shared_docs
 class PLCL(KernelPartialLabelClassifier):
     r"""Complementary classifier induced partial-label learning (PL-CL).
 
     An ordinary classifier learns from the candidate labels, a complementary classifier from the
     labels that are *not* candidates; their confidences :math:`P` and :math:`Q` are tied by
-    :math:`P + Q \approx 1`, and an adaptive neighbour graph :math:`W`, shared by features and
+    :math:`P + Q \approx 1`, and an adaptive neighbor graph :math:`W`, shared by features and
     labels, smooths :math:`P`. The objective (Eq. 7 of [1]_, with :math:`W = G^\top`) is
 
     .. math::
@@ -34,118 +35,83 @@ class PLCL(KernelPartialLabelClassifier):
         \text{s.t.}\ & P\mathbf 1 = \mathbf 1,\ 0 \le P \le Y,\quad 1 - Y \le Q \le 1,\quad
         W\mathbf 1 = \mathbf 1,\ 0 \le W \le U
 
-    with the candidate mask :math:`Y` and the neighbour mask :math:`U`. It is solved by alternating
-    exact sub-problems, so the objective never rises. Where candidates have weights, their shares
-    :math:`\Pi` in each row join the objective as a reward :math:`-\rho \langle P, \Pi \rangle`,
-    which the paper has not; equal weights change nothing.
+    with the candidate mask :math:`Y` and the neighbor mask :math:`U`. It is solved by alternating
+    exact sub-problems, so the objective never increases. If candidates have weights, normalized
+    per row to :math:`\Pi`, the objective has the additional term
+    :math:`-\rho \langle P, \Pi \rangle`; equal weights change nothing.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Weight :math:`\alpha > 0` of the complementary classifier's error.
     beta : float, default=0.5
-        Weight :math:`\beta \ge 0` of the tie between both confidences.
+        Weight :math:`\beta \ge 0` of the coupling :math:`P + Q \approx 1`.
     gamma : float, default=1.0
-        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours.
+        Weight :math:`\gamma \ge 0` of reconstructing the features from the neighbors.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+        Weight :math:`\mu \ge 0` of reconstructing the confidences from the neighbors.
+    {rho}
     complementary : bool, default=True
-        False drops the complementary classifier: :math:`\beta = 0` and no Q.
+        If False, fit no complementary classifier: :math:`\beta = 0` and no Q.
     graph : bool, default=True
-        False drops the graph: :math:`\mu = \gamma = 0` and no W; P starts uniform.
+        If False, use no graph: :math:`\mu = \gamma = 0` and no W; P is initialized uniformly.
     reg : float, default=0.03
         Ridge weight :math:`\lambda > 0` of both classifiers.
-    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
-        Kernel of both classifiers. "linear" is the paper's linear version. A callable takes two
-        matrices of rows and returns their kernel matrix. With "precomputed", X is the kernel
-        matrix (of new with training rows, in prediction), and the graph is built in its feature
-        space.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel :math:`\exp(-\|x - z\|^2 / 2\sigma^2)`: a number, or the
-        mean pairwise distance of the training rows. Other kernels ignore it.
-    n_neighbors : int, default=10
-        Neighbours in the graph. Fewer are used, with a warning, when there are not that many rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    n_landmarks : int, optional
-        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
-        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
-        needs none.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
-    max_iter : int, default=100
-        Limit of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` iterations and never warns.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    verbose : int, default=0
-        Print a line per outer iteration.
+    {kernel}
+    {sigma}
+    {n_neighbors}
+    {neighbors}
+    {n_landmarks}
+    {landmarks}
+    {max_iter}
+    {tol}
+    {random_state}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
-    label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one. This and
-        the other (n, l) results below are sparse when y came as a sparse mask, and then store the
-        candidates only.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+    {classes_}
+    {label_distributions_}
+    {transduction_}
     complementary_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences Q that a label is *not* the right one: one off the candidates (also where the
-        sparse form stores nothing). Only with ``complementary``.
+        Confidences Q that a label is *not* the correct one: one for labels that are not candidates
+        (a sparse Q does not store them). Only with ``complementary``.
     graph_ : csr_array of shape (n, n)
-        The graph W; row i rebuilds training row i. Only with ``graph``.
-    train_output_ : ndarray or csr_array of shape (n, l)
-        Outputs of the ordinary classifier on the training rows.
+        The graph W; row i has the weights that reconstruct training row i. Only with ``graph``.
+    {train_output_}
     complementary_train_output_ : ndarray or csr_array of shape (n, l)
-        Outputs of the complementary classifier there. Only with ``complementary``.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
-    sigma_ : float or None
-        Bandwidth of the Gaussian kernel; None for other kernels.
-    coef_ : ndarray of shape (l, d)
-        Weights of the ordinary classifier. Only with the linear kernel.
-    dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
-        Its coefficients on the training rows or landmarks. With every other kernel. Of a sparse
-        mask with more than 1000 labels and the exact kernel, linear with more features than rows
-        included, they are :class:`~ambilearn.kernel.many_labels.FactoredCoefficients`.
-    intercept_ : ndarray of shape (l,)
-        Its bias.
-    X_fit_ : array or sparse matrix of shape (n, d) or (n_landmarks, d)
-        Training rows or landmarks, kept for the kernel; None with a precomputed one.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        Outputs of the complementary classifier on the training rows. Only with ``complementary``.
+    {objective_}
+    {n_iter_}
+    {sigma_}
+    {coef_}
+    {dual_coef_}
+    {intercept_}
+    {X_fit_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    ambilearn.candidates.as_candidates : The forms that candidate sets may have.
+    ambilearn.candidates.as_candidates : Accepted forms of candidate sets.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). With the exact kernel
-    time grows with n³ and memory is 2·n²·8 bytes for the two factorisations (one of each for
-    ``alpha=1`` or ``complementary=False``). With m landmarks time grows with n·m² and memory is
-    n·m·8 bytes.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The classifier that
+    predicts, and that ``coef_`` and ``train_output_`` describe, is the ordinary one.
 
-    With a sparse mask and landmarks, a linear kernel, or more than 1000 labels nothing of shape
-    (n, l) is ever made. With the exact kernel the fitted model then keeps its n×n factorisation
-    instead of n×l coefficients; for a smaller model of fewer labels than rows pass a dense mask.
+    With the exact kernel, time grows with n³ and the two factorizations need 2·n²·8 bytes (a
+    single one with ``alpha=1`` or ``complementary=False``). With m landmarks, time grows with n·m²
+    and memory is n·m·8 bytes.
 
-    Where the paper is silent the authors' choices are followed: the graph is built on rows scaled
-    to unit length. In the linear version the bias is the joint optimum, which the printed formula
-    is only for centred features.
+    With a sparse mask and landmarks, a linear kernel, or more than 1000 labels, no array of shape
+    (n, l) is allocated. With the exact kernel, the fitted model then stores its n×n factorization
+    instead of n×l coefficients; if there are fewer labels than rows, a dense mask gives a smaller
+    model.
+
+    As in the authors' code, the graph is built on rows scaled to unit length, which the paper does
+    not specify. In the linear version the bias is the joint optimum; the formula in the paper gives
+    it only for centered features.
 
     References
     ----------
@@ -235,11 +201,11 @@ class PLCL(KernelPartialLabelClassifier):
         return tuple(dict.fromkeys(ridges))
 
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        # Algorithm 1 of the paper. P and Q are support vectors, one entry per candidate: off the
-        # candidates P is 0, and Q is `q_off_support`, which is 1 once it has been updated.
+        # Algorithm 1 of the paper. P and Q are support vectors with one entry per candidate. For
+        # other labels P is 0, and Q is `q_off_support`, which is 1 after the first update.
         steps = PLCLSteps(candidates, PLCLWeights.of(self))
         regressors, landmarks = self._factor(X, candidates, cache, *self._ridges)
-        ordinary, complementary = regressors[0], regressors[-1]  # one of both where α = 1
+        ordinary, complementary = regressors[0], regressors[-1]  # the same one if α = 1
         graph, p = None, candidates.uniform()
         if self.graph:
             graph, p = self._initial_graph(X, candidates, cache)
@@ -277,21 +243,21 @@ class PLCLWeights(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
-        """Weights of an estimator; no tie without a complementary classifier."""
+        """Weights of an estimator; β = 0 without a complementary classifier."""
         beta = estimator.beta if estimator.complementary else 0.0
         names = cls._fields
         return cls(**{name: getattr(estimator, name) for name in names} | {"beta": beta})
 
 
 class PLCLState(NamedTuple):
-    """What Algorithm 1 alternates over, besides the classifiers.
+    """Variables of Algorithm 1 other than the classifiers.
 
     Parameters
     ----------
     p, q : ndarrays of shape (n_pairs,)
-        P and Q on the candidates, support vectors.
+        Support vectors: P and Q of the candidates.
     q_off_support : float or ndarray of shape (n,)
-        Q off the candidates, where P is 0.
+        Q of labels that are not candidates; their P is 0.
     graph : AdaptiveGraph or None
         The graph W.
     """
@@ -303,10 +269,10 @@ class PLCLState(NamedTuple):
 
 
 class PLCLSteps:
-    """The steps of Algorithm 1 that look at some rows only, Q, W and P, and the objective.
+    """Updates of Q, W and P in Algorithm 1, and the objective.
 
-    The classifiers are global. Everything else belongs to rows and their neighbours, so a fit in
-    one process and a fit on many machines (:mod:`ambilearn.distributed`) share these steps.
+    These steps need only some rows and their neighbors; only the classifiers need all rows. Fits
+    in one process and distributed fits (:mod:`ambilearn.distributed`) share them.
 
     Parameters
     ----------
@@ -321,17 +287,17 @@ class PLCLSteps:
         self._simplex = candidates.simplex
         self._row_weights = candidates.pair_weights
         self._reward = weights.rho * candidates.preference()
-        # Eq. (Q ini): 1 / (l − |S_i|) off the candidates of row i, and 0 on them.
+        # Eq. (Q ini): 0 for the candidates of row i and 1 / (l − |S_i|) for all other labels.
         xp = array_namespace(candidates.sizes)
         others = xp.clip(candidates.n_labels - candidates.sizes, min=1)
         self._first_q = 1.0 / xp.astype(others, xp.float64)
 
     def start(self, p: NDArray[np.float64], graph: AdaptiveGraph | None) -> PLCLState:
-        """The state before the first round."""
+        """State before the first iteration."""
         return PLCLState(p, array_namespace(p).zeros_like(p), self._first_q, graph)
 
     def advance(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> PLCLState:
-        """Q, W and P in this order, for new classifiers; Q only if there are two."""
+        """Update Q, W and P, in this order, given new classifiers; Q only if there are two."""
         if f_hat is not None:
             state = state._replace(q=self.update_q(state.p, f_hat), q_off_support=1.0)
         if state.graph is not None:
@@ -339,7 +305,7 @@ class PLCLSteps:
         return state._replace(p=self.update_p(state, f, f_hat))
 
     def update_q(self, p: NDArray[np.float64], f_hat: SupportFit) -> NDArray[np.float64]:
-        r"""The Q step, in closed form.
+        r"""Update Q in closed form.
 
         .. math:: Q = \operatorname{clip}_{[0, 1]}
                   \frac{\alpha \hat F + \beta (1 - P)}{\alpha + \beta}
@@ -350,19 +316,19 @@ class PLCLSteps:
         return clipped
 
     def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
-        r"""The W step: minimise :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
+        r"""Update W: minimize :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
         return graph.refit(self._weights.gamma, self._weights.mu, p)
 
     def update_p(
         self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None
     ) -> NDArray[np.float64]:
-        r"""The P step: near *O*, and smooth on the graph.
+        r"""Update P: close to *O*, and smooth on the graph.
 
         .. math:: \min_P \|P - O\|^2 + \frac{\mu}{1 + \beta} \|P - WP\|^2, \qquad
                   O = \frac{F + \beta (1 - Q) + \tfrac\rho2 (\Pi - U)}{1 + \beta}
 
-        with the weights' shares :math:`\Pi` and equal ones :math:`U`, which only shift the target.
-        Where rows have weights, the first term counts as often as they.
+        with the candidate weights :math:`\Pi` and equal weights :math:`U`, both normalized per row;
+        they only shift the target. Row weights multiply the first term.
         """
         beta = self._weights.beta
         target = f.outputs + self._reward / 2
@@ -375,14 +341,14 @@ class PLCLSteps:
         return state.graph.smooth(state.p, target, smoothness, anchor=self._row_weights)
 
     def objective(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> float:
-        """Eq. 7 of the paper; a sum over rows, but for the norms of the classifiers."""
+        """Eq. 7 of the paper; a sum over rows, except for the norms of the classifiers."""
         weights = self._weights
         terms = classifier_terms(weights, f, state.p, f_hat, state.q)
         xp = array_namespace(state.p)
         terms -= float(xp.sum(self._row_weights * self._reward * state.p))
         if f_hat is not None:
-            tie = self._row_weights * (1 - state.p - state.q) ** 2
-            terms += weights.beta * float(xp.sum(tie))
+            coupling = self._row_weights * (1 - state.p - state.q) ** 2
+            terms += weights.beta * float(xp.sum(coupling))
         if state.graph is not None:
             terms += weights.mu * state.graph.label_roughness(state.p)
             terms += weights.gamma * state.graph.feature_roughness()
@@ -396,7 +362,7 @@ def classifier_terms(
     f_hat: SupportFit | None,
     q: NDArray[np.float64],
 ) -> float:
-    """The classifiers' terms of the objective: their errors and norms."""
+    """Terms of the objective for the classifiers: squared errors and norms."""
     terms = f.squared_error(p) + weights.reg * f.squared_norm
     if f_hat is not None:
         terms += weights.alpha * f_hat.squared_error(q, off_support=1.0)

@@ -1,4 +1,4 @@
-"""PLCP: a base method and a partner classifier that supervise each other in turn."""
+"""PLCP: a base method and a partner classifier that supervise each other alternately."""
 
 from dataclasses import replace
 from numbers import Integral, Real
@@ -16,122 +16,116 @@ from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._base_method import WrapperMixin
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS, RIDGES
+from ambilearn.methods._docs import insert_shared_docs
+from ambilearn.methods._kernel_classifier import RIDGES, KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.methods.plaggd import PLAGGD
 
 
+@insert_shared_docs
 class PLCP(WrapperMixin, KernelPartialLabelClassifier):
     r"""Partial-label learning with a partner classifier (PLCP).
 
-    A base method learns which candidate is right, a partner classifier :math:`g` which labels are
-    *not* (:math:`Q`, one off the candidates). In stages each is told what the other believes,
-    blurred, so that neither becomes too sure of a mistake [1]_:
+    A base method learns which candidate is correct; a partner classifier :math:`g` learns which
+    labels are *not* (:math:`Q`, one for labels that are not candidates). In each stage, either
+    receives the blurred confidences of the other; blurring avoids overconfidence in wrong labels
+    [1]_:
 
     .. math::
         E &\leftarrow \tfrac12 (E + H), \quad B \leftarrow \operatorname{blur}(E)
-        && \text{the base's outputs } H \\
+        && \text{with the outputs } H \text{ of the base} \\
         g, Q &\leftarrow \arg\min\ \|g(X) - Q\|^2 + \lambda \|g\|^2 + 2 \langle B, Q \rangle
         && \text{s.t. } Q\mathbf 1 = l - 1,\ 1 - Y \le Q \le 1 \\
         F &\leftarrow \tfrac12 (F + g(X)), \quad P \leftarrow \operatorname{blur}(1 - F)
-        && \text{from which the base goes on}
+        && \text{from which the base continues}
 
     where :math:`\operatorname{blur}(M)` is :math:`\exp(\kappa M)` on the candidates, divided by
-    its sum in each row, E is clipped to :math:`[0, Y]` and F to :math:`[1 - Y, 1]`. The partner
-    predicts: the label of smallest :math:`g`. With :math:`Z = 1 - Q` its problem is ridge
-    regression in turn with a projection of :math:`1 - g(X) + B` onto the candidate simplices.
+    its sum in each row; E is clipped to :math:`[0, Y]` and F to :math:`[1 - Y, 1]`. The partner
+    predicts the label with the smallest :math:`g`. With :math:`Z = 1 - Q`, its problem is solved by
+    alternating ridge regression and projection of :math:`1 - g(X) + B` onto the candidate
+    simplices.
 
     Parameters
     ----------
     estimator : PartialLabelClassifier, default=None
-        The base. None stands for :class:`~ambilearn.methods.plaggd.PLAGGD`, the authors' example,
-        with the parameters below: each stage resumes it from the confidences P. Other methods
-        cannot be resumed; one of those is fitted anew in each stage to candidates whose weights
-        are P (times their own), and what its ``label_distributions_`` say is H.
+        The base. None is :class:`~ambilearn.methods.plaggd.PLAGGD`, as in the paper, with the
+        parameters below; each stage resumes it from the confidences P. Any other method is refitted
+        in each stage to candidates with the weights P (times their own weights), and its
+        ``label_distributions_`` are H.
     gamma : float, default=1.0
-        Weight :math:`\gamma \ge 0` of rebuilding the features from the neighbours, in the default
-        base.
+        Weight :math:`\gamma \ge 0` of reconstructing the features from the neighbors, in the
+        default base.
     mu : float, default=1.0
-        Weight :math:`\mu \ge 0` of rebuilding the confidences from the neighbours, in the default
-        base.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any, in the partner
-        and the default base. The paper has none.
+        Weight :math:`\mu \ge 0` of reconstructing the confidences from the neighbors, in the
+        default base.
+    {rho}
     kappa : float, optional
-        How much is left of differences after blurring, :math:`\kappa > 0`; None, the default, is
-        the authors' :math:`e^{-1}`: a confidence of one beside a zero becomes 0.59 beside 0.41.
+        Sharpness :math:`\kappa > 0` of the blurred confidences. None, the default, is
+        :math:`e^{-1}`, the value of the authors: confidences of 1 and 0 become 0.59 and 0.41.
     handover : {"confidences", "graph"}, default="confidences"
-        How the default base goes on after a stage. As the paper means it, with a classifier of
-        the partner's confidences P. In the authors' code the base first replaces them by what
-        follows from its own old classifier, so that only its graph has seen them: "graph".
+        How the default base continues after a stage. With "confidences", as in the paper, it fits
+        its classifier to the confidences P of the partner. With "graph", as in the authors' code,
+        it updates only its graph with P, and then replaces P by the confidences that follow from
+        its previous classifier.
     base_iter : int, default=10
-        Rounds of the default base in each stage.
+        Number of iterations of the default base in each stage.
     partner_iter : int, default=30
-        Rounds of the partner in each stage.
+        Number of iterations of the partner in each stage.
     reg : float, default=0.05
         Ridge weight :math:`\lambda > 0` of the partner and of the default base.
-    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
-        Kernel of the partner and of the default base, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
-        rows.
-    n_neighbors : int, default=10
-        Neighbours in the graph of the default base. Fewer are used, with a warning, when there are
-        not that many rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How they are searched; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    n_landmarks : int, optional
-        Number of landmarks of a low-rank kernel [2]_, for the partner and the default base. None,
-        the default, is the exact kernel.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
+    {kernel}
+    {sigma}
+    {n_neighbors}
+    {neighbors}
+    {n_landmarks}
+    {landmarks}
     max_iter : int, default=5
-        Limit of stages.
+        Maximum number of stages.
     tol : float, default=0.0
-        The stages end when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`. With
-        0, the default, there are ``max_iter`` stages, and never a warning.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
+        Tolerance of the stopping criterion: the stages end when P changes by at most ``tol``,
+        :math:`\|P_t - P_{t-1}\|_F / \sqrt n`. With 0, the default, exactly ``max_iter`` stages run
+        and no warning is issued.
+    {random_state}
     verbose : int, default=0
-        Print a line per stage.
+        If positive, print a line per stage.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
+    {classes_}
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        The partner's confidences :math:`Z = 1 - Q` of the training rows: zero off the candidates,
-        rows sum to one.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+        Confidences :math:`Z = 1 - Q` of the partner on the training rows: zero for labels that are
+        not candidates; each row sums to one. Sparse if y is a sparse mask.
+    {transduction_}
     estimator_ : PartialLabelClassifier
-        The base as the last stage left it, with its own opinion in all attributes.
+        The base after the last stage; its attributes are those of the base, not of the partner.
     train_output_ : ndarray or csr_array of shape (n, l)
-        The partner's outputs :math:`1 - g(X)` on the training rows.
+        Outputs :math:`1 - g(X)` of the partner on the training rows.
     n_iter_ : int
-        Stages done.
-    sigma_, coef_, dual_coef_, intercept_, X_fit_
-        The partner, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        Number of stages.
+    {sigma_}
+    {coef_}
+    {dual_coef_}
+    {intercept_}
+    {X_fit_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
     PLAGGD : The default base.
-    PLCL : Has a complementary classifier, too, but one objective for all.
+    PLCL : Also has a complementary classifier, but a single objective.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The partner and the
-    default base share one factorisation, besides which the kernel matrix is kept: 2·n²·8 bytes.
-    A ridge regression with a free bias turns the targets 1 − Q into the outputs 1 − g(X): so Z
-    alone is regressed. Where rows have weights, the base must have a use for them.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Kernel, landmarks,
+    ``rho`` and ``reg`` apply to the partner and to the default base; the neighbor graph belongs to
+    the default base. Both share one factorization and keep the kernel matrix: 2·n²·8 bytes.
+    Because the bias is free, ridge regression of 1 − Q gives 1 − g(X), so only Z is regressed.
+    ``sample_weight`` requires a base that supports it. Attributes of the classifier, such as
+    ``coef_``, are those of the partner.
 
     References
     ----------
@@ -256,25 +250,25 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
             return _ResumedBase(PLAGGD(**shared), X, candidates, cache, self.handover == "graph")
         if self.handover == "graph":
             raise ValueError(
-                "handover='graph' is a way to resume the default base, PL-AGGD, and estimator="
-                f"{self.estimator!r} is fitted anew in each stage: leave handover at its default, "
-                "or estimator at None."
+                "handover='graph' is only supported with the default base, PL-AGGD; estimator="
+                f"{self.estimator!r} is refitted in each stage. Use handover='confidences' or "
+                "estimator=None."
             )
         return _RefittedBase(self.estimator, X, candidates)
 
 
 class _Base(Protocol):
-    """The base of a fit: what it starts from, and its stages."""
+    """The base of a fit: its initial confidences and its stages."""
 
     start: NDArray[np.float64]
     estimator: PartialLabelClassifier
 
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A stage from the confidences ``p`` on; the base's outputs on the candidates."""
+        """Run a stage from the confidences ``p``; return the outputs for the candidates."""
 
 
 class _ResumedBase:
-    """PL-AGGD, which goes on from the partner's confidences."""
+    """PL-AGGD, resumed in each stage from the confidences of the partner."""
 
     def __init__(
         self,
@@ -302,12 +296,12 @@ class _ResumedBase:
 
 
 class _RefittedBase:
-    """Any method, fitted in each stage to candidates weighted with the partner's confidences."""
+    """Any method, refitted in each stage to candidates weighted with the partner's confidences."""
 
     def __init__(self, estimator: PartialLabelClassifier, X: Any, candidates: Support) -> None:
         self._unfitted = estimator
         self._X, self._candidates = X, candidates
-        self.start = candidates.uniform()  # so the first stage is the method on its own
+        self.start = candidates.uniform()  # equal weights: the first stage is an ordinary fit
 
     def advance(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         candidates = self._candidates

@@ -1,4 +1,4 @@
-"""PLDA: discrimination augmentation, features enriched with class prototypes."""
+"""PLDA: discrimination augmentation, which appends class prototypes to the features."""
 
 import warnings
 from numbers import Integral, Real
@@ -19,12 +19,13 @@ from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
+    NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
-    in_form_of,
+    match_sparsity,
 )
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._base_method import OptionalEstimatorMixin
-from ambilearn.methods._tuning import NEIGHBOR_COUNTS
+from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods.plknn import PLKNN
 
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -37,81 +38,67 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+@insert_shared_docs
 class PLDATransformer(TransformerMixin, BaseEstimator):
     r"""Discrimination augmentation of features from candidate sets (PLDA).
 
-    Confidences :math:`F` and class prototypes :math:`c_j` are learned together [1]_: confidences
-    that vary slowly along a fixed neighbour graph and prefer near prototypes,
+    Learns class prototypes :math:`c_j` and confidences :math:`F` that are smooth on a fixed
+    neighbor graph and large for nearby prototypes [1]_:
 
     .. math:: \min_{F, C}\ 2\,\mathrm{tr}\big(F^\top (I - \tilde S) F\big)
               + \lambda \sum_{ij} F_{ij} \|x_i - c_j\|^2
               \quad\text{s.t.}\quad F \mathbf 1 = \mathbf 1,\ 0 \le F \le Y
 
-    with the candidate mask :math:`Y` and the normalised Gaussian similarities :math:`\tilde S` of
-    the *k* nearest neighbours (:mod:`ambilearn.graph.similarity`). Where candidates have weights,
-    their shares :math:`\Pi` in each row join as a reward :math:`-\rho \langle F, \Pi \rangle`,
-    which the paper has not; equal weights change nothing. A training row becomes
-    :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of one class move together. A new row takes its
-    confidences from its neighbours among the training rows.
+    with the candidate mask :math:`Y` and the normalized Gaussian similarities :math:`\tilde S` of
+    the *k* nearest neighbors (:mod:`ambilearn.graph.similarity`). If candidates have weights,
+    normalized per row to :math:`\Pi`, the objective has the additional term
+    :math:`-\rho \langle F, \Pi \rangle`; equal weights change nothing. A training row is
+    transformed to :math:`[x_i;\ \sum_j F_{ij} c_j]`, so rows of the same class become more similar.
+    The confidences of a new row are those of its *k* nearest training rows, averaged with
+    Gaussian weights.
 
     Parameters
     ----------
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+    {rho}
     assignment : {"hard", "soft"}, default="hard"
-        What is appended to a new row: the prototype of its most confident label, as in the
-        authors' code, or the mean of the prototypes under its confidences, as for training rows.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row. Fewer are used, with a warning, when there
-        are not that many rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    max_iter : int, default=100
-        Limit of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when F changes by at most this, :math:`\|F_t - F_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` iterations and never warns.
-    verbose : int, default=0
-        Print a line per outer iteration.
+        Columns appended to a new row: the prototype of its most confident label, as in the
+        authors' code, or the mean of the prototypes weighted with its confidences, as for training
+        rows.
+    {n_neighbors}
+    {neighbors}
+    {max_iter}
+    {tol}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns of F.
+    {classes_}
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences F of the training rows: zero off the candidates, rows sum to one; sparse if
-        the candidates came as a sparse mask.
+        Confidences F of the training rows: zero for labels that are not candidates; each row sums
+        to one. Sparse if y is a sparse mask.
     prototypes_ : ndarray or csr_array of shape (l, d)
-        The prototypes; zero for a label that is never a candidate. Sparse if X was.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
+        The prototypes; zero for a label that is never a candidate. Sparse if X is sparse.
+    {objective_}
+    {n_iter_}
     sigma_ : float
-        Width of the Gaussian similarities, kept from the training rows, so that a new row's
-        features do not depend on the rows it comes with.
+        Width of the Gaussian similarities of the training rows, also used for new rows.
     X_fit_ : array or sparse matrix of shape (n, d)
         Training rows.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    PLDA : This transformer with a classifier behind it.
+    PLDA : This transformer followed by a classifier.
 
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): :math:`\lambda`
-    depends on their scale. Training rows must be transformed by ``fit_transform``, as a
+    depends on their scale. Transform training rows with ``fit_transform``, as a
     :class:`~sklearn.pipeline.Pipeline` does: ``fit`` followed by ``transform`` treats them as new
-    rows.
+    rows. In the stopping criterion, P is F.
 
     References
     ----------
@@ -173,7 +160,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Any:
-        """Learn, and append to each training row the mean prototype under its own confidences.
+        """Fit, and append to each training row the mean prototype weighted with its confidences.
 
         Parameters
         ----------
@@ -199,18 +186,18 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         Returns
         -------
         augmented : ndarray or csr_array of shape (m, 2d)
-            Sparse if the training rows were.
+            Sparse if the training rows are sparse.
         """
         check_is_fitted(self)
         return self._augment_new(validate_rows(self, X, reset=False))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of the augmented features: those of X, then the same with ``prototype_``.
+        """Names of the augmented features: those of X, then those with prefix ``prototype_``.
 
         Parameters
         ----------
         input_features : array-like of str of shape (d,), optional
-            Names of the features; by default those seen in ``fit``, or ``x0, x1, …``.
+            Names of the features. The default is the names seen in ``fit``, or ``x0, x1, …``.
 
         Returns
         -------
@@ -221,7 +208,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
 
     def _fit(self, X: Any, y: Any) -> Any:
-        """Learn, and return the augmented training rows."""
+        """Fit, and return the augmented training rows."""
         with unchanged_on_error(self):
             self._validate_params()
             X = validate_rows(self, X, ensure_min_samples=2)
@@ -254,17 +241,18 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return _append(X, candidates.to_csr(f) @ C)
 
     def _cost(self, X: Any, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
-        r"""The cost :math:`\lambda \|x_i - c_j\|^2` of every candidate, less its reward."""
+        r"""Linear cost of every candidate: :math:`\lambda \|x_i - c_j\|^2 - \rho \Pi_{ij}`."""
         distances = pair_distances(X, candidates.rows, C, candidates.labels)
         cost: NDArray[np.float64] = self.lam * distances**2 - self.rho * candidates.preference()
         return cost
 
     def _augment_new(self, X: Any) -> Any:
-        X = in_form_of(self.X_fit_, X)
+        X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
         squared = HOST.neighbor_distances(X, self.X_fit_, neighbor_indices) ** 2
-        # Only the ratios matter, and the nearest neighbour must not underflow to weight zero.
+        # Only the ratios matter; the shift keeps the weight of the nearest neighbor from
+        # underflowing to zero.
         closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
         confidences = (
@@ -282,71 +270,57 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
+@insert_shared_docs
 class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
-    r"""Discrimination augmentation with a classifier behind it (PLDA).
+    r"""Discrimination augmentation followed by a classifier (PLDA).
 
-    :class:`PLDATransformer` appends class prototypes to the features; another method, PL-KNN in
-    the comparison of the PL-CL paper, learns from the same candidate sets and the augmented rows.
+    :class:`PLDATransformer` appends class prototypes to the features. Another method, PL-KNN in
+    the comparison of the PL-CL paper, is fitted to the augmented rows and the same candidate sets.
 
     Parameters
     ----------
     estimator : PartialLabelClassifier, default=None
-        The classifier; None stands for :class:`~ambilearn.methods.plknn.PLKNN` with as many
-        neighbours, found in the same way.
+        The classifier. None is :class:`~ambilearn.methods.plknn.PLKNN` with the same
+        ``n_neighbors`` and ``neighbors``.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+    {rho}
     assignment : {"hard", "soft"}, default="hard"
-        What is appended to a new row: the prototype of its most confident label, or the mean of
-        the prototypes under its confidences.
-    n_neighbors : int, default=10
-        Neighbours *k* in the graph, and of a new row.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
-    max_iter : int, default=100
-        Limit of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when the confidences change by at most this. With 0 it runs ``max_iter``
-        iterations and never warns.
-    verbose : int, default=0
-        Print a line per outer iteration.
+        Columns appended to a new row: the prototype of its most confident label, or the mean of
+        the prototypes weighted with its confidences.
+    {n_neighbors}
+    {neighbors}
+    {max_iter}
+    {tol}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
+    {classes_}
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences F that the augmentation gave the training rows; the classifier's own are in
-        ``estimator_``.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+        Confidences F of the training rows from the augmentation; ``estimator_`` has those of the
+        classifier.
+    {transduction_}
     transformer_ : PLDATransformer
-        The fitted augmentation.
+        The fitted transformer.
     estimator_ : PartialLabelClassifier
         The classifier fitted to the augmented rows.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective of the augmentation after each outer iteration.
-    n_iter_ : int
-        Its outer iterations.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+    {objective_}
+    {n_iter_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    PLDATransformer : The augmentation alone, for use in a pipeline.
+    PLDATransformer : Only the augmentation, for use in a pipeline.
 
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). The PL-CL paper calls
-    PLDA a dimensionality reduction; the paper that it cites appends features instead [1]_.
-    ``sample_weight`` goes to the classifier. The augmentation, and with it
-    ``label_distributions_``, does not depend on it.
+    PLDA a dimensionality reduction, but the method it cites appends features [1]_.
+    ``sample_weight`` is passed to the classifier. The augmentation and ``label_distributions_`` do
+    not depend on it. ``objective_``, ``n_iter_`` and the stopping criterion are those of the
+    transformer.
 
     References
     ----------
@@ -399,7 +373,7 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         if self.estimator is None:
             learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
             with warnings.catch_warnings():
-                # It searches among as many rows: what there was to say has been said above.
+                # The transformer has issued the warning about n_neighbors already.
                 warnings.simplefilter("ignore", UserWarning)
                 self.estimator_ = learner.fit(augmented, candidates.sets)
         else:
@@ -417,7 +391,7 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
 def _prototypes(X: Any, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
     r"""Mean row of every label, :math:`c_j = \sum_i F_{ij} x_i / \sum_i F_{ij}`.
 
-    Labels that nobody has any confidence in get the zero row.
+    The row of a label with zero total confidence is zero.
     """
     mass = candidates.label_sums(f)
     scale = sparse.diags_array(1 / np.where(mass > 0, mass, 1.0))

@@ -1,4 +1,4 @@
-"""PL-KNN: the neighbours vote for all their candidate labels."""
+"""PL-KNN: the neighbors vote for all their candidate labels."""
 
 from numbers import Integral
 from typing import Any
@@ -15,67 +15,60 @@ from ambilearn.base import WeightedRowsClassifier
 from ambilearn.graph.neighbors import (
     NEIGHBORS_CONSTRAINT,
     NeighborSearch,
-    in_form_of,
+    match_sparsity,
     usable_neighbors,
 )
+from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 
 
+@insert_shared_docs
 class PLKNN(WeightedRowsClassifier):
-    r"""k-nearest-neighbour voting with candidate sets (PL-KNN).
+    r"""k-nearest-neighbor voting with candidate sets (PL-KNN).
 
-    Each of the *k* nearest training rows votes for all of its candidates; the nearer it is, the
-    more its vote counts [1]_:
+    Each of the *k* nearest training rows votes for all of its candidates, with a weight that
+    decreases with its distance [1]_:
 
     .. math:: s_j(x) = \sum_{a \in \mathcal N(x)} w_a\, [\,j \in S_a\,], \qquad
               w_a = 1 - \frac{d_a}{\sum_{b \in \mathcal N(x)} d_b}
 
-    with the Euclidean distances :math:`d_a`. The label with the most votes is predicted. Where
-    candidates have weights, a row votes for each by its weight over the largest in its set.
+    with the Euclidean distances :math:`d_a`. The label with the most votes is predicted. If
+    candidates have weights, each vote is multiplied by the weight of the candidate divided by the
+    largest weight in its set.
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Number of voters *k*. Fewer are used, with a warning, when there are not that many rows.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        How neighbours are searched. "auto" is exact up to 50 000 rows, and approximate above if
-        the extra ``ann`` is installed. Any scikit-learn neighbours transformer will do, such as
-        :class:`sklearn.neighbors.KNeighborsTransformer`; see
-        :class:`~ambilearn.graph.neighbors.NeighborSearch`.
+    {n_neighbors}
+    {neighbors}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
+    {classes_}
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Share of each candidate in the votes of the *other* training rows for the row's
-        candidates, times its own weight if it has one; its share in the weights where no
-        neighbour shares a candidate. Sparse if the candidates came as a sparse mask.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate with the most votes.
+        Confidences of the training rows: the votes of the *other* training rows for the candidates
+        of the row, times the candidate weights if there are any, divided by their sum. Rows without
+        such votes have their normalized candidate weights. Sparse if y is a sparse mask.
+    {transduction_}
     train_output_ : ndarray or csr_array of shape (n, l)
-        Votes of the other training rows for every label; sparse if the candidates came as a
-        sparse mask.
+        Votes of the other training rows for every label. Sparse if y is a sparse mask.
     candidates_ : csr_array of shape (n, l)
-        Votes that each training row has for its candidates.
+        Votes of each training row for its candidates.
     X_fit_ : array or sparse matrix of shape (n, d)
         Training rows.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
     PLDA : Augments the features with class prototypes before the vote.
-    IPAL : Disambiguates the training rows before the neighbours are asked.
+    IPAL : Disambiguates the training rows before the neighbors vote.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). Where all neighbours
-    coincide with the row, or there is one neighbour only, the weights of the formula are 0/0 or 0;
-    the votes then count equally. A widely copied implementation drops the nearest neighbour of
-    every *test* row, as if it were the row itself; this one does not.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). If all neighbors
+    are duplicates of the row, or if there is only one neighbor, the weights in the formula are 0/0
+    or 0; the votes then have equal weights. A widely copied implementation removes the nearest
+    neighbor of every *test* row, as if it were the row itself; this one does not.
 
     References
     ----------
@@ -123,12 +116,12 @@ class PLKNN(WeightedRowsClassifier):
         self.label_distributions_ = candidates.as_output(shares)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = in_form_of(self.X_fit_, X)
+        X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         return _dense(self._votes(X, self._search.query(X, k)))
 
     def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
-        """Votes of the given neighbours for every label, shape (n, l)."""
+        """Votes of the given neighbors for every label, shape (n, l)."""
         backend = self._search.backend
         distances = backend.neighbor_distances(X, self.X_fit_, neighbor_indices)
         xp = array_namespace(distances)

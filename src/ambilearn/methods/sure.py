@@ -1,4 +1,4 @@
-"""SURE: self-guided retraining that sharpens the confidences as it learns."""
+"""SURE: self-guided retraining with a term that favors large confidences."""
 
 from numbers import Real
 from typing import Any
@@ -12,77 +12,61 @@ from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
-from ambilearn.methods._tuning import RIDGES
+from ambilearn.methods._docs import insert_shared_docs
+from ambilearn.methods._kernel_classifier import RIDGES
 
 
+@insert_shared_docs
 class SURE(AlternatingClassifier):
     r"""Partial-label learning with self-guided retraining (SURE).
 
-    A kernel classifier is retrained on its own confidences :math:`P`, which are rewarded for
-    favouring one candidate [1]_:
+    Retrains a kernel classifier on its own confidences :math:`P`, with a term that favors a large
+    confidence in one candidate [1]_:
 
     .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \beta \|f\|^2 - \lambda \sum_i \|p_i\|_\infty
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
-    with the candidate mask :math:`Y`. Given the outputs :math:`q_i` the problem in :math:`p_i` is
-    not convex, yet has a closed solution: the projection of :math:`q_i + \tfrac\lambda2 e_j` onto
-    the candidate simplex, *j* being the best candidate in :math:`q_i`. So the objective never
-    rises.
+    with the candidate mask :math:`Y`. Given the outputs :math:`q_i`, the problem in :math:`p_i` is
+    not convex but has a closed-form solution: the projection of
+    :math:`q_i + \tfrac\lambda2 e_j` onto the candidate simplex, where *j* is the candidate with
+    the largest output. The objective never increases.
 
     Parameters
     ----------
     lam : float, default=0.3
-        Weight :math:`\lambda \ge 0` of the reward for a large confidence. The paper tunes it, and
-        :math:`\beta`, in {0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1}.
-    rho : float, default=2.0
-        Weight :math:`\rho \ge 0` of the candidates' own weights, where y has any.
+        Weight :math:`\lambda \ge 0` of the term that favors large confidences. The paper tunes it
+        and :math:`\beta` in {0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1}.
+    {rho}
     reg : float, default=0.05
         Ridge weight :math:`\beta > 0` of the classifier.
-    kernel : {"rbf", "linear", "precomputed"} or callable, default="rbf"
-        Kernel of the classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance of the training
-        rows.
-    n_landmarks : int, optional
-        Number of landmarks of a low-rank kernel [2]_: time and memory then grow with
-        n·n_landmarks, not n³ and n². None, the default, is the exact kernel. A linear kernel
-        needs none.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Landmarks are centres of k-means, or rows drawn at random.
-    max_iter : int, default=50
-        Limit *T* of outer iterations.
-    tol : float, default=1e-3
-        The loop ends when P changes by at most this, :math:`\|P_t - P_{t-1}\|_F / \sqrt n`.
-        With 0 it runs ``max_iter`` iterations and never warns.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks.
-    verbose : int, default=0
-        Print a line per outer iteration.
+    {kernel}
+    {sigma}
+    {n_landmarks}
+    {landmarks}
+    {max_iter}
+    {tol}
+    {random_state}
+    {verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (l,)
-        The labels, in the order of the columns below.
-    label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one.
-    transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
-    train_output_ : ndarray or csr_array of shape (n, l)
-        Outputs of the classifier on the training rows.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
-    sigma_, coef_, dual_coef_, intercept_, X_fit_
-        The classifier, as in :class:`~ambilearn.methods.plcl.PLCL`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+    {classes_}
+    {label_distributions_}
+    {transduction_}
+    {train_output_}
+    {objective_}
+    {n_iter_}
+    {sigma_}
+    {coef_}
+    {dual_coef_}
+    {intercept_}
+    {X_fit_}
+    {n_features_in_}
+    {feature_names_in_}
 
     See Also
     --------
-    LALO : Smooths the confidences along a graph instead of sharpening them.
+    LALO : Smooths the confidences on a graph instead of sharpening them.
 
     Notes
     -----

@@ -1,11 +1,12 @@
-"""Exact solvers of the methods' sub-problems: arrays in, arrays out, no estimator in sight.
+"""Exact solvers for the sub-problems of the methods: arrays in, arrays out, no estimators.
 
 Every solver returns a :class:`~ambilearn.solvers.result.Solution`: the value, whether it is
-optimal, how many steps that took, and how far from optimal it is. None loops over rows in Python;
-all but the sparse and LAPACK calls go through the array namespace of their input.
+optimal, the number of steps, and the remaining violation of the optimality conditions. No solver
+loops over rows in Python. All operations except sparse and LAPACK calls use the array namespace of
+the input.
 """
 
 import lazy_loader
 
-# Each is imported when first used: a method loads the solvers that it needs, and no other.
+# Lazy imports: a method loads only the solvers that it uses.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

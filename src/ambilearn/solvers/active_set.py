@@ -1,16 +1,16 @@
-r"""Many small quadratic programs with non-negative weights at once, by a primal active-set method.
+r"""Batched primal active-set method for many small quadratic programs with non-negative weights.
 
-For every row *i* with symmetric positive definite :math:`B_i`, one of
+For every row *i* with symmetric positive definite :math:`B_i`, it solves one of
 
 .. math:: \min_{w \ge 0}\ w^\top B_i w - 2 c_i^\top w
           \qquad\text{or}\qquad
           \min_{w \ge 0,\ \mathbf 1^\top w = 1}\ w^\top B_i w .
 
-On a face, where only the *free* weights differ from zero, both minimisers solve
+On a face, where only the *free* weights differ from zero, both minimizers solve
 :math:`B_{ff} v = c_f`, with :math:`c = \mathbf 1` and *v* scaled to sum to one in the second case.
-The method [1]_ runs on all rows side by side, each round one batched ``linalg.solve``; finished
-rows retire. Without a start it begins on the face that is left when all weights are free and those
-that come out negative are dropped, again and again: close to the answer, in few rounds.
+The method [1]_ runs on all rows at once, with one batched ``linalg.solve`` per step; finished rows
+are removed from the batch. Without a start, all weights are free at first, and negative weights are
+fixed at zero until none is left; this face is usually close to the optimal one.
 
 References
 ----------
@@ -23,15 +23,15 @@ from array_api_compat import array_namespace, device
 
 from ambilearn.solvers.result import Status
 
-# Of the optimality conditions, for matrices of mean diagonal 1. Far below the usual ridge, so that
-# the ridge decides between duplicates; above what rounding leaves in the slopes.
+# Tolerance of the optimality conditions, for matrices with mean diagonal 1. It is far below the
+# usual ridge, so that the ridge decides between duplicates, and above the rounding error of slopes.
 _TOLERANCE = 1e-13
 
 
 def minimize_over_weights(
     B: Any, linear: Any, start: Any | None, *, sum_to_one: bool, max_steps: int
 ) -> tuple[Any, Status, int]:
-    """Minimise every row's problem over its non-negative weights.
+    """Minimize the problem of every row over its non-negative weights.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ def minimize_over_weights(
     linear : array of shape (n, k)
         The vectors *c*; ones with ``sum_to_one``.
     start : array of shape (n, k) or None
-        Feasible weights to start from; the closer, the fewer rounds.
+        Feasible weights to start from. A start close to the solution needs fewer steps.
     sum_to_one : bool
-        Which of the two problems.
+        Whether to solve the second problem.
     max_steps : int
-        Limit of rounds.
+        Maximum number of steps.
 
     Returns
     -------
     weights : array of shape (n, k)
     status : Status
     steps : int
-        Rounds that the slowest row needed.
+        Number of steps of the slowest row.
     """
     xp = array_namespace(B)
     n, k = linear.shape
@@ -59,9 +59,8 @@ def minimize_over_weights(
     identity = xp.eye(k, dtype=B.dtype, device=where)
     w = xp.ones_like(linear) if start is None else start
     free = w > 0
-    seeking = xp.full(
-        (n, 1), start is None, device=where
-    )  # a first face; the weights count for nothing yet
+    # True while a row has no feasible weights, only a face.
+    seeking = xp.full((n, 1), start is None, device=where)
     entered = xp.zeros_like(free)
     rows = xp.arange(n, device=where)
     done_rows, done_weights = [], []
@@ -74,32 +73,33 @@ def minimize_over_weights(
         slope = xp.matmul(B, target[:, :, None])[:, :, 0] - level
         violation = xp.where(free, xp.zeros_like(slope), -slope)
 
-        # Rows are done where the face minimiser is feasible and no weight outside would help; or
-        # where a weight let in by rounding alone would leave at once: nothing more can be gained.
+        # A row is finished if the minimizer on the face is feasible and no further weight would
+        # reduce the objective. It is also finished if a weight that just became free turns
+        # negative: it became free because of rounding.
         optimal = inside & (xp.max(violation, axis=1, keepdims=True) <= _TOLERANCE)
         finished = (optimal | xp.any(blocked & entered, axis=1, keepdims=True))[:, 0]
         if xp.any(finished):
-            (done,), (going,) = xp.nonzero(finished), xp.nonzero(~finished)
+            (done,), (remaining,) = xp.nonzero(finished), xp.nonzero(~finished)
             done_rows.append(xp.take(rows, done))
             done_weights.append(xp.take(xp.where(inside, target, w), done, axis=0))
-            rows = xp.take(rows, going)
+            rows = xp.take(rows, remaining)
             B, linear, w, free, seeking, target, blocked, inside, violation = (
-                xp.take(each, going, axis=0)
+                xp.take(each, remaining, axis=0)
                 for each in (B, linear, w, free, seeking, target, blocked, inside, violation)
             )
         if not rows.shape[0]:
             break
 
-        # Of the others, those whose face minimiser is feasible go there and let in the worst
-        # violator. The rest go as far as they can and freeze the weight that stops them, or drop
-        # all that are in the way while they have no weights yet.
+        # If the minimizer on the face is feasible, move there and free the weight with the largest
+        # violation. Otherwise move until the first weight reaches zero and fix that weight; rows
+        # without feasible weights fix all negative weights instead.
         entered = inside & _one_hot(xp, xp.argmax(violation, axis=1), k)
         shrinking = xp.where(blocked, w - target, xp.ones_like(w))
         reach = xp.where(blocked, w / shrinking, xp.full_like(w, xp.inf))
-        stopper = _one_hot(xp, xp.argmin(reach, axis=1), k)
+        first_zero = _one_hot(xp, xp.argmin(reach, axis=1), k)
         step = xp.where(inside, xp.ones_like(w), xp.min(reach, axis=1, keepdims=True))
         w = w + step * (target - w)
-        free = xp.where(inside, free | entered, free & ~xp.where(seeking, blocked, stopper))
+        free = xp.where(inside, free | entered, free & ~xp.where(seeking, blocked, first_zero))
         w = xp.where(free & (w > 0), w, xp.zeros_like(w))
         seeking = seeking & ~inside
 
@@ -112,9 +112,9 @@ def minimize_over_weights(
 def _minimize_on_face(
     xp: Any, B: Any, linear: Any, free: Any, identity: Any, sum_to_one: bool
 ) -> tuple[Any, Any]:
-    """Minimiser with only the free weights and without signs; and the level of ``B @ w`` there.
+    """Minimizer over the free weights without sign constraints, and ``B @ w`` of the free weights.
 
-    Weights that are not free get a unit equation with right-hand side zero.
+    The equation of a weight that is not free is ``w = 0``.
     """
     both = free[:, :, None] & free[:, None, :]
     system = xp.where(both, B, identity)
@@ -127,9 +127,9 @@ def _minimize_on_face(
 
 
 def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
-    """Matrices divided by their mean diagonal, with a ridge on it; and those means, (n, 1, 1).
+    """Matrices divided by their mean diagonal, plus a ridge, and the means of shape (n, 1, 1).
 
-    All-zero matrices become the ridge alone.
+    Zero matrices become the ridge only.
     """
     k = gram.shape[1]
     identity = xp.eye(k, dtype=gram.dtype, device=device(gram))
@@ -139,5 +139,5 @@ def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
 
 
 def _one_hot(xp: Any, index: Any, k: int) -> Any:
-    """Rows of length k that are true at the given index only."""
+    """Rows of length k that are True only at the given index."""
     return index[:, None] == xp.arange(k, device=device(index))[None, :]

@@ -1,10 +1,9 @@
-r"""Cholesky factors on a device: in place, by panels, and what is solved with them.
+r"""Blocked in-place Cholesky factorization for devices, and solves with the factors.
 
-At 100 000 rows a kernel matrix takes 75 of a large card's 139 GiB. LAPACK's routine, which serves
-NumPy's arrays, works in place; those of the array libraries for devices copy, and a copy does not
-fit. Hence the left-looking factorization by panels [1]_: nearly all of its arithmetic is one
-matrix product a panel, and nothing is kept but the matrix and a panel. What stands above the
-diagonal is never read.
+A kernel matrix of 100 000 rows takes 75 GiB; a large GPU has 139 GiB. LAPACK factorizes NumPy
+arrays in place, but array libraries for devices copy the matrix, which then does not fit. The
+left-looking factorization by panels [1]_ works in place: nearly all of its arithmetic is one matrix
+product per panel, and it allocates only one panel. It never reads entries above the diagonal.
 
 References
 ----------
@@ -15,8 +14,8 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device, is_cupy_namespace
 
-_PANEL = 4096  # columns at a time: wide enough that the products run at the card's full rate
-_TOLERANCE = 1e-12  # of conjugate gradients, relative to the right-hand side
+_PANEL = 4096  # columns per panel: wide enough for matrix products at the full rate of the GPU
+_TOLERANCE = 1e-12  # tolerance of conjugate gradients, relative to the right-hand side
 
 
 class BlockedFactor(NamedTuple):
@@ -25,10 +24,10 @@ class BlockedFactor(NamedTuple):
     Parameters
     ----------
     lower : array of shape (n, n)
-        *L* below its diagonal blocks; what stands above them is arbitrary.
+        *L* below its diagonal blocks; entries above them are arbitrary.
     inverses : list of arrays
-        The inverses of the diagonal blocks. With few right-hand sides a triangular solve has little
-        to do at a time, a product with the inverse much.
+        The inverses of the diagonal blocks. With few right-hand sides, a product with the inverse
+        runs more in parallel than a triangular solve.
     """
 
     lower: Any
@@ -41,7 +40,7 @@ class BlockedFactor(NamedTuple):
     def solve_lower(self, columns: Any, start: int = 0) -> Any:
         r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c).
 
-        They are zero above row ``start``, where a panel begins.
+        The columns are zero above row ``start``, the first row of a panel.
         """
         xp = array_namespace(columns)
         solved = xp.asarray(columns, copy=True)
@@ -83,12 +82,12 @@ class BlockedFactor(NamedTuple):
 
 
 def factor_in_place(matrix: Any) -> BlockedFactor:
-    """Lower Cholesky factor of a symmetric matrix, which takes its place.
+    """Lower Cholesky factor of a symmetric matrix, computed in place.
 
     Parameters
     ----------
     matrix : array of shape (n, n)
-        Symmetric positive definite, writable.
+        Symmetric positive definite; overwritten by the factor.
 
     Returns
     -------
@@ -97,7 +96,7 @@ def factor_in_place(matrix: Any) -> BlockedFactor:
     Raises
     ------
     ArithmeticError
-        If the matrix is not positive definite; its argument is the order of a leading minor that
+        If the matrix is not positive definite. The argument is the order of a leading minor that
         is not positive, rounded up to a whole panel.
     """
     xp = array_namespace(matrix)
@@ -116,20 +115,20 @@ def factor_in_place(matrix: Any) -> BlockedFactor:
 
 
 class ShiftedFactor(NamedTuple):
-    r"""The factor of :math:`LL^\top + \delta I`, as good as: there is none but *L*.
+    r"""Solver for :math:`LL^\top + \delta I` that stores no factor other than *L*.
 
-    Where one factor fills the device and a second system differs by a multiple of the identity,
-    conjugate gradients solve that one, preconditioned by the first [1]_. In :math:`y = L^\top x`
-    the system is :math:`(I + \delta L^{-1} L^{-\top}) y = L^{-1} c`: a step takes two
-    triangular solves, and between the ridge weights λ and λ/α the condition number is
-    :math:`1/\alpha` at most.
+    For a second system that differs by a multiple of the identity, if the device has memory for
+    only one factor. Conjugate gradients solve it, preconditioned by the first system [1]_. With
+    :math:`y = L^\top x` the system is :math:`(I + \delta L^{-1} L^{-\top}) y = L^{-1} c`: a step
+    takes two triangular solves, and for the ridge weights λ and λ/α the condition number is at most
+    :math:`1/\alpha`.
 
     Parameters
     ----------
     factor : BlockedFactor
         *L*.
     shift : float
-        :math:`\delta`; the whole remains positive definite.
+        :math:`\delta`; the shifted matrix must be positive definite.
 
     References
     ----------
@@ -140,7 +139,7 @@ class ShiftedFactor(NamedTuple):
     shift: float
 
     def solve(self, columns: Any, max_steps: int = 1000) -> Any:
-        """The solution for right-hand sides of shape (n, c), every column to full precision."""
+        """Solution for right-hand sides of shape (n, c), with every column at full precision."""
         xp = array_namespace(columns)
         lower, upper = self.factor.solve_lower, self.factor.solve_upper
         residual = lower(columns)
@@ -153,7 +152,7 @@ class ShiftedFactor(NamedTuple):
             if not xp.any(unsolved):
                 break
             image = direction + self.shift * lower(upper(direction))
-            # Columns that are done, zeros among them, stand still.
+            # Columns that have converged, including zero columns, do not change.
             step = _ratio(xp, square, xp.sum(direction * image, axis=0), unsolved)
             solved = solved + step * direction
             residual = residual - step * image
@@ -175,7 +174,7 @@ def _panels(matrix: Any) -> list[tuple[int, int]]:
 def _small_factor(xp: Any, corner: Any, end: int) -> Any:
     try:
         factor = xp.linalg.cholesky(corner)
-    except Exception as error:  # every library has an exception of its own
+    except Exception as error:  # every library has its own exception
         if "LinAlgError" in type(error).__name__:
             raise ArithmeticError(end) from error
         raise
@@ -185,7 +184,7 @@ def _small_factor(xp: Any, corner: Any, end: int) -> Any:
 
 
 def _solve_lower_triangle(xp: Any, triangle: Any, columns: Any) -> Any:
-    """The one routine that the array API standard lacks; without it, a general one."""
+    """Triangular solve, which is not in the array API standard; falls back to a general solve."""
     if is_cupy_namespace(xp):
         from cupyx.scipy.linalg import solve_triangular
 

@@ -9,9 +9,9 @@ from scipy import linalg
 
 from ambilearn.solvers.blocked_cholesky import BlockedFactor, factor_in_place
 
-# SciPy's LAPACK counts entries with 32 bits: a larger matrix crashes the process.
+# LAPACK in SciPy uses 32-bit indices: a larger matrix crashes the process.
 _MAX_LAPACK_ROWS = 46_340
-_COLUMNS_AT_ONCE = 64  # columns of the inverse factor that are squared together
+_COLUMNS_AT_ONCE = 64  # columns of the inverse factor that are squared at once
 
 
 class LapackFactor(NamedTuple):
@@ -63,7 +63,7 @@ def factorize_by_lapack(
     if len(matrix) > _MAX_LAPACK_ROWS:
         return factorize_by_blocks(matrix, ridge, overwrite)
     if not matrix.flags.f_contiguous:
-        matrix = matrix.T  # the same, because it is symmetric, but in LAPACK's column order
+        matrix = matrix.T  # equal because the matrix is symmetric, and in LAPACK's column order
     matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
     matrix[np.diag_indices_from(matrix)] += ridge
     factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
@@ -94,7 +94,7 @@ def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> B
 
 
 def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
-    """In place and by small blocks: the array API has no access to a diagonal."""
+    """Add to the diagonal in place, by blocks: the array API has no access to the diagonal."""
     step = min(1024, matrix.shape[0])
     identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
     for first in range(0, matrix.shape[0], step):
@@ -106,6 +106,7 @@ def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
 def _not_positive_definite(ridge: float, minor: int) -> Exception:
     return np.linalg.LinAlgError(
         f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
-        f"minor {minor}): the kernel is not a valid (positive semi-definite) one, or the ridge "
-        "weight `reg` is too small for the scale of the features; raise it or scale them."
+        f"minor {minor}): the kernel is not positive semi-definite, or the ridge weight `reg` is "
+        "too small for the scale of the features. Raise `reg`, scale the features, or use another "
+        "kernel."
     )

@@ -1,14 +1,14 @@
-r"""Label confidences that agree with neighbours: a quadratic program on the candidate support.
+r"""Label confidences that are smooth on a graph: a quadratic program on the candidate support.
 
 .. math:: \min_P\ \|P - O\|_F^2 + c\,\|(I - W) P\|_F^2 \quad\text{s.t.}\quad
           P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
 (Eq. (P rewritten problem) of [1]_, with :math:`W = G^\top`). Only candidate entries are variables:
-nnz(Y), not n·l. LALO and PLDA smooth with a graph Laplacian *L* instead,
-:math:`c\,\mathrm{tr}(P^\top L P)`. On the support both are a quadratic form in *p*, of which only
-products are needed. Accelerated projected gradient [2]_ with restart [3]_ solves the problem; since
-the objective is quadratic the curvature along every step comes for free, so the step length needs
-no bound on the norm of the form.
+nnz(Y), not n·l. LALO and PLDA use a graph Laplacian *L* instead,
+:math:`c\,\mathrm{tr}(P^\top L P)`. On the support both are a quadratic form in *p*, and the solver
+needs only products with its matrix. The solver is accelerated projected gradient [2]_ with restart
+[3]_. Because the objective is quadratic, the curvature along each step costs nothing extra, so the
+step length does not require a bound on the norm of the matrix.
 
 References
 ----------
@@ -40,7 +40,7 @@ def solve_confidences(
     tol: float = 1e-9,
     max_steps: int = 5000,
 ) -> Solution[Any]:
-    r"""Minimise :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
+    r"""Minimize :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
 
     The first term is :math:`\sum_i a_i (p_i - o_i)^2`.
 
@@ -48,23 +48,23 @@ def solve_confidences(
     ----------
     simplex : CandidateSimplex
         The feasible set.
-    roughness : sparse matrix, array, or anything with ``@``
+    roughness : sparse matrix, array, or object that supports ``@``
         Symmetric positive semi-definite *R*.
     target : array of shape (n_pairs,) or None
-        *o*. None drops the first term, which leaves the problem that starts PL-CL; its minimiser
-        need not be unique.
+        *o*. None omits the first term, as in the initialization of PL-CL; the minimizer is then not
+        always unique.
     weight : float
         *c* > 0.
     start : array of shape (n_pairs,)
         Feasible start.
     cost : array of shape (n_pairs,), optional
-        *d*; nothing by default.
+        *d*; zero by default.
     anchor : float or array of shape (n_pairs,), default=1.0
-        How much *o* counts, *a* > 0.
+        Weight *a* > 0 of the distance to *o*.
     tol : float, default=1e-9
-        On the largest entry of the projected gradient.
+        Tolerance for the largest entry of the projected gradient.
     max_steps : int, default=5000
-        Step limit.
+        Maximum number of steps.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def solve_confidences(
         linear = linear - cost / 2
 
     def product(p: Any) -> Any:
-        """With the matrix A of the whole quadratic form, whose gradient is 2 (A p − linear)."""
+        """Product with the matrix A of the objective, whose gradient is 2 (A p − linear)."""
         rough = roughness @ p
         rough *= weight
         rough += anchor * p
@@ -86,7 +86,7 @@ def solve_confidences(
 
     p = y = start
     Ap = Ay = product(start)
-    # A lower guess, raised by what the steps meet.
+    # Lower bound; increased when a step finds a larger curvature.
     curvature = weight + float(xp.min(anchor * xp.ones_like(start)))
     momentum = 1.0
     residual = float("inf")
@@ -99,20 +99,20 @@ def solve_confidences(
             Amoved = product(moved)
             step = moved - y
             length = float(xp.sum(step * step))
-            met = float(xp.sum(step * (Amoved - Ay)))
-            if met <= curvature * length * (1 + 1e-10):
+            found = float(xp.sum(step * (Amoved - Ay)))
+            if found <= curvature * length * (1 + 1e-10):
                 break
-            if not isfinite(met):
+            if not isfinite(found):
                 raise FloatingPointError(
-                    "The confidences left the range of floating point: scale the features, or "
-                    "lower the weights of the method."
+                    "The label confidences are not finite. Scale the features, or lower the "
+                    "weights of the method."
                 )
-            curvature = 1.05 * met / length
+            curvature = 1.05 * found / length
         residual = curvature * float(xp.max(xp.abs(step)))
         if residual <= tol:
             return Solution(moved, Status.OPTIMAL, steps, residual)
         ahead = moved - p
-        if float(xp.sum(step * ahead)) < 0:  # momentum points uphill: start afresh
+        if float(xp.sum(step * ahead)) < 0:  # the momentum increases the objective: restart
             momentum = 1.0
         following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         push = (momentum - 1) / following

@@ -1,34 +1,34 @@
-"""Products with sparse matrices on a device, by gathering alone.
+"""Deterministic products with sparse matrices on a device.
 
-The array API standard has no sparse matrices, and what libraries for devices offer adds up in an
-order that may change from run to run. Here the entries of a row are laid out side by side, filled
-up with zeros; a product gathers, multiplies and adds up along the rows. Rows of similar length
-share a layout, so that a few long rows do not fill up the short ones. Nothing is scattered: the
-same input gives the same bits.
+The array API standard has no sparse matrices, and the sparse products of device libraries sum in an
+order that can change from run to run. Here each row is stored as a dense vector of its entries,
+padded with zeros; a product gathers, multiplies and sums along the rows. Rows of similar length
+share a layout, so that a few long rows do not pad all short ones. No operation scatters, so equal
+inputs give identical results.
 """
 
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-# Zeros that may be laid out rather than begin another layout, which costs a few more kernel calls.
-_MAX_FILLING = 2_000_000
+# Zeros accepted as padding before another layout is used, which costs a few more kernel calls.
+_MAX_PADDING = 2_000_000
 
 
 class Layout(NamedTuple):
-    """Rows of similar length: which entries they have, ``entry`` and ``column`` being (r, w)."""
+    """Rows of similar length: ``entry`` and ``column`` of shape (r, w) index their entries."""
 
     entry: Any
     column: Any
 
 
 class SparsePattern:
-    """Where the entries of a sparse matrix stand.
+    """Positions of the entries of a sparse matrix.
 
     Parameters
     ----------
     rows, columns : integer arrays of shape (n_entries,)
-        Place of each entry; entries at the same place add up.
+        Position of each entry; entries at the same position are summed.
     n_rows : int
         Number of rows.
     """
@@ -39,10 +39,10 @@ class SparsePattern:
         order = xp.argsort(rows)
         ends = xp.searchsorted(xp.take(rows, order), xp.arange(n_rows + 1, device=where))
         starts, lengths = ends[:-1], ends[1:] - ends[:-1]
-        # One more entry, a zero, fills up the rows.
-        nothing = xp.zeros((1,), dtype=rows.dtype, device=where)
-        order = xp.concat([order, nothing + n_entries])
-        columns = xp.concat([columns, nothing])
+        # An additional entry with value zero pads the rows.
+        padding = xp.zeros((1,), dtype=rows.dtype, device=where)
+        order = xp.concat([order, padding + n_entries])
+        columns = xp.concat([columns, padding])
         self.n_rows = n_rows
         self.layouts: list[Layout] = []
         members = []
@@ -57,25 +57,25 @@ class SparsePattern:
                 Layout(*(xp.reshape(each, place.shape) for each in (entry, column)))
             )
             members.append(inside)
-        # Rows come out layout by layout; back in their order, where there are several.
+        # Products are computed layout by layout; `position` restores the order of the rows.
         self.position = xp.argsort(xp.concat(members)) if len(members) > 1 else None
 
     def matrix(self, values: Any) -> "GatheredMatrix":
-        """The matrix with these values, in the order in which the entries were given."""
+        """Matrix with these values, in the order of ``rows`` and ``columns``."""
         xp = array_namespace(values)
         values = xp.concat([values, xp.zeros((1,), dtype=values.dtype, device=device(values))])
         return GatheredMatrix(self, [_take(xp, values, layout.entry) for layout in self.layouts])
 
 
 class GatheredMatrix:
-    """A sparse matrix on a device; it knows ``@`` with a vector, or with columns.
+    """A sparse matrix on a device; supports ``@`` with a vector or a matrix of columns.
 
     Parameters
     ----------
     pattern : SparsePattern
-        Where its entries stand.
+        Positions of the entries.
     values : list of arrays
-        What they are, laid out as in the pattern.
+        Values of the entries, in the layouts of the pattern.
     """
 
     def __init__(self, pattern: SparsePattern, values: list[Any]) -> None:
@@ -98,14 +98,14 @@ def _take(xp: Any, x: Any, index: Any) -> Any:
 
 
 def _layout_lengths(xp: Any, lengths: Any) -> list[tuple[int, int]]:
-    """Shortest and longest row of each layout: powers of two, together where that is no waste."""
+    """Shortest and longest row of each layout: powers of two, merged if little padding is added."""
     longest = int(xp.max(lengths)) if lengths.shape[0] else 0
     bounds: list[tuple[int, int]] = []
     upper = longest
     while upper > 0:
         lower = upper // 2 + 1 if upper > 1 else 0
         n_rows = int(xp.sum(xp.astype((lengths >= lower) & (lengths <= upper), xp.int64)))
-        if bounds and n_rows * (bounds[-1][1] - upper) <= _MAX_FILLING:
+        if bounds and n_rows * (bounds[-1][1] - upper) <= _MAX_PADDING:
             bounds[-1] = (lower, bounds[-1][1])
         else:
             bounds.append((lower, upper))

@@ -1,6 +1,6 @@
-r"""Weights that rebuild a row from its neighbours: many small quadratic programs at once.
+r"""Weights that reconstruct each row from its neighbors: many small quadratic programs at once.
 
-For every row *i* with Gram matrix :math:`B_i` of the differences to its *k* neighbours,
+For every row *i* with Gram matrix :math:`B_i` of the differences to its *k* neighbors,
 
 .. math:: \min_w\ w^\top B_i w \quad \text{s.t.}\quad \mathbf 1^\top w = 1,\ w \ge 0
 
@@ -22,20 +22,20 @@ from ambilearn.solvers.result import Solution
 def solve_neighbor_weights(
     gram: Any, start: Any | None = None, *, ridge: float = 1e-10, max_steps: int = 1000
 ) -> Solution[Any]:
-    """Minimise ``w @ gram[i] @ w`` over the simplex for every *i*.
+    """Minimize ``w @ gram[i] @ w`` over the simplex for every *i*.
 
     Parameters
     ----------
     gram : array of shape (n, k, k)
         Symmetric positive semi-definite matrices.
     start : array of shape (n, k), optional
-        Feasible weights to start from; the closer, the fewer rounds.
+        Feasible weights to start from. A start close to the solution needs fewer steps.
     ridge : float, default=1e-10
-        Added to the diagonal, relative to its mean. Where a matrix is singular (more neighbours
-        than dimensions, duplicate rows) the minimiser is not unique; this picks the one of
-        smallest norm, the same on every machine. All-zero matrices give equal weights.
+        Added to the diagonal, relative to its mean. If a matrix is singular (more neighbors than
+        dimensions, duplicate rows), the minimizer is not unique; the ridge selects the one with
+        the smallest norm, which does not depend on the machine. Zero matrices give equal weights.
     max_steps : int, default=1000
-        Limit of rounds; about ten are needed for ten neighbours.
+        Maximum number of steps; ten neighbors need about ten.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def solve_neighbor_weights(
 
 
 def _violation(xp: Any, B: Any, w: Any) -> float:
-    """Largest gain in slope that moving weight to another neighbour would still bring."""
+    """Largest decrease in slope from moving weight to another neighbor."""
     slope = xp.matmul(B, w[:, :, None])[:, :, 0]
     level = xp.sum(slope * w, axis=1)
     return float(xp.max(level - xp.min(slope, axis=1)))

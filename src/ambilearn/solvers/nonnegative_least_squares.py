@@ -1,10 +1,10 @@
-r"""Non-negative weights with which neighbours rebuild a row: many small least-squares problems.
+r"""Non-negative weights that reconstruct rows from neighbors: many small least-squares problems.
 
 .. math:: \min_{w \ge 0}\ \Big\| x_i - \sum_a w_a z_a \Big\|^2
 
-for every row *i* (Eq. (2) of [1]_), from inner products alone: the Gram matrix
-:math:`B_{ab} = z_a^\top z_b` of the neighbours and :math:`c_a = z_a^\top x_i`. Unlike the weights
-of PL-CL's graph these need not sum to one.
+for every row *i* (Eq. (2) of [1]_). The solver needs only inner products: the Gram matrix
+:math:`B_{ab} = z_a^\top z_b` of the neighbors and :math:`c_a = z_a^\top x_i`. Unlike the weights
+of the graph of PL-CL, these are not constrained to sum to one.
 
 References
 ----------
@@ -23,20 +23,20 @@ from ambilearn.solvers.result import Solution
 def solve_nonnegative_least_squares(
     gram: Any, products: Any, *, ridge: float = 1e-10, max_steps: int = 1000
 ) -> Solution[Any]:
-    """Minimise ``w @ gram[i] @ w - 2 * products[i] @ w`` over ``w >= 0`` for every *i*.
+    """Minimize ``w @ gram[i] @ w - 2 * products[i] @ w`` over ``w >= 0`` for every *i*.
 
     Parameters
     ----------
     gram : array of shape (n, k, k)
-        Inner products of the neighbours with each other.
+        Inner products of the neighbors with each other.
     products : array of shape (n, k)
-        Inner products of the neighbours with the row to rebuild.
+        Inner products of the neighbors with the row to reconstruct.
     ridge : float, default=1e-10
-        Added to the diagonal, relative to its mean. Where a matrix is singular (more neighbours
-        than dimensions, duplicate rows) the minimiser is not unique; this picks the one of
-        smallest norm, the same on every machine.
+        Added to the diagonal, relative to its mean. If a matrix is singular (more neighbors than
+        dimensions, duplicate rows), the minimizer is not unique; the ridge selects the one with
+        the smallest norm, which does not depend on the machine.
     max_steps : int, default=1000
-        Limit of rounds; about ten are needed for ten neighbours.
+        Maximum number of steps; ten neighbors need about ten.
 
     Returns
     -------
@@ -52,8 +52,7 @@ def solve_nonnegative_least_squares(
     """
     xp = array_namespace(gram)
     B, scale = with_ridge(xp, gram, ridge)
-    # A problem of unit scale, whatever the lengths of the row and of its neighbours: the weights
-    # are proportional to the products.
+    # Scale the problem to unit size: the weights are proportional to the products.
     unit = xp.max(xp.abs(products), axis=1, keepdims=True)
     unit = xp.where(unit > 0, unit, xp.ones_like(unit))
     linear = products / unit
@@ -65,6 +64,6 @@ def solve_nonnegative_least_squares(
 
 
 def _violation(xp: Any, B: Any, c: Any, w: Any) -> float:
-    """Largest slope left: of either sign where a weight is positive, downwards where it is zero."""
+    """Largest slope: absolute for positive weights, only descending for zero weights."""
     slope = xp.matmul(B, w[:, :, None])[:, :, 0] - c
     return float(xp.max(xp.where(w > 0, xp.abs(slope), -slope)))

@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""Result of a solver."""
 
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
@@ -7,23 +7,23 @@ T = TypeVar("T")
 
 
 class Status(Enum):
-    """How a solver ended; the value is a sentence that says what to try next."""
+    """How a solver ended; the value is a message for the user."""
 
-    OPTIMAL = "solved to the requested tolerance"
-    STEP_LIMIT = "stopped at the step limit: allow more steps or a larger tolerance"
+    OPTIMAL = "converged to the requested tolerance"
+    STEP_LIMIT = "stopped at the step limit"
 
 
 class Solution(NamedTuple, Generic[T]):
-    """A solver's answer.
+    """Result of a solver.
 
     Parameters
     ----------
     value : T
-        The minimiser.
+        The minimizer.
     status : Status
         Whether the optimality conditions hold to the solver's tolerance.
     steps : int
-        Steps taken (1 for a direct solver).
+        Number of steps (1 for a direct solver).
     residual : float
         Largest violation of the optimality conditions at ``value``.
     """

@@ -1,19 +1,18 @@
-r"""Ridge regression with a free bias, factored once and solved for many targets.
+r"""Ridge regression with an unpenalized bias, factorized once and solved for many targets.
 
 .. math:: \min_{w, b} \|\Phi w + \mathbf 1 b^\top - P\|_F^2 + \lambda \|w\|_F^2
 
 With :math:`M = K + \lambda I` and :math:`s = M^{-1}\mathbf 1` the optimum is
 :math:`b = P^\top s / (\mathbf 1^\top s)`, :math:`A = M^{-1}(P - \mathbf 1 b^\top)`,
-:math:`f(x) = k(x) A + b^\top`. The outputs on the training rows need no product with *K*:
-:math:`H = P - \lambda A`. Nor does the norm: :math:`\|w\|^2 = \langle A, KA \rangle =
-\langle A, H \rangle`, because :math:`\mathbf 1^\top A = 0`.
+:math:`f(x) = k(x) A + b^\top`. Neither the outputs on the training rows,
+:math:`H = P - \lambda A`, nor the norm, :math:`\|w\|^2 = \langle A, KA \rangle =
+\langle A, H \rangle` (because :math:`\mathbf 1^\top A = 0`), need a product with *K*.
 
 This is Eq. (A b solution) of PL-CL, up to its factor :math:`2\lambda` in *A*.
 
-Rows that count differently, with weights *v* in the squared error, are rows scaled by
-:math:`D = \operatorname{diag}(\sqrt v)`: *K* becomes *DKD*, *P* becomes *DP* and :math:`\mathbf 1`
-becomes :math:`D \mathbf 1`. With the solution *B* of that problem :math:`A = DB` and
-:math:`H = P - \lambda D^{-1} B`.
+Row weights *v* in the squared error scale the rows by :math:`D = \operatorname{diag}(\sqrt v)`:
+*K* becomes *DKD*, *P* becomes *DP* and :math:`\mathbf 1` becomes :math:`D \mathbf 1`. With the
+solution *B* of that problem, :math:`A = DB` and :math:`H = P - \lambda D^{-1} B`.
 """
 
 from collections.abc import Callable
@@ -53,7 +52,7 @@ class RidgeFit(NamedTuple):
 
 
 class KernelRidge:
-    """Kernel ridge with a free bias for one kernel matrix.
+    """Kernel ridge regression with an unpenalized bias for one kernel matrix.
 
     Parameters
     ----------
@@ -83,7 +82,7 @@ class KernelRidge:
         self._root: Any | None = None  # D
         if row_weights is not None:
             self._root = xp.sqrt(row_weights)[:, None]
-            if overwrite:  # there may not be enough memory for a copy
+            if overwrite:  # memory for a copy is not guaranteed
                 kernel *= self._root
             else:
                 kernel, overwrite = self._root * kernel, True
@@ -97,10 +96,10 @@ class KernelRidge:
         return values if self._root is None else self._root * values
 
     def with_ridge(self, ridge: float) -> "KernelRidge":
-        """The same rows with another ridge weight, without a second factor.
+        """Solver for another ridge weight that reuses this factor.
 
-        For a blocked factor only, if a second one does not fit in memory: conjugate gradients take
-        more steps the more the two weights differ
+        Only for a blocked factor, if a second one does not fit in memory. The number of conjugate
+        gradient steps increases with the difference between the two weights
         (:class:`~ambilearn.solvers.blocked_cholesky.ShiftedFactor`).
         """
         other = copy(self)
@@ -111,10 +110,10 @@ class KernelRidge:
         return other
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
-        """Fit the targets P of shape (n, l); a :class:`RidgeFit`."""
+        """Fit the targets P of shape (n, l); the value is a :class:`RidgeFit`."""
         xp = array_namespace(targets)
         solved = self._factor.solve(self._scale(targets))
-        # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve serves both A and b.
+        # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve gives both A and b.
         intercept = xp.sum(self._scale(solved), axis=0) / xp.sum(self._scale(self._unit))
         coef = solved - self._unit * intercept[None, :]
         if self._root is None:
@@ -130,16 +129,16 @@ class KernelRidge:
         return self._scale(self._factor.solve(self._scale(columns)))
 
     def leverage_complements(self) -> Any:
-        r"""What each row's own target leaves to the others, :math:`1 - h_i`, shape (n,).
+        r"""One minus the leverage of each row, :math:`1 - h_i`, shape (n,).
 
-        The outputs are :math:`H = SP` with a matrix *S* whose diagonal are the leverages
-        :math:`h_i`. Without row *i* they would be, at row *i*,
+        The outputs are :math:`H = SP` with a matrix *S* that has the leverages :math:`h_i` on its
+        diagonal. The output at row *i* of a fit without row *i* is
 
         .. math:: p_i - \frac{p_i - (SP)_i}{1 - h_i}, \qquad
                   1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad
                   \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
 
-        so that leaving out each row in turn takes no further fit [1]_.
+        so leave-one-out outputs need no further fit [1]_.
 
         References
         ----------
@@ -154,7 +153,7 @@ class KernelRidge:
 
 
 class Moments(NamedTuple):
-    """What ridge regression needs to know of the features; the sum over blocks of rows.
+    """Sums over rows of the features that ridge regression needs; sums of blocks can be added.
 
     Parameters
     ----------
@@ -172,7 +171,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, features: Any, row_weights: Any | None = None) -> "Moments":
-        """Moments of features of shape (n, m); never densified when sparse."""
+        """Moments of features of shape (n, m); sparse features stay sparse."""
         n_rows, weighted = features.shape[0], features
         if sparse.issparse(features):
             if row_weights is not None:
@@ -191,7 +190,7 @@ class Moments(NamedTuple):
 
 
 class PrimalFit(NamedTuple):
-    r"""A ridge regressor fitted in the primal; the outputs are those on the training rows.
+    r"""A ridge regressor fitted in the primal.
 
     Parameters
     ----------
@@ -202,9 +201,9 @@ class PrimalFit(NamedTuple):
     squared_norm : float
         The penalty :math:`\|w\|_F^2`.
     squared_outputs : float
-        :math:`\|H\|_F^2` of the outputs *H*.
+        :math:`\|H\|_F^2` of the outputs *H* on the training rows.
     total_output : float
-        Their sum.
+        Sum of the outputs on the training rows.
     """
 
     coef: Any
@@ -215,11 +214,11 @@ class PrimalFit(NamedTuple):
 
 
 class PrimalRidge:
-    r"""Ridge with a free bias in the primal: the m×m normal equations of centred features.
+    r"""Primal ridge regression with an unpenalized bias: m×m normal equations of centered features.
 
-    The joint optimum over (w, b) is ridge on centred features and targets. The formula printed in
-    the PL-CL paper does not centre, which is optimal only when the features are centred already.
-    Only sums over rows occur, so neither features nor targets need be in one place:
+    The joint optimum over (w, b) is ridge regression on centered features and targets. The formula
+    in the PL-CL paper does not center, which is optimal only for centered features. All terms are
+    sums over rows, so features and targets can be distributed:
 
     .. math:: (\Phi_c^\top \Phi_c + \lambda I)\, w = \Phi^\top P - \bar\phi\, \mathbf 1^\top P,
               \qquad b = \bar p - w^\top \bar\phi
@@ -227,7 +226,7 @@ class PrimalRidge:
     Parameters
     ----------
     moments : Moments
-        Of the features.
+        Moments of the features.
     ridge : float
         The weight λ > 0.
     factorize : callable, default=factorize_by_lapack
@@ -243,7 +242,7 @@ class PrimalRidge:
         self._factor = factorize(self._gram, ridge, False)
 
     def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
-        r"""Fit targets P of which only sums are known; a :class:`PrimalFit`.
+        r"""Fit targets P given by their sums; the value is a :class:`PrimalFit`.
 
         Parameters
         ----------
@@ -276,9 +275,9 @@ class PrimalRidge:
         Parameters
         ----------
         features : array of shape (r, m)
-            Rows of the features that the moments are of.
+            Rows of the features that the moments were computed from.
         row_weights : float or array of shape (r,), default=1.0
-            Their weights *v* in the squared error.
+            Weights *v* of these rows in the squared error.
 
         Returns
         -------

@@ -1,14 +1,14 @@
 r"""Euclidean projection onto candidate simplices.
 
-The confidences of row *i* live on :math:`\{p : \sum_{j \in S_i} p_j = 1,\ p \ge 0\}`. Projecting
-:math:`v` subtracts one threshold and clips, :math:`p_j = \max(v_j - \tau, 0)`, with
+The confidences of row *i* are in :math:`\{p : \sum_{j \in S_i} p_j = 1,\ p \ge 0\}`. The projection
+of :math:`v` subtracts a threshold and clips, :math:`p_j = \max(v_j - \tau, 0)`, with
 
 .. math:: \tau = \max_k \frac{1}{k}\Big(\sum_{m \le k} v_{(m)} - 1\Big),
           \qquad v_{(1)} \ge v_{(2)} \ge \dots
 
-[1]_. No sorting is needed where the positive entries are nearly known: any set *A* of entries gives
-a threshold :math:`(\sum_{j \in A} v_j - 1) / |A| \le \tau`, and taking the entries above it as the
-next set ends at :math:`\tau` [2]_.
+[1]_. Sorting is not needed if the positive entries are nearly known: any set *A* of entries gives a
+threshold :math:`(\sum_{j \in A} v_j - 1) / |A| \le \tau`. Replacing *A* by the entries above this
+threshold, repeatedly, converges to :math:`\tau` [2]_.
 
 References
 ----------
@@ -36,7 +36,7 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     values : array of shape (n, m)
         Rows to project.
     mask : boolean array of shape (n, m), optional
-        True where an entry exists. Entries outside come back as 0. Every row needs at least one.
+        True for the entries of the simplex; at least one per row. All other entries become 0.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     xp = array_namespace(values)
     if mask is not None:
         values = xp.where(mask, values, -xp.inf)
-    # Does not change the projection; next to large values, 1 would be lost in rounding.
+    # The shift does not change the projection. Without it, adding 1 to large values has no effect.
     values = values - xp.max(values, axis=1, keepdims=True)
     descending = xp.sort(values, axis=1, descending=True)
     counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
@@ -68,10 +68,10 @@ class CandidateSimplex:
     Parameters
     ----------
     indptr : array of shape (n_rows + 1,)
-        Row *i* owns the entries ``indptr[i]:indptr[i + 1]``; every row owns at least one.
+        Row *i* has the entries ``indptr[i]:indptr[i + 1]``; every row has at least one.
     sum_rows : callable, optional
-        ``sum_rows(a, b)`` returns the sums of each row's entries of two support vectors. By default
-        a SciPy product, for NumPy arrays.
+        ``sum_rows(a, b)`` returns the row sums of two support vectors. The default is a SciPy
+        product, for NumPy arrays.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class CandidateSimplex:
     def project(self, values: Any, near: Any | None = None) -> Any:
         """Project the support vector ``values`` row by row; an array of the same shape.
 
-        If ``near``, a point of the simplices, is given, its positive entries are tried first: the
-        closer they are to those of the projection, the sooner it is found.
+        ``near``, a feasible point, speeds up the projection: its positive entries are the first
+        guess for the positive entries of the projection.
         """
         xp = array_namespace(values)
         row = self._row
@@ -96,9 +96,10 @@ class CandidateSimplex:
             inside = xp.astype(positive, values.dtype)
             sums, counts = self._sum_rows(inside * values, inside)
             excess = values - xp.take((sums - 1.0) / counts, row)
-            # Zeros too: 1 may be lost in rounding, but every row keeps an entry.
+            # Includes zeros: subtracting 1 can have no effect in floating point, and every row
+            # must keep an entry.
             found = excess >= 0
-            if shrinking:  # after the first round the set only shrinks, except for rounding
+            if shrinking:  # after the first pass the set only shrinks, except for rounding
                 found = found & positive
             if xp.all(found == positive):
                 return xp.maximum(excess, xp.zeros_like(excess))

@@ -76,7 +76,7 @@ def test_the_search_stays_on_the_device(there):
 
 @pytest.mark.parametrize("neighbors", ["approximate"])
 def test_other_searches_are_refused(there, neighbors):
-    with pytest.raises(ValueError, match="On a device the neighbours are searched exactly"):
+    with pytest.raises(ValueError, match="On a device the neighbors are searched exactly"):
         NeighborSearch(neighbors).fit(there.move(rows()), 4)
 
 

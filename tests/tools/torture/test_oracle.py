@@ -47,11 +47,11 @@ def test_a_foreign_error_inside_our_code_is_a_defect():
     [
         ([[0.5, 0.5, 0.0]], "shape"),
         ([[np.nan, 1.0]], "not finite"),
-        ([[0.0, 0.0]], "that are none"),
-        ([[-0.5, 1.5]], "that are none"),
+        ([[0.0, 0.0]], "invalid confidences"),
+        ([[-0.5, 1.5]], "invalid confidences"),
     ],
 )
-def test_confidences_that_are_none_are_found(confidences, message):
+def test_invalid_confidences_are_found(confidences, message):
     check_confidences([[0.25, 0.75]], (1, 2))
     with pytest.raises(Defect, match=message):
         check_confidences(confidences, (1, 2))

@@ -1,4 +1,4 @@
-r"""Neighbor graphs on a device, and what they do to the candidate support.
+r"""Neighbor graphs on a device, and their restriction to the candidate support.
 
 The same matrix *Z* as in :mod:`ambilearn.solvers.support_graph`, which has a worked example. Blocks
 are large, because every call has its price, and sparse products gather
@@ -98,13 +98,13 @@ class DeviceBlock(NamedTuple):
     laid_out : integer array of shape (rows, k + 1, n_slots)
         Pair whose confidence is used: of the row itself, then of its neighbors, one slot for each
         label that the row shares. The number of pairs where there is none.
-    lonely : GatheredMatrix
-        Adds up the squares of the lonely entries of each edge.
+    unshared : GatheredMatrix
+        Adds up the squares of the unshared entries of each edge.
     """
 
     rows: slice
     laid_out: Any
-    lonely: GatheredMatrix
+    unshared: GatheredMatrix
 
 
 class DeviceSupportGraph:
@@ -150,30 +150,30 @@ class DeviceSupportGraph:
             changes = z_row[1:] != z_row[:-1]
             yes = xp.ones((1,), dtype=xp.bool, device=where)
             begins, ends = xp.concat([yes, changes]), xp.concat([changes, yes])
-            is_lonely = begins & ends & (member > 0)
-            (lonely,), (shared,) = xp.nonzero(is_lonely), xp.nonzero(~is_lonely)
+            is_unshared = begins & ends & (member > 0)
+            (unshared,), (shared,) = xp.nonzero(is_unshared), xp.nonzero(~is_unshared)
 
             begins = xp.astype(xp.take(begins, shared), xp.int64)
-            place = xp.cumulative_sum(begins) - 1  # row of Z in this block, without the lonely
+            place = xp.cumulative_sum(begins) - 1  # row of Z in this block, without the unshared
             row, member, pairs = (xp.take(each, shared) for each in (row, member, pair))
-            lonely_pairs, lonely_sources = xp.take(pair, lonely), xp.take(source, lonely)
+            unshared_pairs, unshared_sources = xp.take(pair, unshared), xp.take(source, unshared)
             shared_sources = xp.take(source, shared)
-            parts.append((place + n_z, pairs, shared_sources, lonely_pairs, lonely_sources))
+            parts.append((place + n_z, pairs, shared_sources, unshared_pairs, unshared_sources))
             block_z = int(place[-1]) + 1
             # Where each row's labels begin and end among the rows of Z.
             of_z = xp.take(row, xp.nonzero(begins)[0])
             bounds = xp.searchsorted(of_z, xp.arange(n_rows + 1, device=where))
             laid_out = _lay_out(xp, place * (k + 1) + member, pairs, bounds, k + 1, n_pairs)
-            pattern = SparsePattern(lonely_sources - first * k, lonely_pairs, n_rows * k)
-            ones = xp.ones(lonely.shape, dtype=xp.float64, device=where)
+            pattern = SparsePattern(unshared_sources - first * k, unshared_pairs, n_rows * k)
+            ones = xp.ones(unshared.shape, dtype=xp.float64, device=where)
             self.blocks.append(DeviceBlock(rows, laid_out, pattern.matrix(ones)))
             n_z += block_z
-        z_row, columns, self._sources, lonely_columns, self._lonely_sources = (
+        z_row, columns, self._sources, unshared_columns, self._unshared_sources = (
             xp.concat(arrays) for arrays in zip(*parts, strict=True)
         )
         self._factor = SparsePattern(z_row, columns, n_z)
         self._transposed = SparsePattern(columns, z_row, n_pairs)
-        self._lonely = SparsePattern(lonely_columns, xp.zeros_like(lonely_columns), n_pairs)
+        self._unshared = SparsePattern(unshared_columns, xp.zeros_like(unshared_columns), n_pairs)
 
     def roughness(self, weights: Any) -> DeviceRoughness:
         r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbor weights of shape (n, k)."""
@@ -181,14 +181,14 @@ class DeviceSupportGraph:
         one = xp.ones((1,), dtype=weights.dtype, device=device(weights))
         entries = xp.concat([-xp.reshape(weights, (-1,)), one])
         values = xp.take(entries, self._sources)
-        squares = xp.take(entries, self._lonely_sources) ** 2
-        diagonal = self._lonely.matrix(squares) @ one
+        squares = xp.take(entries, self._unshared_sources) ** 2
+        diagonal = self._unshared.matrix(squares) @ one
         return DeviceRoughness(
             self._factor.matrix(values), self._transposed.matrix(values), diagonal
         )
 
     def difference_grams(self, p: Any, block: DeviceBlock) -> Any:
-        r"""Gram matrices of the differences of some rows' confidences to their neighbors'.
+        r"""Gram matrices of the differences between confidences of rows and of their neighbors.
 
         As :meth:`ambilearn.solvers.SupportGraph.difference_grams`; an array of shape (rows, k, k).
         """
@@ -199,13 +199,13 @@ class DeviceSupportGraph:
         differences = P[:, :1, :] - P[:, 1:, :]
         gram = xp.matmul(differences, xp.matrix_transpose(differences))
         # A label of a single neighbor contributes to the diagonal only.
-        squares = xp.reshape(block.lonely @ (p * p), (n_rows, members - 1))
+        squares = xp.reshape(block.unshared @ (p * p), (n_rows, members - 1))
         identity = xp.eye(members - 1, dtype=p.dtype, device=device(p))
         return gram + squares[:, :, None] * identity
 
 
 def restricted_matrix(graph: DeviceGraph, indptr: Any, labels: Any) -> GatheredMatrix:
-    """A graph on the rows as a matrix on the support: label *j* passes along the edges.
+    """Graph on the rows as a matrix on the support.
 
     The counterpart of :func:`ambilearn.solvers.support_graph.restrict_to_support`.
 

@@ -51,7 +51,7 @@ def difference_grams(Z: Any, neighbor_indices: Any) -> Any:
 
 
 def squared_residuals(weights: Any, products: Any, labels: Any, n_labels: int) -> Any:
-    """Squared distance of each row to what its neighbors of one label rebuild, shape (n, l)."""
+    """Squared distance of each row to its reconstruction from neighbors of one label, (n, l)."""
     # Summed over each label by a product: the array API cannot write to the labels' columns.
     xp = array_namespace(weights)
     together = xp.astype(labels[:, :, None] == labels[:, None, :], weights.dtype)

@@ -61,13 +61,13 @@ def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     n = X.shape[0]
     asked = X if queries is None else queries
     wanted = min(k + n_extra + (queries is None), n)
-    # Rows beyond the last fill the groups; they are infinitely far away.
+    # Rows at infinite distance pad the last group.
     group = _GROUP if n >= _GROUP * wanted else 1
     n_groups = -(-n // group)
     center = xp.mean(X, axis=0)
-    filling = xp.zeros((n_groups * group - n, X.shape[1]), dtype=X.dtype, device=where)
-    Z = xp.concat([X - center, filling])
-    far = xp.full((filling.shape[0],), xp.inf, dtype=X.dtype, device=where)
+    padding = xp.zeros((n_groups * group - n, X.shape[1]), dtype=X.dtype, device=where)
+    Z = xp.concat([X - center, padding])
+    far = xp.full((padding.shape[0],), xp.inf, dtype=X.dtype, device=where)
     norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
     others = xp.matrix_transpose(Z)
     parts, ties = [], []

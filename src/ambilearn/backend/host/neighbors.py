@@ -78,7 +78,7 @@ class HostSearch:
         -------
         neighbor_indices : ndarray of shape (m, k)
         """
-        # The matrix product is fast but inexact: only rows clearly beyond reach are left out.
+        # The matrix product is fast but inexact: only clearly farther rows are excluded.
         squared = euclidean_distances(rows, self._X, squared=True)
         longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
         near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
@@ -96,9 +96,9 @@ def pair_distances(
 ) -> NDArray[np.float64]:
     """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
 
-    From differences, so that duplicates are at distance zero: the matrix product inside a
-    neighbor search leaves rounding errors of 1e-7 there. Rows that coincide up to rounding are at
-    distance zero, too.
+    Computed from differences, so that the distance of duplicates is zero: the matrix product in a
+    neighbor search has rounding errors of 1e-7. The distance of rows that are equal up to rounding
+    is also zero.
     """
     distances = np.empty(len(rows))
     held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
@@ -140,7 +140,7 @@ def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.f
     return gram
 
 
-# More than rounding can change in sums of inner products of vectors of unit length.
+# Upper bound of the rounding error in sums of inner products of unit-length vectors.
 ROUNDING = 1e-14
 
 
@@ -149,7 +149,7 @@ def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     own = np.arange(len(neighbor_indices))[:, None]
     inner = inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
     gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
-    # For equal rows only rounding is left, which may be negative: not a Gram matrix any more.
+    # For equal rows the result is a rounding error, which can be negative.
     diagonal = np.arange(gram.shape[1])
     gram[:, diagonal, diagonal] += ROUNDING
     return gram
@@ -178,9 +178,9 @@ def squared_residuals(
     labels: NDArray[np.intp],
     n_labels: int,
 ) -> NDArray[np.float64]:
-    """Squared distance of each row to what its neighbors of one label rebuild, shape (n, l)."""
+    """Squared distance of each row to its reconstruction from neighbors of one label, (n, l)."""
     # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbors of one label, computed for
-    # the label of each neighbor. The other labels rebuild nothing: their residual is ‖x‖.
+    # the label of each neighbor. The residual of labels without neighbors is ‖x‖.
     together = labels[:, :, None] == labels[:, None, :]
     inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
     xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
@@ -194,9 +194,9 @@ def squared_residuals(
 def weights_to_csr(
     neighbor_indices: NDArray[np.intp], weights: NDArray[np.float64], n_columns: int | None = None
 ) -> sparse.csr_array:
-    """The graph *W* as CSR matrix without stored zeros; row *i* rebuilds row *i*.
+    """The graph *W* as CSR matrix without stored zeros; row *i* has the weights of its neighbors.
 
-    It is square unless ``n_columns`` gives the number of rows that were searched.
+    It is square unless ``n_columns`` is given, the number of rows that were searched.
     """
     n, k = neighbor_indices.shape
     # Copies, because the cleanup below works in place.
