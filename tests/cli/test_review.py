@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 from ambilearn.cli.main import main
-from ambilearn.own_data import clean_table, fit_table, read_candidate_table
-from ambilearn.own_data.clean import judge_candidates
 from ambilearn.review.from_table import review_from_table
+from ambilearn.tables import clean_table, fit_table, read_candidate_table
+from ambilearn.tables.clean import judge_candidates
 
 TOWNS = ["Rome", "Oslo"]
 

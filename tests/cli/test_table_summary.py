@@ -8,7 +8,7 @@ import pytest
 
 from ambilearn.cli.console import user_console
 from ambilearn.cli.table_summary import describe_table
-from ambilearn.own_data import read_candidate_table
+from ambilearn.tables import read_candidate_table
 
 
 @pytest.fixture

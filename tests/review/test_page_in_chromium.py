@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
-from ambilearn.own_data.corrections import read_corrections
 from ambilearn.review import Review, ReviewRow, write_review
+from ambilearn.tables.corrections import read_corrections
 
 csv.field_size_limit(2**24)  # of labels of a megabyte
 

@@ -23,7 +23,7 @@ def warn_of_joined_labels(classes: list[Any]) -> None:
         warn_user(
             f"y has text such as {shorten_repr(text)}, which is taken as one label. If it is a set "
             f"of candidates, split it: y = [text.split({sep!r}) for text in y], or read the "
-            f"file by ambilearn.own_data.read_candidate_table(..., sep={sep!r})."
+            f"file by ambilearn.tables.read_candidate_table(..., sep={sep!r})."
         )
 
 

@@ -10,7 +10,7 @@ from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.own_data_options import (
+from ambilearn.cli.table_options import (
     candidate_options,
     check_device,
     doubt_option,
@@ -104,18 +104,18 @@ def review(
         check_device(console, device)
         console.show("reading the table")  # from here on: the imports take a while
         from ambilearn.backend import HOST
-        from ambilearn.cli.own_data_summary import (
+        from ambilearn.cli.result_summary import (
             describe_accuracy,
             describe_doubt,
             describe_model,
         )
         from ambilearn.datasets.frames import check_columns
-        from ambilearn.own_data.clean import judge_candidates
-        from ambilearn.own_data.model import fit_table
         from ambilearn.registry import METHODS
         from ambilearn.review.from_table import drop_feature, image_column, review_from_table
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
+        from ambilearn.tables.clean import judge_candidates
+        from ambilearn.tables.model import fit_table
 
         read = read_for_command(table, **reading)
         if image is not None:

@@ -9,7 +9,7 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
 from ambilearn.cli.help_sections import section
-from ambilearn.cli.own_data_options import (
+from ambilearn.cli.table_options import (
     method_for_command,
     method_parameters,
     read_for_command,
@@ -102,7 +102,7 @@ def read_votes_or_candidates(
             "--candidates is for tables with a row for each thing to label, --item, --annotator "
             "and --answer are for answers in long form: give one or the other."
         )
-    from ambilearn.own_data.answers import read_answer_table
+    from ambilearn.tables.answers import read_answer_table
 
     given = reading.pop("format")
     source, format = source_and_format(table, given)
@@ -174,8 +174,8 @@ def _judge(
         if annotators_out:
             raise click.UsageError("--annotators-out needs the annotators judged: --skills.")
         return given
-    from ambilearn.own_data.judging import judge_table
-    from ambilearn.own_data.writing import check_writable, format_of_name, write_table
+    from ambilearn.tables.judging import judge_table
+    from ambilearn.tables.writing import check_writable, format_of_name, write_table
 
     if annotators_out:
         check_writable(format_of_name(str(annotators_out)))

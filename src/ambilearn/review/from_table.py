@@ -13,12 +13,12 @@ from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
-from ambilearn.own_data.columns import TELLS_NOTHING
-from ambilearn.own_data.ranking import choose_candidates, review_order
-from ambilearn.own_data.tables import CandidateTable
 from ambilearn.review.embedding import Shown
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
+from ambilearn.tables.columns import TELLS_NOTHING
+from ambilearn.tables.ranking import choose_candidates, review_order
+from ambilearn.tables.read import CandidateTable
 
 
 def review_from_table(
@@ -35,13 +35,13 @@ def review_from_table(
     Parameters
     ----------
     table : CandidateTable
-        What :func:`ambilearn.own_data.read_candidate_table` returns. Rows that are corrected
+        What :func:`ambilearn.tables.read_candidate_table` returns. Rows that are corrected
         already come with all their candidates and the label that was chosen.
     confidences : ndarray of shape (n_pairs,)
         Confidence of every candidate, in the order of ``table.candidates``:
         ``pair_confidences`` of a cleaned table.
     doubt : Doubt, optional
-        Held-out doubt in the candidates, as :func:`ambilearn.own_data.clean.judge_candidates` finds
+        Held-out doubt in the candidates, as :func:`ambilearn.tables.clean.judge_candidates` finds
         it. Where it is above zero the page suggests a label, and it helps to order the rows.
     method : str, default=""
         What the confidences are from.
@@ -57,7 +57,7 @@ def review_from_table(
     Examples
     --------
     >>> from io import StringIO
-    >>> from ambilearn.own_data import clean_table, read_candidate_table
+    >>> from ambilearn.tables import clean_table, read_candidate_table
     >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
     >>> table = read_candidate_table(file, candidates="names", format="csv")
     >>> cleaned = clean_table(table, params={"n_neighbors": 1})
