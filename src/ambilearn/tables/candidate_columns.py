@@ -1,6 +1,7 @@
 """Columns of a table as candidate sets: labels in text, in lists, or one column an annotator."""
 
 from collections.abc import Sequence, Set
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -249,3 +250,19 @@ def _cell_text(cell: Any, sep: str) -> str:
     if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
         return sep.join(map(str, cell))
     return str(cell) if parse_labels(cell, None, 0) else ""
+
+
+def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> list[str]:
+    """Columns in which a name such as ``A*`` stands for all that match it, in their order."""
+    expanded: list[str] = []
+    for column in columns:
+        found = [column]
+        if column not in frame.columns and any(sign in column for sign in "*?["):
+            found = [each for each in map(str, frame.columns) if fnmatchcase(each, column)]
+            if not found:
+                raise InvalidFileError(
+                    f"{name}: no column matches {column!r}. The table has "
+                    f"{shorten_list(list(frame.columns))}."
+                )
+        expanded += [each for each in found if each not in expanded]
+    return expanded

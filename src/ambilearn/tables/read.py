@@ -15,11 +15,10 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.tables.candidate_columns import parse_candidates
-from ambilearn.tables.column_patterns import expand_patterns
+from ambilearn.tables.candidate_checks import warn_of_long_form
+from ambilearn.tables.candidate_columns import expand_patterns, parse_candidates
 from ambilearn.tables.columns import Features, find_features, parse_features
 from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
-from ambilearn.tables.long_form import warn_of_long_form
 from ambilearn.tables.writing import replace_columns
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import refuse_half_characters
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS
-from ambilearn.tables.formulas import escape_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +25,10 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
+# The start of a formula in some spreadsheet, after characters that spreadsheets skip. Full-width
+# signs come from Japanese and Chinese input methods.
+_FORMULA = re.compile("[\\s\x00-\x1f\ufeff]*[=+\\-@＝＋－＠]|[\t\r\n']")
+_SIGNED_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def format_of_name(name: str) -> str:
@@ -195,3 +198,35 @@ def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataF
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
     """A row without NaN, which JSON does not have."""
     return {key: None if is_missing(value) else value for key, value in record.items()}
+
+
+def escape_formula(cell: Any) -> Any:
+    """A cell with an apostrophe before it if a spreadsheet would take its text for a formula.
+
+    It may then read files, send what it finds and, if the user agrees, start programs [1]_. Numbers
+    stay as they are. Text that begins with an apostrophe gets another one: whoever removes one
+    apostrophe from the beginning of each cell that has one has the table as it was.
+
+    Parameters
+    ----------
+    cell : object
+        What is no text is left as it is.
+
+    Returns
+    -------
+    object
+
+    References
+    ----------
+    .. [1] OWASP, "CSV Injection",
+       https://owasp.org/www-community/attacks/CSV_Injection
+
+    Examples
+    --------
+    >>> from ambilearn.tables.writing import escape_formula
+    >>> [escape_formula(cell) for cell in ("=1+1", "-1.5", "-x", "'tis", "anna", 3)]
+    ["'=1+1", '-1.5', "'-x", "''tis", 'anna', 3]
+    """
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _SIGNED_NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
