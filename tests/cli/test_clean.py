@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import pickle
 import re
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from sentences import make_sentences, make_vectors
 
 from ambilearn.cli.main import main
 from ambilearn.datasets.frames import read_frame
-from ambilearn.registry import METHODS
 from ambilearn.tables import load_model, write_table
 
 CLEAN = ["--candidates", "names", "--exclude", "truth"]
@@ -171,22 +169,6 @@ def test_the_default_selects_too(run, people_csv):
     assert status == 0
     chosen = re.search(r"chosen without true labels: passthrough=(\w+) \(covering rate", err)
     assert str(load_model("m.model").method.passthrough) == chosen.group(1)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_fit_and_predict_with_every_method(run, people_csv, people, method):
-    status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
-    assert (status, out) == (0, "")
-    assert "saved m.model" in err
-    assert "ambilearn predict m.model NEW_TABLE" in err
-    people.drop(columns=["names", "truth"]).to_csv("new.csv", index=False)
-    status, out, err = run("predict", "m.model", "new.csv")
-    assert status == 0
-    assert f"new.csv: 60 rows labelled by {method}" in err
-    labelled = pd.read_csv(io.StringIO(out), dtype={"id": str})
-    assert list(labelled) == [*people.columns[:-2], "label", "confidence", "margin"]
-    assert labelled["id"].to_list() == people["id"].to_list()
-    assert (labelled["label"] == people["truth"]).mean() > 0.9
 
 
 def test_select_set_seed_and_landmarks(run, people_csv):
@@ -464,31 +446,6 @@ def test_wrong_use(run, tmp_path, arguments):
     assert err.splitlines()[-1].startswith("Error: ")
 
 
-def test_predict_names_the_column_that_does_not_fit(run, people, people_csv):
-    run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
-    people.rename(columns={"height": "heigth"}).to_csv("new.csv", index=False)
-    status, out, err = run("predict", "m.model", "new.csv")
-    assert (status, out) == (1, "")
-    assert "Error: new.csv has no column 'height'. Did you mean 'heigth'?" in err
-    people.assign(height="tall").to_csv("new.csv", index=False)
-    status, _, err = run("predict", "m.model", "new.csv")
-    assert "Error: new.csv, column 'height', row 0: 'tall' is not a number." in err
-    people.assign(town="Atlantis").to_csv("new.csv", index=False)
-    assert run("predict", "m.model", "new.csv")[0] == 0
-
-
-def test_a_pickle_is_not_executed(run, people_csv, tmp_path):
-    class Payload:
-        def __reduce__(self):
-            return os.mkdir, ("executed",)
-
-    bad(tmp_path, "evil.model", pickle.dumps(Payload()))
-    status, _, err = run("predict", "evil.model", people_csv)
-    assert status == 1
-    assert "Error: evil.model is not a model" in err
-    assert not (tmp_path / "executed").exists()
-
-
 def test_a_failed_run_leaves_the_old_file(run, tmp_path):
     bad(tmp_path, "t.csv", "x,names\n1,a\n2,\n")
     bad(tmp_path, "out.csv", "old")
@@ -535,17 +492,6 @@ def test_no_table_makes_a_traceback(columns, rows):
 
 
 @pytest.mark.slow
-def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
-    status, out, err = process("fit", people_csv, *CLEAN, "--out", "m.model")
-    assert (status, out) == (0, b""), err
-    first = process("predict", "m.model", people_csv)
-    second = process("predict", "m.model", "-", input=people_csv.read_bytes())
-    assert first[0] == second[0] == 0
-    assert first[1] == second[1] == run("predict", "m.model", people_csv)[1].encode()
-    assert b"<stdin>: 60 rows labelled" in second[2]
-
-
-@pytest.mark.slow
 def test_pipes(process, people_csv):
     status, out, _ = process("clean", "-", *CLEAN, input=people_csv.read_bytes())
     assert status == 0
@@ -585,13 +531,6 @@ def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_
     table = screen.partition("id,height,weight")[2].partition("rows with several")[0]
     assert len(table.splitlines()) == 62  # the heading, 60 rows, and what is said next
     assert "\x1b" not in table
-
-
-def test_a_model_does_not_go_to_stdout(run, people_csv):
-    status, _, err = run("fit", people_csv, *CLEAN, "--out", "-")
-    assert status == 1
-    assert "give --out a file" in err
-    assert not Path("-").exists()
 
 
 @pytest.mark.parametrize("candidates", ["names", "label"])
@@ -738,22 +677,6 @@ def test_one_row_is_singular(run, people, people_csv):
     people.head(1).to_csv("t.csv", index=False)
     err = run("predict", "m.model", "t.csv", "--out", "out.csv")[2]
     assert err == "t.csv: 1 row labelled by plknn\nwrote out.csv: 1 row, 11 columns\n"
-
-
-def test_features_that_are_not_there_are_all_named(run, people_csv):
-    names = [word for name in ("hight", "town", "shoes") for word in ("--features", name)]
-    status, _, err = run("fit", people_csv, *CLEAN, *names, "--out", "m.model")
-    assert status == 1
-    assert "has no columns 'hight', 'shoes'. Did you mean 'height' for 'hight'? It has: id," in err
-
-
-def test_a_model_that_was_copied_in_part(run, people_csv):
-    run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
-    content = Path("m.model").read_bytes()
-    Path("half.model").write_bytes(content[: len(content) // 2])
-    status, _, err = run("predict", "half.model", people_csv)
-    assert status == 1
-    assert err.startswith("Error: half.model is damaged: its end is missing.")
 
 
 @pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])

@@ -173,3 +173,22 @@ def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
     table = judged_votes(corrections=io.StringIO("row,candidates,label\n4,,a\n"))
     text = said(describe_accuracy, table, np.array(["a"] * 20))
     assert "5.0% of them have a known label that nobody gave (1 row)\n" in text
+
+
+def test_many_annotators_are_summed_up(capsys):
+    from ambilearn.cli.console import user_console
+    from ambilearn.cli.result_summary import describe_annotators
+    from ambilearn.crowd import Votes, report_annotators
+
+    class Judged:
+        votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
+        annotators = report_annotators(votes, votes.counts().toarray() / 14)
+        feature_trust, unvoted_share = 0.5, 0.1
+        chosen = {"reg": 0.1}
+
+    with user_console() as console:
+        describe_annotators(console, Judged)
+    err = capsys.readouterr().err
+    assert "14 annotators judged" in err
+    assert "reg=0.1 chosen by the answers" in err
+    assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err

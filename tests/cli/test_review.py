@@ -10,6 +10,7 @@ from annotators import make_crowd
 from click.testing import CliRunner
 from PIL import Image
 
+from ambilearn.backend import HOST
 from ambilearn.cli.main import main
 from ambilearn.review.from_table import review_from_table
 from ambilearn.tables import clean_table, fit_table, read_candidate_table
@@ -144,9 +145,9 @@ def test_same_command_same_page(table, tmp_path):
             ["--candidates", "names", "--image", "foto"],
             "has no column 'foto'. Did you mean 'photo'?",
         ),
-        (["--candidates", "names", "--image", "photo", "--no-images"], "exclude each other"),
+        (["--candidates", "names", "--image", "photo", "--no-images"], "cannot be combined"),
         (["--candidates", "names", "--image-folder", "no"], "Directory 'no' does not exist"),
-        (["--candidates", "names", "--out", "people.csv"], "let its name end in .html"),
+        (["--candidates", "names", "--out", "people.csv"], "use a name that ends in .html"),
         (["--candidates", "names", "--out", "no/r.html"], "the folder no does not exist"),
         (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
         (["--candidates", "names", "--features", "photo"], "no column is left as a feature"),
@@ -234,7 +235,7 @@ def test_the_order_is_that_of_thorough_doubt(table, tmp_path, method):
     run(table, "--candidates", "names", "--method", method, "--out", out)
     read = read_candidate_table(table, candidates="names", exclude=["photo"])
     model = fit_table(read, method)
-    confidences = read.candidates.gather(model.method.label_distributions_)
+    confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
     doubt = judge_candidates(model, read, thorough=True)
     wanted = review_from_table(read, confidences, doubt=doubt).rows
     assert [row[-1] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
@@ -334,4 +335,4 @@ def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
     assert "judged" not in output
     assert "--no-answer -1 --no-skills --corrections" in " ".join(output.split())
     output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
-    assert "--skills and --min-votes exclude each other" in " ".join(output.split())
+    assert "--skills and --min-votes cannot be combined" in " ".join(output.split())

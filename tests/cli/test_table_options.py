@@ -5,8 +5,21 @@ import pytest
 from problems import ambiguous
 
 from ambilearn import find_doubtful
-from ambilearn.cli.table_options import doubt_option, method_parameters, source_and_format
+from ambilearn.cli.table_options import doubt_option, source_and_format
 from ambilearn.registry import METHODS
+
+
+def test_the_help_of_no_doubt_names_the_methods_that_are_fitted_five_times():
+    X, Y, _ = ambiguous(n=30)
+
+    def is_fitted_again(method):
+        said = []
+        find_doubtful(method.load()(), X, Y, progress=said.append)
+        return any("5 of 5 fits" in text for text in said)
+
+    (option,) = doubt_option(click.Command("c", callback=lambda: None)).params
+    (named,) = re.findall(r"five fits of (\w+) and (\w+),", option.help)
+    assert {name for name, each in METHODS.items() if is_fitted_again(each)} == set(named)
 
 
 @pytest.mark.parametrize(
@@ -28,24 +41,3 @@ def test_standard_input_is_csv_unless_told(format, expected):
     source, found = source_and_format("-", format)
     assert hasattr(source, "read")
     assert found == expected
-
-
-def test_landmarks_are_given_once():
-    assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
-    assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
-    with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
-        method_parameters(("reg=1", "n_landmarks=5"), 7)
-    assert method_parameters((), None) == {}
-
-
-def test_the_help_of_no_doubt_names_the_methods_that_are_fitted_five_times():
-    X, Y, _ = ambiguous(n=30)
-
-    def is_fitted_again(method):
-        said = []
-        find_doubtful(method.load()(), X, Y, progress=said.append)
-        return any("5 of 5 fits" in text for text in said)
-
-    (option,) = doubt_option(click.Command("c", callback=lambda: None)).params
-    (named,) = re.findall(r"five fits of (\w+) and (\w+),", option.help)
-    assert {name for name, each in METHODS.items() if is_fitted_again(each)} == set(named)

@@ -102,7 +102,7 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
     assert review.columns[-1] == "photo"  # one can search for it
     kept = drop_feature(people(features=["height", "photo"]), "photo")
     assert [column.name for column in kept.features.columns] == ["height"]
-    with pytest.raises(InvalidFileError, match="no column is left as a feature, for 'photo' holds"):
+    with pytest.raises(InvalidFileError, match="no column is left as a feature, because 'photo'"):
         drop_feature(people(features=["photo"]), "photo")
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from ambilearn import __version__
-from ambilearn.cli.clean import clean, fit, predict
+from ambilearn.cli.clean import clean
 from ambilearn.cli.data import data
 from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.experiments import COMMANDS
+from ambilearn.cli.fit import fit
 from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.cli.predict import predict
 from ambilearn.cli.review import review
 
 

@@ -14,6 +14,7 @@ from ambilearn.tables.read import CandidateTable
 
 CLOSE_CALL_MARGIN = 0.1
 _MAX_SHOWN_ROWS = 10
+_MAX_SHOWN_ANNOTATORS = 10
 
 
 def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:
@@ -136,3 +137,34 @@ def _is_open(cleaned: CleanedTable, row: int) -> bool:
 def _short(label: Any, limit: int = 30) -> str:
     text = printable(str(label))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def describe_annotators(console: Console, judged: Any) -> None:
+    """Who answered how much and agrees how often with the result, and who mixes what."""
+    from rich.table import Table
+    from rich.text import Text
+
+    frame = judged.annotators.to_frame()
+    chosen = "".join(
+        f"; {key}={value} chosen by the answers" for key, value in judged.chosen.items()
+    )
+    console.say(
+        f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
+        f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
+    )
+    console.say(f"estimated share of rows whose label is in no answer: {judged.unvoted_share:.1%}")
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("annotator", no_wrap=True)
+    shown.add_column("answers", justify="right", no_wrap=True)
+    shown.add_column("agreement", justify="right", no_wrap=True)
+    shown.add_column("mixes most: right → given (how often)")
+    for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
+        cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.mixes)
+        shown.add_row(*(Text(printable(str(cell))) for cell in cells))
+    console.print(shown)
+    if len(frame) > _MAX_SHOWN_ANNOTATORS:
+        rest = frame.iloc[_MAX_SHOWN_ANNOTATORS:]
+        console.say(
+            f"and {len(rest)} more, who agree with the result in {rest['agreement'].min():.0%} to "
+            f"{rest['agreement'].max():.0%} of their answers"
+        )

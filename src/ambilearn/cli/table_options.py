@@ -1,4 +1,4 @@
-"""Options that the commands on one's own tables share, and what is asked for by them."""
+"""Options that the commands on a user's table share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +15,13 @@ _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "xlsx"])
 
 # Sections of the help, in which every command shows the options that it has.
 candidate_option = section("Candidate labels")
+votes_option = section("Answers of annotators")
 feature_option = section("Features")
 table_option = section("Reading the table")
 method_option = section("Learning")
 output_option = section("Output")
+
+LONG_FORM = ("item", "annotator", "answer", "features_from")  # options of answers in long form
 
 
 def _add(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -123,6 +126,46 @@ candidate_options = _add(
         "more.",
     ),
     format_options,
+)
+
+no_answer_option = votes_option(
+    "--no-answer",
+    multiple=True,
+    metavar="CODE",
+    help="What stands for no answer, such as -1. Repeat it for more.",
+)
+skills_option = votes_option(
+    "--skills/--no-skills",
+    default=None,
+    help="Judge annotators by each other and by the features, and trust each accordingly. Done by "
+    "default where several have answered, the extra crowd is installed, and --min-votes is not "
+    "given.",
+)
+
+
+votes_options = _add(
+    votes_option(
+        "--item",
+        metavar="COLUMN",
+        help="TABLE has one answer a row (long form): the column that names what is labelled, "
+        "here and in --features-from.",
+    ),
+    votes_option("--annotator", metavar="COLUMN", help="Long form: column of who answered."),
+    votes_option("--answer", metavar="COLUMN", help="Long form: column of the label given."),
+    votes_option(
+        "--features-from",
+        metavar="FILE",
+        help="Long form: table with a row for each item and its features. The result has its rows.",
+    ),
+    no_answer_option,
+    skills_option,
+    votes_option(
+        "--annotators-out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Where to write who mixes what, one line for each annotator, right and given "
+        "label: .csv, .tsv, .parquet or .jsonl.",
+    ),
 )
 
 
@@ -233,64 +276,10 @@ output_options = _add(
 
 
 def source_and_format(table: str, format: str | None) -> tuple[Any, str]:
-    """What to read, and the format of it; ``-`` is standard input."""
+    """The file to read and its format; ``-`` is standard input."""
     from ambilearn.datasets.frames import FORMATS
 
     if table == "-":
         return standard_input(), format or "csv"
-    # An unknown ending is for the reader to refuse.
+    # The reader refuses unknown file extensions.
     return table, format or FORMATS.get(Path(table).suffix.lower(), "")
-
-
-def read_for_command(
-    table: str,
-    *,
-    candidates: tuple[str, ...],
-    exclude: tuple[str, ...],
-    features: tuple[str, ...],
-    format: str | None,
-    **options: Any,
-) -> Any:
-    """The table that a command names, read by the options of :data:`candidate_options`."""
-    if not candidates:
-        raise click.UsageError(
-            "Missing option '--candidates': name the column with the candidate labels."
-        )
-    from ambilearn.tables.read import read_candidate_table
-
-    source, format = source_and_format(table, format)
-    return read_candidate_table(
-        source,
-        candidates=candidates,
-        exclude=exclude,
-        features=features or None,
-        format=format or None,
-        **options,
-    )
-
-
-def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dict[str, Any]:
-    """Parameters of the method from ``--set`` and ``--n-landmarks``."""
-    from ambilearn.tables.methods import parse_settings
-
-    landmarks = () if n_landmarks is None else (f"n_landmarks={n_landmarks}",)
-    return parse_settings(settings + landmarks)
-
-
-def method_for_command(
-    console: Console,
-    method: str | None,
-    table: Any,
-    params: dict[str, Any],
-    *,
-    select: bool,
-) -> str:
-    """The method that ``--method`` names, or the default for the table, which is said."""
-    if method is not None:
-        return method
-    from ambilearn.tables.default_method import choose_default
-
-    name, reason = choose_default(table, params, select=select)
-    other = "" if name == "plcl" else "; --method plcl is the paper's"
-    console.say(f"method: {METHODS[name].name} (default {reason}){other}")
-    return name

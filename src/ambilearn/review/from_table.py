@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
 from ambilearn.review.embedding import Shown
@@ -94,8 +95,11 @@ def review_from_table(
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
 
 
-def image_column(table: CandidateTable) -> str | None:
-    """The first column of a table that holds images, if any."""
+def image_column(table: CandidateTable, named: str | None = None) -> str | None:
+    """The column named by the user, or the first column of a table that holds images, if any."""
+    if named is not None:
+        check_columns(table.name, table.frame, [named])
+        return named
     columns = {
         column: [format_cell(cell) for cell in table.frame[column].to_list()]
         for column in table.frame.columns
@@ -104,12 +108,12 @@ def image_column(table: CandidateTable) -> str | None:
     return find_image_column(columns)
 
 
-def drop_feature(table: CandidateTable, column: str) -> CandidateTable:
-    """The table without one of its features: the name of an image says nothing about it."""
+def drop_feature(table: CandidateTable, column: str | None) -> CandidateTable:
+    """The table without one of its features: the file name of an image is not a feature."""
     kept = tuple(feature for feature in table.features.columns if feature.name != column)
     if not kept:
         raise InvalidFileError(
-            f"{table.name}: no column is left as a feature, for {column!r} holds images. Add "
+            f"{table.name}: no column is left as a feature, because {column!r} holds images. Add "
             "columns that describe the rows."
         )
     return replace(table, features=table.features._replace(columns=kept))

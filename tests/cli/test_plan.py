@@ -5,6 +5,8 @@ import pytest
 from annotators import item_names, make_crowd
 from lean_python import run_without
 
+from ambilearn.cli.plan import method_parameters
+
 LONG = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
 FEATURES = ["--features-from", "items.csv", "--method", "plknn"]
 
@@ -98,7 +100,7 @@ main()
 """
     done = run_without(["crowdkit"], start, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    said = "All annotators count alike. To trust each accordingly needs crowdkit: pip install"
+    said = "All annotators have the same weight. Weighting annotators"
     assert said in " ".join(done.stderr.split())
     assert len(pd.read_csv("c.csv")) == 60
     asked = start.replace("main()\n", "sys.argv += ['--skills']\nmain()\n")
@@ -152,13 +154,13 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
     [
         (["answers.csv", *LONG], "also need --features-from"),
         (["answers.csv", "--item", "item"], "also need --annotator, --answer, --features-from"),
-        (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "give one or the other"),
+        (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "Use one or the other"),
         (["answers.csv"], "Missing option '--candidates'"),
         (["items.csv", "--candidates", "truth", "--skills"], "no annotators to judge"),
         (["wide.csv", "--candidates", "q*"], "no column matches 'q*'"),
         (
             ["answers.csv", *LONG, *FEATURES, "--no-skills", "--annotators-out", "w.csv"],
-            "--annotators-out needs the annotators judged",
+            "--annotators-out requires --skills",
         ),
         (["answers.csv", *LONG, "--features-from", "nowhere.csv"], "nowhere.csv"),
         (
@@ -171,7 +173,7 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--skills", "--min-votes", 2],
-            "--skills and --min-votes exclude each other",
+            "--skills and --min-votes cannot be combined",
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--annotators-out", "w.doc"],
@@ -183,25 +185,6 @@ def test_what_is_wrong_is_said(run, crowd, arguments, message):
     status, _, err = run("clean", *arguments, "--out", "c.csv")
     assert status != 0
     assert message in re.sub(r"\s+", " ", err)
-
-
-def test_many_annotators_are_summed_up(capsys):
-    from ambilearn.cli.console import user_console
-    from ambilearn.cli.votes import describe_annotators
-    from ambilearn.crowd import Votes, report_annotators
-
-    class Judged:
-        votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
-        annotators = report_annotators(votes, votes.counts().toarray() / 14)
-        feature_trust, unvoted_share = 0.5, 0.1
-        chosen = {"reg": 0.1}
-
-    with user_console() as console:
-        describe_annotators(console, Judged)
-    err = capsys.readouterr().err
-    assert "14 annotators judged" in err
-    assert "reg=0.1 chosen by the answers" in err
-    assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err
 
 
 def test_words_may_be_labels_in_long_form_too(run, crowd):
@@ -217,10 +200,18 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
     ("arguments", "message"),
     [
         (["--annotators-out", "m.model"], "m.model would be written twice"),
-        (["--skills", "--min-votes", 1], "--skills and --min-votes exclude each other"),
+        (["--skills", "--min-votes", 1], "--skills and --min-votes cannot be combined"),
     ],
 )
 def test_fit_refuses_the_same(run, crowd, arguments, message):
     status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
     assert status != 0
     assert message in re.sub(r"\s+", " ", err)
+
+
+def test_landmarks_are_given_once():
+    assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
+    assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
+    with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
+        method_parameters(("reg=1", "n_landmarks=5"), 7)
+    assert method_parameters((), None) == {}
