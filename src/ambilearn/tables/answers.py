@@ -11,7 +11,7 @@ from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import FORMATS, check_columns, read_frame, source_name
+from ambilearn.datasets.frames import FORMATS, check_columns, source_name
 from ambilearn.tables.candidate_checks import warn_of_no_answer_codes
 from ambilearn.tables.candidate_columns import blank_codes, blank_words
 from ambilearn.tables.corrections import apply_corrections
@@ -20,6 +20,7 @@ from ambilearn.tables.read import (
     CandidateTable,
     append_columns,
     read_candidate_table,
+    read_source,
 )
 
 if TYPE_CHECKING:
@@ -96,20 +97,16 @@ def read_answer_table(
     >>> table.frame["answers"].to_list()
     ['cat|dog', 'dog']
     """
-    name, answers = _read(source, format, delimiter)
-    items_name, items = _read(features_from, format, delimiter)
+    # The format is for the file without a known extension: one of both may be standard input.
+    name, answers = read_source(source, _format_of(source, format), delimiter)
+    items_name, items = read_source(features_from, _format_of(features_from, format), delimiter)
     check_columns(name, answers, [item, annotator, answer])
     check_columns(items_name, items, [item])
-    for column in (item, annotator):
-        if answers[column].nunique() == len(answers) > 1:
-            warn_user(
-                f"{name}: every answer has a different {column!r}. In long form an item has "
-                "several answers, and an annotator gives many."
-            )
-    columns = {column: answers[column].to_list() for column in (item, annotator)}
     where = f"{name}, column {answer!r}"
     given = [(cell,) for cell in blank_codes(answers[answer].to_list(), no_answer)]
     words = frozenset() if na_is_label else MISSING_WORDS
+    _warn_of_distinct_values(name, answers, [item, annotator])
+    columns = {column: answers[column].to_list() for column in (item, annotator)}
     columns[answer] = [cell for (cell,) in blank_words(where, given, words)]
     try:
         votes = Votes.from_long(
@@ -118,29 +115,13 @@ def read_answer_table(
         sets = votes.to_candidates(min_votes=min_votes or 1, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}, and {items_name}: {error}") from error
-    warn_of_no_answer_codes(where, votes.classes.tolist())
-    if joined := [label for label in map(str, votes.classes.tolist()) if sep in label]:
-        warn_user(
-            f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which also separates "
-            f"the labels in the new column {ANSWERS_COLUMN!r}, so that they cannot be told apart "
-            "there. Choose another sign by sep (--sep)."
-        )
-    if len(votes.unanswered):
-        warn_user(
-            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "
-            f"{shorten_list(votes.unanswered.tolist(), 3)}: any label may be theirs."
-        )
+    _warn_of_votes(where, items_name, votes, sep)
     said = _answers_by_frequency(votes)
     readable = [labels or votes.classes.tolist() for labels in said]
-    joined_table = append_columns(items_name, items, {ANSWERS_COLUMN: readable})
-    joined_table.attrs[FILE_NAME] = items_name
-    table = read_candidate_table(
-        joined_table,
-        candidates=ANSWERS_COLUMN,
-        sep=sep,
-        exclude=[*exclude, item],
-        **options,
-    )
+    joined = append_columns(items_name, items, {ANSWERS_COLUMN: readable})
+    joined.attrs[FILE_NAME] = items_name
+    options |= {"candidates": ANSWERS_COLUMN, "sep": sep, "exclude": [*exclude, item]}
+    table = read_candidate_table(joined, **options)
     texts = [sep.join(map(str, labels)) for labels in said]
     return replace(
         table,
@@ -151,13 +132,36 @@ def read_answer_table(
     )
 
 
-def _read(source: Any, format: str | None, delimiter: str | None) -> tuple[str, Any]:
-    if hasattr(source, "columns"):
-        return "table", source
-    name = source_name(source)
-    if Path(name).suffix.lower() in FORMATS:  # one of both may be on standard input
-        format = None
-    return name, read_frame(source, format=format, delimiter=delimiter)
+def _format_of(source: Any, format: str | None) -> str | None:
+    """The format to read a file in, None if its file name extension determines it."""
+    if not hasattr(source, "columns") and Path(source_name(source)).suffix.lower() in FORMATS:
+        return None
+    return format
+
+
+def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[str]) -> None:
+    for column in columns:
+        if answers[column].nunique() == len(answers) > 1:
+            warn_user(
+                f"{name}: every answer has a different {column!r}. In long form an item has "
+                "several answers, and an annotator gives many."
+            )
+
+
+def _warn_of_votes(where: str, items_name: str, votes: Votes, sep: str) -> None:
+    """Warn of codes for no answer, of labels that contain the separator, and of missing answers."""
+    warn_of_no_answer_codes(where, votes.classes.tolist())
+    if joined := [label for label in map(str, votes.classes.tolist()) if sep in label]:
+        warn_user(
+            f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which also separates "
+            f"the labels in the new column {ANSWERS_COLUMN!r}. Choose another separator by sep "
+            "(--sep)."
+        )
+    if len(votes.unanswered):
+        warn_user(
+            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "
+            f"{shorten_list(votes.unanswered.tolist(), 3)}: any label may be theirs."
+        )
 
 
 def _answers_by_frequency(votes: Votes) -> list[list[Any]]:

@@ -23,6 +23,7 @@ from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 from ambilearn.tables.candidate_checks import (
     LabelPlaces,
     warn_of_doubtful_candidates,
+    warn_of_long_form,
     warn_of_odd_labels,
 )
 
@@ -100,6 +101,8 @@ def parse_candidates(
             f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
             "(--candidates again for each), or leave min_votes (--min-votes) out."
         )
+    if len(columns) == 1:
+        warn_of_long_form(name, frame, columns[0])
     where = f"{name}, candidates in {_name_columns(columns)}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))

@@ -38,7 +38,7 @@ class Corrections:
 
 
 def read_corrections(
-    source: str | os.PathLike[str] | IO[Any],
+    source: str | os.PathLike[str] | IO[Any] | None,
     texts: list[str],
     classes: NDArray[Any],
     *,
@@ -48,8 +48,8 @@ def read_corrections(
 
     Parameters
     ----------
-    source : path-like or file object
-        The CSV file.
+    source : path-like, file object or None
+        The CSV file; None for no corrections.
     texts : list of str
         The candidates of each row of the table, as the table writes them.
     classes : ndarray of shape (n_labels,)
@@ -67,6 +67,8 @@ def read_corrections(
         For a row that the table does not have, that occurs twice, whose candidates are not those
         of the table, or whose label is empty.
     """
+    if source is None:
+        return Corrections()
     name = source_name(source)
     frame = read_frame(source, format="csv", allow_empty=True)
     check_columns(name, frame, list(COLUMNS))

@@ -15,8 +15,11 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.tables.candidate_checks import warn_of_long_form
-from ambilearn.tables.candidate_columns import expand_patterns, parse_candidates
+from ambilearn.tables.candidate_columns import (
+    CandidateColumns,
+    expand_patterns,
+    parse_candidates,
+)
 from ambilearn.tables.columns import Features, find_features, parse_features
 from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
 from ambilearn.tables.writing import replace_columns
@@ -203,57 +206,76 @@ def read_candidate_table(
     >>> table.frame["id"].to_list()
     ['07', '08', '09']
     """
-    if hasattr(source, "columns"):
-        name, frame = getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
-    else:
-        name = source_name(source)
-        frame = read_frame(source, format=format, delimiter=delimiter)
-    if decimal not in (".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    candidate_columns = expand_patterns(name, frame, _as_list(candidates))
-    named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
-    known = [*candidate_columns, *([label] if label is not None else [])]
-    check_columns(name, frame, [*known, *named, *exclude, *categorical])
-    if label in candidate_columns:
-        raise ValueError(
-            f"Column {label!r} has the candidates: it cannot be the column of known labels, too."
-        )
-    roles = {*known, *exclude}
-    wanted = [column for column in named or frame.columns if column not in roles]
-    sets, texts, votes = parse_candidates(
+    name, frame = read_source(source, format, delimiter)
+    columns, wanted = _assign_roles(name, frame, candidates, label, features, exclude, categorical)
+    parsed = parse_candidates(
         name,
         frame,
-        candidate_columns,
+        columns,
         sep=sep,
         min_votes=1 if min_votes is None else min_votes,
         fallback=fallback,
         na_is_label=na_is_label,
         no_answer=no_answer,
     )
-    if len(candidate_columns) == 1:
-        warn_of_long_form(name, frame, candidate_columns[0])
-    found = Corrections()
-    if corrections is not None:
-        found = read_corrections(corrections, texts, sets.classes, sep=sep)
-    two_votes = None
-    if min_votes is None and votes is not None:
-        fewer = votes.to_candidates(min_votes=2, fallback="union")
-        if len(fewer.labels) < len(sets.labels):
-            two_votes = apply_corrections(fewer, found)
+    sets, texts, votes = parsed
+    found = read_corrections(corrections, texts, sets.classes, sep=sep)
+    kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
     return CandidateTable(
         name=name,
         frame=frame,
-        candidate_columns=tuple(candidate_columns),
+        candidate_columns=tuple(columns),
         sep=sep,
         texts=texts,
         candidates=apply_corrections(sets, found),
         corrections=found,
-        features=_find_features(name, frame, wanted, sets, sep, bool(named), categorical, decimal),
+        features=kept,
         truth=None if label is None else _parse_truth(name, frame, label, sets),
         label_column=label,
-        two_votes=two_votes,
+        two_votes=_two_votes(parsed, found) if min_votes is None else None,
         votes=votes,
         decimal=decimal,
+    )
+
+
+def read_source(
+    source: Any, format: str | None, delimiter: str | None
+) -> tuple[str, "pd.DataFrame"]:
+    """Name and content of a file; a data frame is returned as it is."""
+    if hasattr(source, "columns"):
+        return getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
+    return source_name(source), read_frame(source, format=format, delimiter=delimiter)
+
+
+def _assign_roles(
+    name: str,
+    frame: "pd.DataFrame",
+    candidates: str | Sequence[str],
+    label: str | None,
+    features: Sequence[str] | None,
+    exclude: Sequence[str],
+    categorical: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """The columns with candidates, and the columns that may be features."""
+    candidate_columns = expand_patterns(name, frame, _as_list(candidates))
+    named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
+    known = [*candidate_columns, *([label] if label is not None else [])]
+    check_columns(name, frame, [*known, *named, *exclude, *categorical])
+    if label in candidate_columns:
+        raise ValueError(
+            f"Column {label!r} has the candidates: it cannot be the column of true labels, too."
+        )
+    roles = {*known, *exclude}
+    return candidate_columns, [c for c in named or frame.columns if c not in roles]
+
+
+def _two_votes(parsed: CandidateColumns, corrections: Corrections) -> CandidateSets | None:
+    """Candidate sets of labels with two votes, if there are votes and these sets are smaller."""
+    if parsed.votes is None:
+        return None
+    sets = parsed.votes.to_candidates(min_votes=2, fallback="union")
+    return (
+        apply_corrections(sets, corrections) if len(sets.labels) < len(parsed.sets.labels) else None
     )
 
 
@@ -271,7 +293,9 @@ def _find_features(
     categorical: Sequence[str],
     decimal: str,
 ) -> Features:
-    """The features; unless the user named them, none that tell of the labels."""
+    """The features; unless the user named them, without columns that hold labels."""
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     telling: dict[str, str] = {}
     if not named:
         if set(_WRITTEN_BY_CLEAN) <= set(frame.columns):
@@ -284,7 +308,7 @@ def _find_features(
     telling = {column: reason for column, reason in telling.items() if column in wanted}
     others = [column for column in wanted if column not in telling]
     found = find_features(
-        name, frame, others, categorical=categorical, keep_all=named, decimal=decimal
+        name, frame, others, categorical=_as_list(categorical), keep_all=named, decimal=decimal
     )
     return Features(found.columns, telling | found.left_out)
 
