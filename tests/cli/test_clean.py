@@ -651,9 +651,9 @@ def test_an_excel_file(run, people, people_csv):
     assert status == 1
     assert "cleaned.xlsx: tables are written to .csv, .tsv, .parquet, .pq, .jsonl" in err
     run("fit", "people.xlsx", *CLEAN, "--method", "plknn", "--out", "m.model")
-    status, out, _ = run("predict", "m.model", "people.xlsx", "--out", "labelled.parquet")
+    status, out, _ = run("predict", "m.model", "people.xlsx", "--out", "labeled.parquet")
     assert status == 0
-    assert pd.read_parquet("labelled.parquet")["height"].dtype.kind == "f"
+    assert pd.read_parquet("labeled.parquet")["height"].dtype.kind == "f"
 
 
 def test_text_in_utf_16(run, people, people_csv):
@@ -676,7 +676,7 @@ def test_one_row_is_singular(run, people, people_csv):
     run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
     people.head(1).to_csv("t.csv", index=False)
     err = run("predict", "m.model", "t.csv", "--out", "out.csv")[2]
-    assert err == "t.csv: 1 row labelled by plknn\nwrote out.csv: 1 row, 11 columns\n"
+    assert err == "t.csv: 1 row labeled by plknn\nwrote out.csv: 1 row, 11 columns\n"
 
 
 @pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])

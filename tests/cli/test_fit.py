@@ -18,11 +18,11 @@ def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     people.drop(columns=["names", "truth"]).to_csv("new.csv", index=False)
     status, out, err = run("predict", "m.model", "new.csv")
     assert status == 0
-    assert f"new.csv: 60 rows labelled by {method}" in err
-    labelled = pd.read_csv(io.StringIO(out), dtype={"id": str})
-    assert list(labelled) == [*people.columns[:-2], "label", "confidence", "margin"]
-    assert labelled["id"].to_list() == people["id"].to_list()
-    assert (labelled["label"] == people["truth"]).mean() > 0.9
+    assert f"new.csv: 60 rows labeled by {method}" in err
+    labeled = pd.read_csv(io.StringIO(out), dtype={"id": str})
+    assert list(labeled) == [*people.columns[:-2], "label", "confidence", "margin"]
+    assert labeled["id"].to_list() == people["id"].to_list()
+    assert (labeled["label"] == people["truth"]).mean() > 0.9
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     second = process("predict", "m.model", "-", input=people_csv.read_bytes())
     assert first[0] == second[0] == 0
     assert first[1] == second[1] == run("predict", "m.model", people_csv)[1].encode()
-    assert b"<stdin>: 60 rows labelled" in second[2]
+    assert b"<stdin>: 60 rows labeled" in second[2]
 
 
 def test_a_model_does_not_go_to_stdout(run, people_csv):

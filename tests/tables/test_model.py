@@ -29,11 +29,11 @@ def test_every_method_learns_the_people(table, people, method):
 
 def test_new_columns_at_the_end_and_everything_else_passed_through(table, people):
     new = people.head(5).drop(columns=["names", "truth"]).assign(extra=list("vwxyz"))
-    labelled = fit_table(table, "plknn").predict(new)
-    assert list(labelled) == [*new.columns, "label", "confidence", "margin"]
-    pd.testing.assert_frame_equal(labelled[list(new.columns)], new)
-    assert labelled["confidence"].between(1 / 3, 1).all()
-    assert labelled["margin"].between(0, 1).all()
+    labeled = fit_table(table, "plknn").predict(new)
+    assert list(labeled) == [*new.columns, "label", "confidence", "margin"]
+    pd.testing.assert_frame_equal(labeled[list(new.columns)], new)
+    assert labeled["confidence"].between(1 / 3, 1).all()
+    assert labeled["margin"].between(0, 1).all()
     assert list(fit_table(table, "plknn").predict(new, prefix="my "))[-3:] == [
         "my label",
         "my confidence",
@@ -58,7 +58,7 @@ def test_confidences_are_those_of_the_pipeline(table):
     np.testing.assert_array_equal(choices.margins, ranked[:, -1] - ranked[:, -2])
 
 
-def test_large_tables_are_labelled_in_parts(table, monkeypatch):
+def test_large_tables_are_labeled_in_parts(table, monkeypatch):
     fitted = fit_table(table, "plknn")
     whole = fitted.choices(table.frame)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 21)  # seven rows at a time

@@ -105,7 +105,7 @@ def test_labels_come_back(labels, path):
         (
             lambda: PLVoting(estimators=[("a", PLKNN()), ("b", LogisticRegression())]).fit(X, MASK),
             InvalidModelError,
-            "LogisticRegression .* is no part of a model",
+            "LogisticRegression .* is not part of a model",
         ),
         (
             lambda: PLKNN(n_neighbors=1).fit(X[:2], [{date(2020, 1, 1)}, {date(2020, 1, 2)}]),
@@ -142,7 +142,7 @@ def test_an_estimator_that_lacks_a_part_is_refused_when_it_is_loaded(path, part,
     delattr(fitted, part)
     monkeypatch.setattr("ambilearn.tables.model_file.describe_estimator", lambda model: about)
     save_model(fitted, path)
-    with pytest.raises(InvalidModelError, match="is damaged, or no model"):
+    with pytest.raises(InvalidModelError, match="is damaged, or not a model"):
         load_model(path)
 
 
@@ -155,7 +155,7 @@ def test_the_description_of_another_estimator_is_refused():
         (LogisticRegression().fit(X, Y), about),
         ([], about),
     ):
-        with pytest.raises(InvalidModelError, match=r"not the one that about\.json describes"):
+        with pytest.raises(InvalidModelError, match=r"does not match about\.json describes"):
             check_estimator(model, said, 2**20)
 
 

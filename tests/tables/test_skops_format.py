@@ -89,9 +89,9 @@ def test_the_schema_is_as_we_read_it(pipeline):
     ids=["class", "function", "parameter", "member"],
 )
 def test_other_types_are_neither_written_nor_read(foreign):
-    with pytest.raises(InvalidModelError, match="is no part of a model that ambilearn saves"):
+    with pytest.raises(InvalidModelError, match="is not part of a model that ambilearn saves"):
         dump_pipeline(foreign)
-    with pytest.raises(InvalidModelError, match="is no part of a model that ambilearn saves"):
+    with pytest.raises(InvalidModelError, match="is not part of a model that ambilearn saves"):
         load_pipeline(skops.io.dumps(foreign))
 
 
@@ -108,7 +108,7 @@ def test_old_protocols_are_refused_and_newer_ones_by_skops(pipeline):
         edited(dump_pipeline(pipeline), lambda text, n=n: text.replace(b'"protocol": 2', n))
         for n in (b'"protocol": 1', b'"protocol": 3')
     )
-    with pytest.raises(InvalidModelError, match="a form that ambilearn never writes"):
+    with pytest.raises(InvalidModelError, match="a format that ambilearn never writes"):
         load_pipeline(old)
     with pytest.raises(ValueError, match="update skops"):
         load_pipeline(newer)

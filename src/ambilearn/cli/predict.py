@@ -19,7 +19,7 @@ from ambilearn.cli.table_options import (
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Example: ambilearn predict people.model new.csv --out labelled.csv",
+    epilog="Example: ambilearn predict people.model new.csv --out labeled.csv",
 )
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
@@ -62,12 +62,12 @@ def predict(
         console.show("reading the table")
         source, format = source_and_format(table, format)
         frame = read_frame(source, format=format or None, delimiter=delimiter)
-        console.show(f"labelling {pluralize(len(frame), 'row')}")
-        labelled = loaded.predict(
+        console.show(f"labeling {pluralize(len(frame), 'row')}")
+        labeled = loaded.predict(
             frame, source_name(source), prefix=prefix, device=device, decimal=decimal
         )
         console.say(
-            f"{source_name(source)}: {pluralize(len(frame), 'row')} labelled by "
+            f"{source_name(source)}: {pluralize(len(frame), 'row')} labeled by "
             f"{loaded.about['method']}"
         )
-        write(labelled, [f"{prefix}label"])
+        write(labeled, [f"{prefix}label"])

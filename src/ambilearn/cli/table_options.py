@@ -147,7 +147,7 @@ votes_options = _add(
     votes_option(
         "--item",
         metavar="COLUMN",
-        help="TABLE has one answer a row (long form): the column that names what is labelled, "
+        help="TABLE has one answer a row (long form): the column that names what is labeled, "
         "here and in --features-from.",
     ),
     votes_option("--annotator", metavar="COLUMN", help="Long form: column of who answered."),

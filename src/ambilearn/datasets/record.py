@@ -24,7 +24,7 @@ class Dataset:
         Hidden true labels, never to be shown to a method.
     classes : ndarray of shape (n_labels,)
         All labels in sorted order, whether or not they occur.
-    name, description, licence, source : str
+    name, description, license, source : str
         What it is, what its owners allow, and where it comes from.
     scaling : str
         Scaling applied on the way here: always ``"none"``, scaling is the user's choice.
@@ -47,7 +47,7 @@ class Dataset:
     classes: NDArray[Any]
     name: str
     description: str = ""
-    licence: str = ""
+    license: str = ""
     source: str = ""
     scaling: str = "none"
     feature_names: tuple[str, ...] | None = None

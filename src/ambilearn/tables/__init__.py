@@ -1,10 +1,10 @@
-"""One's own tables: read candidate labels, clean them, fit a model, save it, label new rows.
+"""A user's tables: read candidate labels, clean them, fit a model, save it, label new rows.
 
-What the commands ``ambilearn clean``, ``fit`` and ``predict`` do, as functions.
+The commands ``ambilearn clean``, ``fit`` and ``predict`` as functions.
 """
 
 import lazy_loader
 
-# The public names stand in __init__.pyi. Each is imported when first used, so that the command
-# line starts fast.
+# __init__.pyi lists the public names. Each is imported when first used, so that the command line
+# starts fast.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

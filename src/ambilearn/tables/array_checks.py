@@ -1,4 +1,4 @@
-"""Arrays in an archive: that they are as large as they say, before memory is taken for them."""
+"""Check the size of arrays and JSON in a model file before memory is allocated for them."""
 
 import io
 import math
@@ -21,17 +21,18 @@ def check_unpacked_size(archive: ZipFile, max_bytes: int) -> None:
     size = sum(member.file_size for member in archive.infolist())
     if size > max_bytes:
         raise InvalidModelError(
-            f"announces {size} bytes, more than max_bytes={max_bytes} allows. Raise it, in Python, "
-            "if you trust the file."
+            f"needs {size} bytes in memory, more than max_bytes={max_bytes}. If you trust the "
+            "file, raise max_bytes of load_model in Python."
         )
 
 
-# Most bytes that Python takes for an object, a list, an item and an entry, beside their text.
+# Upper bounds of the bytes that Python needs for an object, a list, an item and an entry, without
+# their text.
 _JSON_COSTS = {b"{": 240, b"[": 96, b",": 64, b":": 120}
 
 
 def estimate_json_size(content: bytes) -> int:
-    """Most bytes in memory that can be built from JSON: three of them, ``{},``, become 72.
+    """Upper bound of the memory for objects built from JSON: three bytes, ``{},``, become 72.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def estimate_json_size(content: bytes) -> int:
     >>> estimate_json_size(b"[{},{}]")
     696
     """
-    # Characters take up to four bytes, once as the whole text and once in parts of it.
+    # A character needs up to four bytes in the whole text, and again in the parsed strings.
     return 8 * len(content) + sum(cost * content.count(sign) for sign, cost in _JSON_COSTS.items())
 
 
@@ -48,13 +49,13 @@ def check_json_size(content: bytes, max_bytes: int) -> None:
     size = estimate_json_size(content)
     if size > max_bytes:
         raise InvalidModelError(
-            f"describes objects of up to {size} bytes, more than max_bytes={max_bytes} allows. "
-            "Raise it, in Python, if you trust the file."
+            f"describes objects of up to {size} bytes, more than max_bytes={max_bytes}. If you "
+            "trust the file, raise max_bytes of load_model in Python."
         )
 
 
 def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
-    """Refuse an array of an archive that is not what its file says.
+    """Refuse an array whose content does not match its header.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
     Raises
     ------
     InvalidModelError
-        If the member is of another size than its header announces, or a sparse array has positions
-        outside of itself, which compiled code would follow blindly.
+        If the size of the member differs from its header, or a sparse array has indices out of
+        range, which compiled code does not check.
     """
     if name.endswith(".npz"):
         content = archive.read(name)
@@ -83,11 +84,11 @@ def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
     with archive.open(name) as member:
         shape, dtype = _read_header(member)
         announced = math.prod(shape) * dtype.itemsize
-        there = archive.getinfo(name).file_size - member.tell()
-    if dtype.hasobject or announced != there:
+        found = archive.getinfo(name).file_size - member.tell()
+    if dtype.hasobject or announced != found:
         raise InvalidModelError(
-            f"the array {name} announces {announced} bytes and has {there}: the file is damaged, "
-            "or somebody changed it. Fit the model again."
+            f"the array {name} should have {announced} bytes and has {found}: the file is damaged "
+            "or was changed. Fit the model again."
         )
 
 

@@ -1,7 +1,7 @@
-"""A user's table on a device: the method computes there, and its results come back.
+"""Fit and predict on a device, with tables and models in host memory.
 
-Tables, preprocessing and saved models are in the processor's memory. So a model that was fitted on
-a device is like any other, and one that was not can predict there.
+The rows are copied to the device and the results are copied back. A model that was fitted on a
+device is the same as any other model, and any model can predict on a device.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from ambilearn.kernel.many_labels import FactoredCoefficients
 
 @contextmanager
 def device_rows(X: Any, device: str | None) -> Iterator[Any]:
-    """A context with the rows on a device; without one, the rows as they are.
+    """Context with the rows on a device; the unchanged rows if ``device`` is None.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def device_rows(X: Any, device: str | None) -> Iterator[Any]:
         yield move(_dense(X))
 
 
-def fit_there(estimator: Any, X: Any, candidates: Any, device: str | None) -> None:
-    """Fit an estimator on a device; it ends up in the processor's memory, as if fitted there."""
+def fit_on_device(estimator: Any, X: Any, candidates: Any, device: str | None) -> None:
+    """Fit an estimator on a device and copy what it learned to host memory."""
     with device_rows(X, device) as rows:
         estimator.fit(rows, candidates)
     if device is not None:
@@ -46,26 +46,26 @@ def fit_there(estimator: Any, X: Any, candidates: Any, device: str | None) -> No
         estimator.classes_ = candidates.classes
 
 
-def predict_proba_there(estimator: Any, X: Any, device: str | None) -> Any:
+def predict_proba_on_device(estimator: Any, X: Any, device: str | None) -> Any:
     """Confidences of new rows by a fitted estimator, computed on a device."""
     if device is None:
         return estimator.predict_proba(X)
     with computing_on(device) as move:
-        there = _moved(estimator, move)
-        return to_numpy(there.predict_proba(move(_dense(X))))
+        on_device = _to_device(estimator, move)
+        return to_numpy(on_device.predict_proba(move(_dense(X))))
 
 
 def _learned(estimator: Any, move: Callable[[Any], Any]) -> dict[str, Any]:
-    """All that an estimator has learned, its parameters apart, with the arrays moved."""
+    """Fitted attributes of an estimator, without its parameters, with the arrays moved."""
     learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") or k.startswith("_")}
     if move is not to_numpy:
-        learned.pop("graph_", None)  # dense it is as large as the rows squared, and not needed
-    return {name: _moved(value, move) for name, value in learned.items()}
+        learned.pop("graph_", None)  # not needed, and n_rows x n_rows if dense
+    return {name: _to_device(value, move) for name, value in learned.items()}
 
 
-def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
+def _to_device(value: Any, move: Callable[[Any], Any]) -> Any:
     if isinstance(value, list):  # members of an ensemble, or their names
-        return [_moved(each, move) for each in value]
+        return [_to_device(each, move) for each in value]
     if isinstance(value, BaseEstimator):
         moved = copy(value)
         vars(moved).update(_learned(value, move))
@@ -91,7 +91,7 @@ def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
 def _dense(X: Any) -> Any:
     if sparse.issparse(X):
         raise ValueError(
-            "The features are sparse, which a device has no room for: leave out --device, or the "
-            "columns that make them so, such as text with many words."
+            "The features are sparse, which is not supported on a device. Leave out --device, or "
+            "exclude the columns that make them sparse, such as text with many words."
         )
     return np.asarray(X, dtype=np.float64)

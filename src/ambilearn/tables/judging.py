@@ -65,7 +65,7 @@ def judge_table(
     method, params, random_state, progress
         As for :func:`ambilearn.tables.fit_table`.
     select : bool, default=False
-        Choose ``reg`` (of neighbour methods ``n_neighbors``) by how well the features then
+        Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
         foretell the answers.
 
     Returns

@@ -21,7 +21,7 @@ from ambilearn.registry import find_method
 from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.default_method import choose_default
-from ambilearn.tables.devices import fit_there, predict_proba_there
+from ambilearn.tables.devices import fit_on_device, predict_proba_on_device
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels
@@ -106,7 +106,7 @@ class TableModel:
 
     def _confidences(self, features: "pd.DataFrame", device: str | None) -> NDArray[np.float64]:
         X = self.pipeline[:-1].transform(features)
-        confidences: NDArray[np.float64] = predict_proba_there(self.method, X, device)
+        confidences: NDArray[np.float64] = predict_proba_on_device(self.method, X, device)
         return confidences
 
     def predict(
@@ -180,14 +180,15 @@ def fit_table(
     select : bool, default=False
         Choose the other parameters by cross-validation on the candidate sets; no true label is
         used. Tries 16 points of a grid, the defaults among them; where the table has votes in
-        several columns and nobody said how many make a candidate, with one and with two.
+        several columns and ``min_votes`` is not given, it tries one and two votes.
     random_state : int, default=0
         Seed.
     device : str, optional
-        Where the method computes, as PyTorch names it, such as ``"cuda"``: exactly, whatever the
-        number of rows, unless ``params`` have landmarks. The model comes back from there.
+        Where the method computes, as PyTorch names it, such as ``"cuda"``: with the
+        exact kernel for any number of rows, unless ``params`` has landmarks. The fitted model is
+        in host memory.
     progress : callable, optional
-        Is told what happens next.
+        Called with a status message at each step.
 
     Returns
     -------
@@ -205,8 +206,8 @@ def fit_table(
     """
     if select and device is not None:
         raise ValueError(
-            "Parameters are selected on the CPU: select them first without a device, and pass what "
-            "was chosen with one."
+            "Parameters are selected on the CPU. Select them first without a device, then pass the "
+            "chosen parameters together with the device."
         )
     if method is None:
         method = choose_default(table, params, select=select).name
@@ -227,7 +228,7 @@ def fit_table(
         f"{pluralize(X.shape[1], 'feature')}"
     )
     with listen_to_rounds(RoundProgress(stage, progress)):
-        fit_there(estimator, X, table.candidates, device)
+        fit_on_device(estimator, X, table.candidates, device)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
         **made_by(),
@@ -270,13 +271,13 @@ def _select(
     """
     if not grid and table.two_votes is None:
         raise ValueError(
-            "There is nothing left to choose: the method has no grid, or every parameter of it is "
-            "given. Leave --select out, or give fewer parameters."
+            "There is nothing left to choose: the method has no parameter grid, or all its "
+            "parameters are given. Leave out --select, or give fewer parameters."
         )
     if X.shape[0] < 2 * _FOLDS:
         raise ValueError(
-            f"Choosing parameters by cross-validation needs {2 * _FOLDS} rows, the table has "
-            f"{X.shape[0]}: leave --select out."
+            f"Choosing parameters by cross-validation needs at least {2 * _FOLDS} rows, the table "
+            f"has {X.shape[0]}. Leave out --select."
         )
     n_points = min(_POINTS, len(include_current(estimator, draw_points(grid))))
     choices = {1: table.candidates}
@@ -309,7 +310,7 @@ def _select(
         search.fit(X, sets, held_out=table.candidates)
         votes = {"min_votes": min_votes} if len(choices) > 1 else {}
         found.append((search.best_score_, votes | search.best_params_))
-    score, chosen = max(found, key=lambda each: each[0])  # the first, among equals
+    score, chosen = max(found, key=lambda each: each[0])  # ties: the first
     return chosen, score
 
 

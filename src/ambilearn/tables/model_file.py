@@ -1,9 +1,9 @@
 """Save a model as a file, and load it without executing anything from it.
 
 The file is a ZIP archive of three members: ``about.json`` says in plain text what the model is
-(versions, columns, labels, method, parameters), ``pipeline.skops`` is the fitted pipeline in the
-format of skops, and ``SHA256SUMS`` has the checksums of both. Loading reads arrays and rebuilds
-objects of the classes that :mod:`ambilearn.tables.skops_format` trusts, and no others.
+(versions, columns, labels, method, parameters), ``pipeline.skops`` is the fitted pipeline in
+skops format, and ``SHA256SUMS`` has the checksums of both. Loading reads arrays and rebuilds only
+objects of the classes that :mod:`ambilearn.tables.skops_format` trusts.
 """
 
 import hashlib
@@ -39,8 +39,8 @@ FORMAT = "ambilearn model"
 FORMAT_VERSION = 2  # 1: before the package was renamed from own_data to tables
 _ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
 _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
-# Bytes in memory that any file may have, and how many for each byte of a larger file: a model is
-# numbers, which no method packs much tighter, while zeros can be packed a thousand times.
+# Bytes in memory allowed for any file, and for each byte of a larger file. A model is mostly
+# numbers, which do not compress much; a zip bomb is mostly zeros, which compress a thousandfold.
 _FREE_BYTES, _MAX_RATIO = 2**28, 100
 _KINDS = ("number", "truth value", "date", "category", "text", "vector")
 _FORM = {
@@ -57,8 +57,8 @@ _FORM = {
 def save_model(model: Any, target: str | os.PathLike[str]) -> None:
     """Save a model; the file appears under its name only once it is complete.
 
-    It holds what the method needs to predict: with kernels and neighbours, the features of the
-    training rows. Mind that before you give it away.
+    The file has everything that the method needs to predict. For kernel and neighbor methods that
+    includes the features of the training rows; consider this before you share it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def save_model(model: Any, target: str | os.PathLike[str]) -> None:
         estimate_schema_size(members[_PIPELINE]),
     ]
     if max(sizes) > _allowed_bytes(len(packed)):
-        packed = _pack(members, ZIP_STORED)  # mostly zeros: packed, it would be refused as a bomb
+        packed = _pack(members, ZIP_STORED)  # compressed, it would be refused as a zip bomb
     with atomic_write(Path(target)) as file:
         file.write(packed)
 
@@ -138,9 +138,9 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     Raises
     ------
     InvalidModelError
-        If the file is something else, is damaged, was changed, contains other objects than a
-        model has, was saved in the format of another version of this library, or has a method
-        that was removed.
+        If the file is not a model, is damaged, was changed, contains objects that no model has,
+        was saved in the format of another version of this library, or has a method that was
+        removed.
     UnsupportedSkopsError
         If another skops is installed than those whose format is checked.
 
@@ -165,18 +165,18 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
                 _try_out(model)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
-        except (MemoryError, ImportError):  # of this machine, not of the file
+        except (MemoryError, ImportError):  # not caused by the file
             raise
-        except Exception as error:  # a foreign file may break any reader, in any way
+        except Exception as error:  # a damaged file may raise any error
             raise InvalidModelError(
-                f"{name} is damaged, or no model ({error!r}). Copy or download it again, or fit "
-                "the model again."
+                f"{name} is damaged, or not a model ({error!r}). Copy or download it again, or "
+                "fit the model again."
             ) from error
     if about["scikit-learn"] != sklearn.__version__:
         warn_user(
             f"{name} was saved with scikit-learn {about['scikit-learn']}, this is "
-            f"{sklearn.__version__}: predictions may differ. Fit the model again, or install that "
-            "version."
+            f"version {sklearn.__version__}. Predictions may differ. Fit the model again, or "
+            "install the older version."
         )
     return model
 
@@ -203,7 +203,7 @@ def load_table_model(source: str | os.PathLike[str]) -> TableModel:
 
 
 def _why_no_archive(file: Any) -> str:
-    """What is wrong with a file that does not end as an archive does."""
+    """Why a file is not a ZIP archive."""
     file.seek(0)
     beginning = file.read(len(_ARCHIVE))
     if not beginning or beginning == _ARCHIVE:
@@ -212,28 +212,28 @@ def _why_no_archive(file: Any) -> str:
             "downloaded in part? Do that again, or fit the model again."
         )
     return (
-        "is not a model: models are the files that `ambilearn fit` writes. (Pickle and joblib "
-        "files are never read: they can run code.)"
+        "is not a model. Use a file that `ambilearn fit` wrote. (Pickle and joblib files are "
+        "never read: they can run code.)"
     )
 
 
 def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
-    """What the model is, and its pipeline, unchanged since they were saved."""
+    """Description and pipeline of the model, with their checksums verified."""
     with ZipFile(file) as archive:
         check_unpacked_size(archive, max_bytes)
         missing = {_ABOUT, _PIPELINE, _SUMS} - set(archive.namelist())
         if missing:
             raise InvalidModelError(
-                f"not a model of ambilearn, the archive has no {', '.join(sorted(missing))}. Give "
+                f"not a model of ambilearn: the archive has no {', '.join(sorted(missing))}. Use "
                 "a file that `ambilearn fit` wrote."
             )
         members = {name: archive.read(name) for name in (_ABOUT, _PIPELINE)}
         sums = archive.read(_SUMS).decode()
-    # The version first: a newer one may well have other checksums.
+    # The version first: other versions may have other checksums.
     check_json_size(members[_ABOUT], max_bytes)
     about = json.loads(members[_ABOUT])
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise InvalidModelError("not a model of ambilearn. Give a file that `ambilearn fit` wrote.")
+        raise InvalidModelError("not a model of ambilearn. Use a file that `ambilearn fit` wrote.")
     _check_about(about, {"format version": int, "*": object})
     if about["format version"] > FORMAT_VERSION:
         raise InvalidModelError(
@@ -250,8 +250,8 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
     for name, content in members.items():
         if f"{hashlib.sha256(content).hexdigest()}  {name}" not in sums.splitlines():
             raise InvalidModelError(
-                f"{name} in the archive is not as it was saved: the file is damaged, or somebody "
-                "changed it. Fit the model again."
+                f"{name} in the archive does not match its checksum: the file is damaged or was "
+                "changed. Fit the model again."
             )
     _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
     return about, members[_PIPELINE]
@@ -266,7 +266,7 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
         check_content(about, form)
     except ValueError as error:
         raise InvalidModelError(
-            f"{_ABOUT} in the archive is not of a model: {error} Fit the model again."
+            f"{_ABOUT} in the archive does not describe a model: {error} Fit the model again."
         ) from error
 
 
@@ -288,24 +288,24 @@ def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
     """The model, if pipeline and description belong together."""
     columns = tuple(Column(**column) for column in about["columns"])
     if not all(column.kind in _KINDS and column.length >= 1 for column in columns):
-        raise InvalidModelError("about.json describes columns that no table has.")
+        raise InvalidModelError("about.json describes invalid columns. Fit the model again.")
     if not (
         isinstance(pipeline, Pipeline)
         and list(pipeline.named_steps) == ["preprocessing", "method"]
-        # The size first: nobody can make this list endless by a length in plain text.
+        # The size first: a forged length must not create a huge list.
         and len(pipeline.feature_names_in_) == sum(column.length for column in columns)
         and pipeline.feature_names_in_.tolist()
         == [name for column in columns for name in column.feature_names]
         and pipeline.classes_.tolist() == about["labels"]
     ):
-        raise InvalidModelError("the pipeline is not the one that about.json describes.")
+        raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
     added = ("format", "format version", "columns", "labels")
     rest = {key: value for key, value in about.items() if key not in added}
     return TableModel(pipeline, columns, rest)
 
 
 def _try_out(model: TableModel) -> None:
-    """Label a row of missing cells: what does not fit together fails now, and not in the midst."""
+    """Label a row of missing cells: if parts of the model do not match, loading fails."""
     import pandas as pd
 
     with warnings.catch_warnings():

@@ -1,9 +1,9 @@
 """A fitted pipeline as bytes in the format of skops, and back, with trusted types only.
 
-skops asks which types to trust, but not which of its loaders rebuilds them, and some loaders call
-functions. So its schema is read here first, and a file with anything else than a model has is
-refused before any object is made. The schema is an inner matter of skops, which a new version may
-change: whatever knows it stands in this module, with the versions for which it is true.
+skops takes a list of trusted types but does not restrict which of its loaders rebuilds them, and
+some loaders call functions. So this module reads the schema first, and refuses a file with anything
+that no model has before any object is created. The schema is internal to skops and may change: all
+code that depends on it is in this module, with the versions that it supports.
 """
 
 import io
@@ -28,7 +28,7 @@ from ambilearn.tables.errors import InvalidModelError, UnsupportedSkopsError
 # Versions whose schema and loaders were read, and on which the tests ran; as in pyproject.toml.
 # Before adding one, look for changes of skops/io/_protocol.py and of the nodes in _TRUSTED.
 OLDEST_SKOPS, NEWEST_SKOPS = (0, 15), (0, 16)
-_PROTOCOL = 2  # older ones have other loaders, which were never written by this library
+_PROTOCOL = 2  # this library never wrote files of older protocols, which have other loaders
 
 _OBJECTS = (
     *(f"{method.module}.{method.name}" for method in METHODS.values()),
@@ -44,7 +44,7 @@ _OBJECTS = (
 _SCALARS = ("bool", "float64", "int32", "int64", "str_")
 _SPARSE = ("scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix")
 
-# What skops may rebuild, and with which of its loaders. No loader here calls a function.
+# The types that skops may rebuild, by loader. No loader here calls a function.
 _TRUSTED = {
     "ObjectNode": _OBJECTS,
     "NdArrayNode": ("numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)),
@@ -64,7 +64,7 @@ def dump_pipeline(pipeline: Any) -> bytes:
     content: bytes = _supported_skops().dumps(pipeline)
     with ZipFile(io.BytesIO(content)) as archive:
         try:
-            _check_types(_read_schema(archive))  # better no file than one that cannot be loaded
+            _check_types(_read_schema(archive))  # do not write a file that cannot be loaded
         except InvalidModelError as error:
             raise InvalidModelError(
                 f"The model cannot be saved: {str(error).removeprefix('refused: ')} Save models "
@@ -74,13 +74,13 @@ def dump_pipeline(pipeline: Any) -> bytes:
 
 
 def estimate_schema_size(content: bytes) -> int:
-    """Most bytes in memory that the schema of a dumped pipeline takes."""
+    """Upper bound of the memory that the schema of a dumped pipeline needs."""
     with ZipFile(io.BytesIO(content)) as archive:
         return estimate_json_size(archive.read("schema.json"))
 
 
 def load_pipeline(content: bytes, max_bytes: int = 2**33) -> Any:
-    """The pipeline, if it consists of trusted types only, and is no larger than that in memory."""
+    """The pipeline, if it has only trusted types and needs at most ``max_bytes`` in memory."""
     skops_io = _supported_skops()
     with ZipFile(io.BytesIO(content)) as archive:
         check_unpacked_size(archive, max_bytes)
@@ -88,14 +88,14 @@ def load_pipeline(content: bytes, max_bytes: int = 2**33) -> Any:
         _check_types(schema)
         _check_arrays(archive, schema, max_bytes)
     with warnings.catch_warnings():
-        # One warning of the model file instead of one for each estimator.
+        # load_model warns once, instead of once for each estimator.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         trusted = [*_OBJECTS, *_SPARSE, "numpy.dtype", "builtins.object"]
         return skops_io.loads(content, trusted=trusted)
 
 
 def _supported_skops() -> Any:
-    """``skops.io``, if what is checked here is what it writes and reads."""
+    """``skops.io``, if its version is supported."""
     with requires_extra("cli", purpose="A model file"):
         import skops.io
 
@@ -104,9 +104,8 @@ def _supported_skops() -> Any:
     if not OLDEST_SKOPS <= (int(major), int(minor)) <= NEWEST_SKOPS:
         oldest, newest = (".".join(map(str, each)) for each in (OLDEST_SKOPS, NEWEST_SKOPS))
         raise UnsupportedSkopsError(
-            f"Model files need skops {oldest} to {newest}, of which every type is checked before "
-            f"it is loaded; installed is {installed}. Try: pip install 'skops~={newest}.0', or "
-            "update ambilearn."
+            f"Model files need skops {oldest} to {newest}; installed is {installed}. "
+            f"Try: pip install 'skops~={newest}.0', or update ambilearn."
         )
     return skops.io
 
@@ -119,29 +118,31 @@ def _read_schema(archive: ZipFile, max_bytes: int | None = None) -> Any:
 
 
 def _check_types(schema: Any) -> None:
-    """Refuse what skops would rebuild with a loader, or as a type, that no model needs."""
+    """Refuse types and loaders that no model needs."""
     if schema["protocol"] < _PROTOCOL:
-        raise InvalidModelError("written in a form that ambilearn never writes.")
+        raise InvalidModelError(
+            "written in a format that ambilearn never writes. Fit the model again."
+        )
     for node in _nodes(schema):
         loader, kind = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
         if kind not in _TRUSTED.get(loader, ()):
             raise InvalidModelError(
-                f"refused: {kind} ({loader}) is no part of a model that ambilearn saves."
+                f"refused: {kind} ({loader}) is not part of a model that ambilearn saves."
             )
 
 
 def _check_arrays(archive: ZipFile, schema: Any, max_bytes: int) -> None:
-    """Refuse arrays that are not what they say, or that many objects share to fill the memory."""
+    """Refuse arrays that do not match their headers, or need more memory than ``max_bytes``."""
     files = [node["file"] for node in _nodes(schema) if "file" in node]
     size = sum(archive.getinfo(name).file_size for name in files)
     if size > max_bytes:
-        raise InvalidModelError(f"would fill {size} bytes, more than max_bytes={max_bytes} allows.")
+        raise InvalidModelError(f"needs {size} bytes in memory, more than max_bytes={max_bytes}.")
     for name in set(files):
         check_array(archive, name, max_bytes)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Everything that skops would rebuild."""
+    """All nodes that skops would rebuild."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
