@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from ambilearn._utils.blocks import row_blocks
@@ -28,8 +27,7 @@ from ambilearn.backend import HOST, HostSupport, index_rows
 from ambilearn.backend.arrays import is_device_array, to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import OutputBlock
-from ambilearn.methods._ensemble import EnsembleClassifier
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._held_out import ROUNDS, find_ridge_method, without_preprocessing
 from ambilearn.methods._members import set_learner
 from ambilearn.methods.plknn import PLKNN
 
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FOLDS = 5  # of a method that has no closed form
-_ROUNDS = 4  # of held-out outputs, each from the confidences that the last one gives
-_ROUNDING = 1e-9  # of outputs, which are about as large as targets, at most one
 _SURE = -1.0  # the score where every label is a candidate: the truth cannot be another
 
 
@@ -55,15 +51,10 @@ class Doubt:
     suggestion : ndarray of shape (n_rows,)
         The label off the candidates with the best held-out output; None where there is no such
         label.
-    share : float or None
-        Estimate of the share of rows whose truth is none of their candidates; see Notes of
-        :func:`find_doubtful`. None for methods that are no ridge regressions: votes for false
-        candidates would count as rows without their truth.
     """
 
     score: NDArray[np.float64]
     suggestion: NDArray[Any]
-    share: float | None
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -137,13 +128,9 @@ def find_doubtful(
 
     Notes
     -----
-    The share is estimated where the outputs are most sure. A row counts by the cube of the lead of
-    its best output over the second, and the share is that of the rows whose best label is not a
-    candidate. This is right where the truth is missing from easy and hard rows alike: for a share
-    of 0, .1 and .2 on Lost and MSRCv2 it is off by .03 on average and by .1 at worst. Where it is
-    missing from the hard rows above all, as from the votes of people, the estimate is too small:
-    .01 instead of .127 on the music set. On such rows no output can tell a wrong set from a wrong
-    classifier; the votes can, see :func:`ambilearn.crowd.estimate_unvoted_share`.
+    The score orders the rows. The number of rows above zero is not an estimate of the number of
+    sets without their truth: where rows are hard to classify, a held-out output cannot separate a
+    wrong set from a wrong classifier.
 
     References
     ----------
@@ -174,31 +161,30 @@ def find_doubtful(
     (X,) = indexable(X)  # which some sparse matrices are not
     candidates = HOST.support(as_candidates(to_numpy(y), n_rows=_num_samples(X)))
     cache = NO_CACHE if cache is None else cache
-    X, estimator = _without_preprocessing(X, estimator)
-    ridge_method = _find_ridge_method(estimator) if n_folds is None else None
+    X, estimator = without_preprocessing(X, estimator)
+    ridge_method = find_ridge_method(estimator) if n_folds is None else None
     if ridge_method is not None:
         progress("looking for sets without their truth")
         regressor = ridge_method._make_regressor(X, candidates.sets, cache)
         targets = candidates.prior()
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             held_out = _summarize(regressor.held_out(targets), candidates)
             targets = candidates.simplex.project(held_out.inside + candidates.preference())
-        return _judge(held_out, candidates, _estimate_share(held_out, candidates))
+        return _judge(held_out, candidates)
     if isinstance(estimator, PLKNN) and n_folds is None:
         progress("looking for sets without their truth")
         blocks = _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
     else:
         blocks = _folds(estimator, X, candidates, n_folds or _FOLDS, random_state, progress)
-    return _judge(_summarize(blocks, candidates), candidates, None)
+    return _judge(_summarize(blocks, candidates), candidates)
 
 
 @dataclass
 class _HeldOut:
-    """Held-out outputs on the candidates, and the best two off them with the best one's label."""
+    """Held-out outputs on the candidates, and the best one off them with its label."""
 
     inside: NDArray[np.float64]
     outside: NDArray[np.float64]
-    runner_up: NDArray[np.float64]
     label: NDArray[np.intp]
 
 
@@ -208,7 +194,6 @@ def _summarize(blocks: Iterable[OutputBlock], candidates: HostSupport) -> _HeldO
     found = _HeldOut(
         inside=np.empty(len(candidates.labels)),
         outside=np.full(n, -np.inf),
-        runner_up=np.full(n, -np.inf),
         label=np.full(n, -1, dtype=np.intp),
     )
     for rows, labels, outputs in blocks:
@@ -218,11 +203,7 @@ def _summarize(blocks: Iterable[OutputBlock], candidates: HostSupport) -> _HeldO
         others[places] = -np.inf
         best = np.argmax(others, axis=1)
         top = others[np.arange(len(rows)), best]
-        others[np.arange(len(rows)), best] = -np.inf
-        second = others.max(axis=1)
         ahead = top > found.outside[rows]
-        loser = np.where(ahead, found.outside[rows], top)
-        found.runner_up[rows] = np.maximum(np.maximum(found.runner_up[rows], second), loser)
         found.label[rows] = np.where(ahead, labels[best], found.label[rows])
         found.outside[rows] = np.where(ahead, top, found.outside[rows])
     return found
@@ -241,63 +222,15 @@ def _pairs_in_block(
     return pairs, (at[0][pairs], at[1][pairs])
 
 
-def _judge(found: _HeldOut, candidates: HostSupport, share: float | None) -> Doubt:
+def _judge(found: _HeldOut, candidates: HostSupport) -> Doubt:
     best = candidates.largest(found.inside)
     everything = candidates.sizes == candidates.n_labels
     score = np.where(everything, _SURE, found.outside - best)
     if not everything.any():
-        return Doubt(score, candidates.classes[found.label], share)
+        return Doubt(score, candidates.classes[found.label])
     suggestion = candidates.classes.astype(object)[found.label]
     suggestion[everything] = None
-    return Doubt(score, suggestion, share)
-
-
-def _estimate_share(found: _HeldOut, candidates: HostSupport) -> float:
-    """Share of the rows whose best label is no candidate, each by the cube of that label's lead."""
-    best = candidates.largest(found.inside)
-    rest = found.inside.copy()
-    rest[candidates.best_pairs(rest)] = -np.inf
-    second = candidates.largest(rest)
-    doubtful = found.outside > best
-    lead = np.where(
-        doubtful,
-        found.outside - np.maximum(best, found.runner_up),
-        best - np.maximum(second, found.outside),
-    )
-    # Targets are at most one apart; a larger lead is that of a row far from all others, and where
-    # labels are equal but for rounding none leads.
-    weights = np.where(lead > _ROUNDING, np.minimum(lead, 1.0), 0.0) ** 3
-    return float(weights[doubtful].sum() / weights.sum()) if weights.any() else 0.0
-
-
-def _without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
-    """Rows as the last step of a pipeline sees them, and that step.
-
-    Steps that look at the labels must not see those of a row that is held out: they stay.
-    """
-    if not isinstance(estimator, Pipeline):
-        return X, estimator
-    steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
-    if not steps or any(get_tags(step).target_tags.required for step in steps):
-        return X, estimator if steps else estimator.steps[-1][1]
-    return clone(estimator[:-1]).fit_transform(X), estimator.steps[-1][1]
-
-
-def _find_ridge_method(estimator: Any) -> KernelPartialLabelClassifier | None:
-    """A clone of the method that has its leave-one-out outputs in closed form, if there is one.
-
-    It is the estimator itself, or in an ensemble the first such member.
-    """
-    if isinstance(estimator, KernelPartialLabelClassifier):
-        method: KernelPartialLabelClassifier = clone(estimator)
-        return method
-    if not isinstance(estimator, EnsembleClassifier):
-        return None
-    ensemble = clone(estimator)
-    ensemble._validate_params()
-    seed = ensemble._seed()
-    members = (ensemble._prepare(member, seed) for _, member in ensemble._checked_members())
-    return next((found for each in members if (found := _find_ridge_method(each))), None)
+    return Doubt(score, suggestion)
 
 
 def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:

@@ -55,7 +55,7 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert shown.splitlines()[1].split()[:4] == ["row", "margin", "doubt", "suggestion"]
     assert len(shown.splitlines()[2:]) == 10
     assert re.search(r"\d+ rows? for which a label that is no candidate is ahead", err)
-    assert re.search(r"estimated share of rows whose truth is none of .*: \d+\.\d%", err)
+    assert "estimated share" not in err  # nobody can tell
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])

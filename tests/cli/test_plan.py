@@ -33,7 +33,6 @@ def test_clean_answers_in_long_form(run, crowd):
     assert (cleaned["label"] == crowd).mean() > 0.85
     assert "answers" in cleaned
     assert "7 annotators judged by their answers and the features (trust in the features:" in err
-    assert re.search(r"share of rows whose label is in no answer: \d+\.\d%", err)
     assert re.search(r"a0 +\d+ +\d+%", err)
     assert "mixes most: right → given (how often)" in err
     assert re.search(r"\d\d\.\d% of the 60 rows of known label right", err)

@@ -21,7 +21,7 @@ def test_the_commands_run_and_show_what_the_page_shows(tmp_path, monkeypatch):
         exec(compile(block, str(PAGE), "exec"), namespace)
     lines = [line for line in commands(PAGE) if line.startswith("ambilearn")]
     assert [line.split()[1] for line in lines] == ["clean", "fit"]
-    shown = [row.split()[:2] for row in blocks(PAGE, "text")[0].splitlines()[3:]]
+    shown = [row.split()[:2] for row in blocks(PAGE, "text")[0].splitlines()[2:]]
     for line in lines:
         done = CliRunner().invoke(main, shlex.split(line)[1:])
         assert done.exit_code == 0, done.output

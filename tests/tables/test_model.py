@@ -227,3 +227,18 @@ def test_a_table_without_rows_gets_columns_without_rows(table, people):
     assert choices.labels.dtype == fitted.classes.dtype
     with pytest.raises(InvalidFileError, match="no columns"):
         fitted.predict(pd.DataFrame())
+
+
+def _table(lines):
+    file = io.StringIO("\n".join(["x,names", *lines]))
+    return read_candidate_table(file, candidates="names", format="csv")
+
+
+def test_labels_that_are_chosen_in_no_row_are_named(recwarn):
+    lines = [f"{i},{'a' if i < 10 else 'b'}" for i in range(20)]
+    fit_table(_table(lines), "plknn", {"n_neighbors": 3})
+    assert not [each for each in recwarn if "chosen in no row" in str(each.message)]
+    lines[3] += "|aa"
+    table = _table(lines)
+    with pytest.warns(UserWarning, match=r"1 label of 3 chosen in no row: 'aa'\. If a label is a"):
+        fit_table(table, "plknn", {"n_neighbors": 3})

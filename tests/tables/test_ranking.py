@@ -71,7 +71,7 @@ def test_doubt_and_margin_take_turns_while_there_is_doubt():
     margins = np.array([0.3, 0.1, 1.0, 1.0, 0.2, 1.0])
     scores = np.array([-0.1, 0.2, 0.5, 0.3, -0.9, -0.2])
     choices = Choices(np.zeros(6), np.ones(6), margins)
-    doubt = Doubt(scores, np.zeros(6), None)
+    doubt = Doubt(scores, np.zeros(6))
     # By doubt 2, 3, 1; by margin 1, 4, 0, then the rest.
     assert review_order(choices, doubt).tolist() == [2, 1, 3, 4, 0, 5]
     assert review_order(choices, doubt, settled={2, 4}).tolist() == [1, 3, 0, 5, 2, 4]
@@ -82,7 +82,7 @@ def test_doubt_and_margin_take_turns_while_there_is_doubt():
 def test_every_row_comes_once_and_the_first_of_both_orders_come_first(rows):
     margins, scores = np.array(rows, dtype=float).reshape(-1, 2).T
     choices = Choices(np.zeros(len(rows)), np.ones(len(rows)), margins)
-    doubt = Doubt(scores, np.zeros(len(rows)), None)
+    doubt = Doubt(scores, np.zeros(len(rows)))
     order = review_order(choices, doubt).tolist()
     assert sorted(order) == list(range(len(rows)))
     doubtful = [row for row in doubt.order.tolist() if scores[row] > 0]

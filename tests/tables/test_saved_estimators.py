@@ -155,7 +155,7 @@ def test_the_description_of_another_estimator_is_refused():
         (LogisticRegression().fit(X, Y), about),
         ([], about),
     ):
-        with pytest.raises(InvalidModelError, match=r"does not match about\.json describes"):
+        with pytest.raises(InvalidModelError, match=r"is not the one that about\.json describes"):
             check_estimator(model, said, 2**20)
 
 

@@ -108,7 +108,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
 
 
 def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None) -> None:
-    """How many rows seem to have a truth that is none of their candidates, or answers."""
+    """Number of rows for which a label outside the candidates, or answers, has the best output."""
     if doubt is None:
         return
     ahead = int((doubt.score > 0).sum())
@@ -117,13 +117,8 @@ def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None)
         outside, given = "nobody gave", "answers"
     console.say(
         f"{pluralize(ahead, 'row')} for which a label that {outside} is ahead of all {given} "
-        "(doubt above 0)"
+        "(doubt above 0): rows to check, not an estimate of how many are wrong"
     )
-    if doubt.share is not None:
-        console.say(
-            f"estimated share of rows whose truth is none of their candidates: {doubt.share:.1%}, "
-            "or more if the truth is missing above all where rows are hard to tell"
-        )
 
 
 def _is_open(cleaned: CleanedTable, row: int) -> bool:
@@ -152,7 +147,6 @@ def describe_annotators(console: Console, judged: Any) -> None:
         f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
         f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
     )
-    console.say(f"estimated share of rows whose label is in no answer: {judged.unvoted_share:.1%}")
     shown = Table(box=None, pad_edge=False)
     shown.add_column("annotator", no_wrap=True)
     shown.add_column("answers", justify="right", no_wrap=True)

@@ -4,5 +4,4 @@ from .classifier import CrowdClassifier as CrowdClassifier
 from .dawid_skene_model import dawid_skene as dawid_skene
 from .report import AnnotatorReport as AnnotatorReport
 from .report import report_annotators as report_annotators
-from .unvoted import estimate_unvoted_share as estimate_unvoted_share
 from .votes import Votes as Votes

@@ -11,26 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, ParameterGrid
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_state import unfitted_on_error
 from ambilearn._utils.rounds import Round, report_round
-from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples, _safe_indexing
+from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.crowd.dawid_skene_model import dawid_skene
+from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills
-from ambilearn.crowd.unvoted import unvoted_confidence
 from ambilearn.crowd.votes import Votes
-from ambilearn.methods._members import align_columns, set_learner, weight_argument
+from ambilearn.methods._ensemble import EnsembleClassifier
+from ambilearn.methods._held_out import find_ridge_method, without_preprocessing
+from ambilearn.methods._members import align_columns, set_learner
 
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to judge
+_FOLDS = 5  # of a classifier that has no closed form
+_ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
 
 
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -67,14 +69,17 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     min_share : float, default=0.01
         Candidates of a row, for the classifier, are the labels with at least this share of the
         confidence of its best label.
-    cv : int, default=5
-        Folds of the held-out confidences.
+    cv : int or None, default=None
+        Folds of the held-out confidences. With None, PL-CL, PL-AGGD, LALO, SURE and PLCP take
+        their leave-one-out outputs in closed form, as in :func:`ambilearn.find_doubtful`; a stack
+        or a vote takes those of its first such member until they converge, then two rounds of
+        five folds of its own; other classifiers take five folds.
     max_iter : int, default=20
-        Limit of rounds, of ``cv`` fits each.
+        Limit of rounds. A round takes ``cv`` fits, or none in closed form.
     tol : float, default=0.02
         The rounds end when T changes by at most this, :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, which stay the same in every round.
+        Seed of the folds, if there are any; they stay the same in every round.
 
     Attributes
     ----------
@@ -86,7 +91,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Cleaned label of each training row.
     unvoted_ : ndarray of shape (n,)
         Confidence that the label of a row is one that nobody gave it; zero without answers. It
-        tells which rows; :func:`estimate_unvoted_share` tells how many.
+        orders the rows; its mean is not an estimate of the share of such rows.
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
@@ -109,7 +114,6 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     See Also
     --------
     dawid_skene : The answers alone.
-    estimate_unvoted_share : How many rows have a label that nobody gave.
 
     References
     ----------
@@ -140,7 +144,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "param_grid": [Mapping, None],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_share": [Interval(Real, 0, 1, closed="right")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -153,7 +157,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         param_grid: Mapping[str, Sequence[Any]] | None = None,
         smoothing: float = 1.0,
         min_share: float = 0.01,
-        cv: int = 5,
+        cv: int | None = None,
         max_iter: int = 20,
         tol: float = 0.02,
         random_state: Any = None,
@@ -182,47 +186,45 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        estimator = self._judge(X, votes)
+        with unfitted_on_error(self):
+            self.estimator_ = fit_candidates(estimator, X, self.candidates_)
+        return self
+
+    def _judge(self, X: Any, votes: Any) -> Any:
+        """Judge annotators and rows; returns the classifier that is to be fitted to the result."""
         self._validate_params()
         _check_learner(self.estimator)
         votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
         with unfitted_on_error(self):
-            self._fit(X, votes)
-        return self
+            return self._judge_votes(X, votes)
 
-    def _fit(self, X: Any, votes: Votes) -> None:
+    def _judge_votes(self, X: Any, votes: Votes) -> Any:
         self.classes_ = votes.classes
-        splitter = KFold(self.cv, shuffle=True, random_state=self.random_state)
-        folds = list(splitter.split(votes.items))
-        confidences, change = dawid_skene(votes), np.inf
-        skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
-        likelihood = skills.log_likelihood(votes)
-        estimator = self._choose_parameters(X, folds, confidences, likelihood)
-        for n_iter in range(1, self.max_iter + 1):
-            self.n_iter_ = n_iter
-            found = self._judge_rows(estimator, X, folds, confidences, likelihood)
-            change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
-            confidences = found.confidences
-            report_round(Round(type(self).__name__, n_iter, self.max_iter, change, self.tol))
-            skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
-            likelihood = skills.log_likelihood(votes)
-            if change <= self.tol:
-                break
-        else:
+        start = dawid_skene(votes)
+        estimator, held_out = self._choose_parameters(X, votes, start)
+        self.n_iter_ = 0
+        found, change = self._alternate(held_out, votes, start, self.max_iter)
+        if change > self.tol:
             warn_user(
                 f"After {self.max_iter} rounds the confidences still change by {change:.1g}. "
                 "Raise max_iter, or tol if that is near enough.",
                 ConvergenceWarning,
             )
+        if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
+            own = self._by_folds(estimator, X, votes)
+            found, _ = self._alternate(own, votes, found.confidences, _ENSEMBLE_ROUNDS)
+        confidences = found.confidences
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
-        self.skills_ = skills
+        self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
         self.transduction_ = votes.classes[np.argmax(confidences, axis=1)]
-        self.unvoted_ = unvoted_confidence(votes, confidences)
+        self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
         self.candidates_ = self._to_candidates(confidences)
-        self.estimator_ = _fit_candidates(estimator, X, self.candidates_)
+        return estimator
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
         check_structure(X, "X")
@@ -231,44 +233,73 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"X has {_num_samples(X)} rows but the votes have {len(votes)} items: give the "
                 "item of each row as items= when the votes are read."
             )
-        if len(votes) < self.cv:
+        if len(votes) < (needed := self.cv or 2):
             raise ValueError(
-                f"{self.cv} folds need as many items, the votes have {len(votes)}: lower cv."
+                f"{needed} folds need as many items, the votes have {len(votes)}: lower cv."
+                if self.cv
+                else f"A row is judged by the others, and the votes have {len(votes)} items: "
+                "give at least two."
             )
 
     def _choose_parameters(
-        self,
-        X: Any,
-        folds: list[Fold],
-        confidences: NDArray[np.float64],
-        likelihood: NDArray[np.float64],
-    ) -> Any:
-        """The classifier with those parameters of the grid that foretell the answers best."""
+        self, X: Any, votes: Votes, start: NDArray[np.float64]
+    ) -> tuple[Any, HeldOut]:
+        """The classifier with the best parameters of the grid, and its held-out confidences.
+
+        The best parameters are those under which the answers are most likely.
+        """
         points = list(ParameterGrid(self.param_grid or {}))
         models = [clone(self.estimator).set_params(**point) for point in points]
-        best = 0
-        if len(models) > 1:
-            found = [self._judge_rows(m, X, folds, confidences, likelihood) for m in models]
-            best = int(np.argmax([witnesses.evidence for witnesses in found]))
-        self.best_params_: dict[str, Any] = points[best]
-        return models[best]
+        if len(models) == 1:
+            self.best_params_: dict[str, Any] = points[0]
+            return models[0], self._hold_out(models[0], X, votes)
+        evidence = []
+        for model in models:
+            find = self._by_folds if _is_ensemble(model) else self._hold_out
+            evidence.append(self._judge_rows(find(model, X, votes), votes, start).evidence)
+        best = int(np.argmax(evidence))
+        self.best_params_ = points[best]
+        return models[best], self._hold_out(models[best], X, votes)
+
+    def _hold_out(self, estimator: Any, X: Any, votes: Votes) -> HeldOut:
+        """Held-out confidences in closed form where there is one, otherwise by folds."""
+        if self.cv is None:
+            rows, last = without_preprocessing(X, estimator)
+            method = find_ridge_method(last)
+            if method is not None:
+                everything = self._to_candidates(np.ones((len(votes), len(votes.classes))))
+                return HeldOutByRidge(method, rows, everything)
+        return self._by_folds(estimator, X, votes)
+
+    def _by_folds(self, estimator: Any, X: Any, votes: Votes) -> HeldOut:
+        n_folds = self.cv or min(_FOLDS, len(votes))
+        return HeldOutByFolds(estimator, X, n_folds, self.random_state)
+
+    def _alternate(
+        self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64], max_iter: int
+    ) -> tuple["Witnesses", float]:
+        """Confidences after some rounds, and how much the last one changed them."""
+        for _ in range(max_iter):
+            self.n_iter_ += 1
+            found = self._judge_rows(held_out, votes, confidences)
+            change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
+            confidences = found.confidences
+            name = type(self).__name__
+            report_round(Round(name, self.n_iter_, self.max_iter, change, self.tol))
+            if change <= self.tol:
+                break
+        return found, change
 
     def _judge_rows(
-        self,
-        estimator: Any,
-        X: Any,
-        folds: list[Fold],
-        confidences: NDArray[np.float64],
-        likelihood: NDArray[np.float64],
+        self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64]
     ) -> "Witnesses":
         """New confidences, by the answers and by a classifier that learns from the old ones."""
-        candidates = self._to_candidates(confidences)
-        held_out = np.zeros(candidates.shape)
-        for train, test in folds:
-            model = _fit_candidates(estimator, _safe_indexing(X, train), candidates[train])
-            found = model.predict_proba(_safe_indexing(X, test))
-            held_out[test] = align_columns(found, model.classes_, self.classes_)
-        return combine_witnesses(likelihood, held_out, confidences.mean(axis=0))
+        skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
+        return combine_witnesses(
+            skills.log_likelihood(votes),
+            held_out(self._to_candidates(confidences)),
+            confidences.mean(axis=0),
+        )
 
     def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
         best = confidences.max(axis=1, keepdims=True)
@@ -386,9 +417,16 @@ def combine_witnesses(
     return Witnesses(joint / total, 1 - doubt, float(np.log(total).mean()))
 
 
+def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Confidence in labels that nobody gave, of each item; zero where there are no answers."""
+    voted = votes.counts().toarray() > 0
+    off = np.where(voted, 0.0, confidences).sum(axis=1)
+    return np.where(voted.any(axis=1), off, 0.0)
+
+
 def _check_learner(estimator: Any) -> None:
     """Refuse a classifier that can learn neither from candidate sets nor from weights of rows."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = _last(estimator)
     parameters = signature(last.fit).parameters.values()
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
     if set_learner(estimator) is None and not takes_weights:
@@ -399,13 +437,10 @@ def _check_learner(estimator: Any) -> None:
         )
 
 
-def _fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
-    """A clone, fitted to weighted candidates: as y, or as repeated rows with weights."""
-    model = clone(estimator)
-    if set_learner(model) is not None:
-        return model.fit(X, candidates)
-    support = HOST.support(candidates)
-    labels = candidates.classes[candidates.labels]
-    rows = _safe_indexing(X, support.rows)
-    name = weight_argument(model) or "sample_weight"
-    return model.fit(rows, labels, **{name: support.prior()})
+def _is_ensemble(estimator: Any) -> bool:
+    return isinstance(_last(estimator), EnsembleClassifier)
+
+
+def _last(estimator: Any) -> Any:
+    """The last step of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator

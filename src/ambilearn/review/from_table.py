@@ -100,10 +100,11 @@ def image_column(table: CandidateTable, named: str | None = None) -> str | None:
     if named is not None:
         check_columns(table.name, table.frame, [named])
         return named
+    numeric = {c.name for c in table.features.columns if c.kind in ("number", "vector")}
     columns = {
         column: [format_cell(cell) for cell in table.frame[column].to_list()]
         for column in table.frame.columns
-        if column not in table.candidate_columns
+        if column not in table.candidate_columns and column not in numeric
     }
     return find_image_column(columns)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +39,8 @@ class CleanedTable:
     frame : DataFrame
         The table with six columns at its end: ``label``, its ``confidence``, its ``margin`` over
         the second-best candidate, ``doubt`` that any candidate is right (above zero another label
-        is ahead of all of them), that label as ``suggestion``, and ``review_rank``, 1 for the row
-        to look at first.
+        is ahead of all of them), that label as ``suggestion`` where ``doubt`` is above zero, and
+        ``review_rank``, 1 for the row to look at first.
     model : TableModel
         What was learned on the way; it labels further tables.
     doubt : Doubt or None
@@ -132,8 +131,7 @@ def clean_table(
     rank[order] = np.arange(1, len(order) + 1)
     columns = choice_columns(choices, prefix)
     if doubt:
-        columns[names["doubt"]] = np.nan if found is None else found.score.round(6)
-        columns[names["suggestion"]] = None if found is None else found.suggestion
+        columns[names["doubt"]], columns[names["suggestion"]] = _doubt_columns(found)
     columns[names["review_rank"]] = rank
     frame = append_columns(table.name, table.frame, columns)
     return CleanedTable(table, choices, confidences, order, frame, model, found)
@@ -186,23 +184,27 @@ def judge_candidates(
         )
         return None
     X = model.pipeline[:-1].transform(table.X)
-    # Whoever judged annotators has looked at the features of every row, so that nothing is held out
-    # from the result; and knows more of how many rows nobody named the label than their union does.
+    # The judging of annotators has used the features of every row, so nothing is held out from its
+    # result: doubt is in the answers as they were given.
     with device_rows(X, device) as rows:
-        find = partial(
-            find_doubtful,
+        found = find_doubtful(
             model.method,
             rows,
             table.given,
+            n_folds=5 if thorough and isinstance(model.method, EnsembleClassifier) else None,
             random_state=random_state,
             progress=progress,
         )
-        found = find()
-        # A share is estimated by closed forms alone: without one, folds have been used already.
-        if thorough and isinstance(model.method, EnsembleClassifier) and found.share is not None:
-            found = replace(find(n_folds=5), share=found.share)
-    found = _without_settled(found, list(table.corrections.labels))
-    return found if table.unjudged is None else replace(found, share=None)
+    return _without_settled(found, list(table.corrections.labels))
+
+
+def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
+    """Doubt to six digits, and the suggested label where it is above zero."""
+    if doubt is None:
+        return np.nan, None
+    score, suggestion = doubt.score.round(6), doubt.suggestion.astype(object)
+    suggestion[score <= 0] = None
+    return score, suggestion
 
 
 def _without_settled(doubt: Doubt, settled: list[int]) -> Doubt:

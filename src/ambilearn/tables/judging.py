@@ -8,7 +8,6 @@ from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
-from ambilearn.crowd.unvoted import estimate_unvoted_share
 from ambilearn.registry import find_method
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.default_method import choose_default
@@ -32,8 +31,6 @@ class JudgedTable:
         Answers, agreement with the result, and confusions of each annotator.
     feature_trust : float
         How much the features tell, from 0 to 1.
-    unvoted_share : float
-        Estimated share of the rows whose label nobody gave.
     chosen : dict
         Parameters of the method that were chosen by the answers.
     """
@@ -41,7 +38,6 @@ class JudgedTable:
     table: CandidateTable
     annotators: AnnotatorReport
     feature_trust: float
-    unvoted_share: float
     chosen: dict[str, Any]
 
 
@@ -121,11 +117,10 @@ def judge_table(
     crowd = CrowdClassifier(
         estimator,
         param_grid=grid,
-        cv=min(5, len(votes)),
         random_state=random_state,
     )
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
-        crowd.fit(X, votes)
+        crowd._judge(X, votes)  # fit_table fits to the result
     judged = replace(
         table,
         candidates=apply_corrections(crowd.candidates_, table.corrections),
@@ -136,6 +131,5 @@ def judge_table(
         judged,
         crowd.annotators_,
         crowd.feature_trust_,
-        estimate_unvoted_share(votes),
         crowd.best_params_,
     )

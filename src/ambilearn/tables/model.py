@@ -15,7 +15,8 @@ from sklearn.pipeline import Pipeline
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
-from ambilearn._utils.text import pluralize, readable_file_name
+from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
+from ambilearn._utils.warnings import warn_user
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.registry import find_method
 from ambilearn.selection import CandidateSearchCV, draw_points, include_current
@@ -194,6 +195,11 @@ def fit_table(
     -------
     TableModel
 
+    Warns
+    -----
+    UserWarning
+        If a label is chosen in no row of the table.
+
     Examples
     --------
     >>> from io import StringIO
@@ -229,6 +235,7 @@ def fit_table(
     )
     with listen_to_rounds(RoundProgress(stage, progress)):
         fit_on_device(estimator, X, table.candidates, device)
+    _warn_of_unchosen(table.name, estimator)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
         **made_by(),
@@ -312,6 +319,19 @@ def _select(
         found.append((search.best_score_, votes | search.best_params_))
     score, chosen = max(found, key=lambda each: each[0])  # ties: the first
     return chosen, score
+
+
+def _warn_of_unchosen(name: str, fitted: Any) -> None:
+    """Name the labels that no row of the table gets."""
+    chosen = set(fitted.transduction_.tolist())
+    unchosen = [label for label in fitted.classes_.tolist() if label not in chosen]
+    if unchosen:
+        warn_user(
+            f"{name}: {pluralize(len(unchosen), 'label')} of {len(fitted.classes_):,} chosen in no "
+            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
+            "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
+            "its rows by corrections."
+        )
 
 
 def _is_plain(value: Any) -> bool:

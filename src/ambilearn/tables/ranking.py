@@ -93,7 +93,7 @@ def review_order(
     >>> from ambilearn.doubt import Doubt
     >>> from ambilearn.tables.ranking import Choices, review_order
     >>> choices = Choices(np.array(["a", "b", "c", "d"]), np.ones(4), np.array([0.1, 0.2, 1, 1]))
-    >>> doubt = Doubt(np.array([-0.5, -0.9, -0.3, 0.4]), np.array(["b", "c", "d", "a"]), 0.25)
+    >>> doubt = Doubt(np.array([-0.5, -0.9, -0.3, 0.4]), np.array(["b", "c", "d", "a"]))
     >>> review_order(choices, doubt).tolist()
     [3, 0, 1, 2]
     """

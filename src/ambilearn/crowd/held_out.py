@@ -1,0 +1,94 @@
+"""What the features say about each row, by a classifier that has not seen the row's own answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from ambilearn._utils.fit_cache import NO_CACHE
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn.backend import HOST
+from ambilearn.candidates import CandidateSets
+from ambilearn.methods._held_out import ROUNDS
+from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.methods._members import align_columns, set_learner, weight_argument
+
+HeldOut = Callable[[CandidateSets], NDArray[np.float64]]  # weighted candidates to confidences
+
+
+class HeldOutByRidge:
+    """Leave-one-out confidences of a kernel method in closed form.
+
+    The kernel matrix is factored once, for any number of calls.
+
+    Parameters
+    ----------
+    method : KernelPartialLabelClassifier
+        The method, not fitted.
+    X : array or sparse matrix of shape (n, d)
+        Rows.
+    everything : CandidateSets
+        All labels as candidates of each row.
+    """
+
+    def __init__(
+        self, method: KernelPartialLabelClassifier, X: Any, everything: CandidateSets
+    ) -> None:
+        self._method = method
+        self._regressor = method._make_regressor(X, everything, NO_CACHE)
+
+    def __call__(self, candidates: CandidateSets) -> NDArray[np.float64]:
+        """Confidences of shape (n, l), as :func:`ambilearn.find_doubtful` computes its outputs."""
+        support = HOST.support(candidates)
+        targets = support.prior()
+        outputs = np.empty(candidates.shape)
+        for _ in range(ROUNDS):
+            for block in self._regressor.held_out(support.scatter(targets).ravel()):
+                outputs[np.ix_(block.rows, block.labels)] = block.outputs
+            targets = support.simplex.project(support.gather(outputs) + support.preference())
+        return self._method._confidences(outputs)
+
+
+class HeldOutByFolds:
+    """Confidences of classifiers that are fitted without a fold of the rows.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier, not fitted.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows.
+    n_folds : int
+        Number of folds.
+    random_state : int, RandomState instance or None
+        Seed of the folds, which are the same in every call.
+    """
+
+    def __init__(self, estimator: Any, X: Any, n_folds: int, random_state: Any) -> None:
+        self._estimator, self._X = estimator, X
+        splitter = KFold(n_folds, shuffle=True, random_state=random_state)
+        self._folds = list(splitter.split(np.empty(_num_samples(X))))
+
+    def __call__(self, candidates: CandidateSets) -> NDArray[np.float64]:
+        """Confidences of shape (n, l)."""
+        confidences = np.zeros(candidates.shape)
+        for train, test in self._folds:
+            rows = _safe_indexing(self._X, train)
+            model = fit_candidates(self._estimator, rows, candidates[train])
+            found = model.predict_proba(_safe_indexing(self._X, test))
+            confidences[test] = align_columns(found, model.classes_, candidates.classes)
+        return confidences
+
+
+def fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
+    """A clone, fitted to weighted candidates: as y, or as repeated rows with weights."""
+    model = clone(estimator)
+    if set_learner(model) is not None:
+        return model.fit(X, candidates)
+    support = HOST.support(candidates)
+    rows = _safe_indexing(X, support.rows)
+    name = weight_argument(model) or "sample_weight"
+    return model.fit(rows, candidates.classes[candidates.labels], **{name: support.prior()})

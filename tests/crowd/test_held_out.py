@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from annotators import item_names, make_crowd
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import PLCL, SURE, PLVoting, as_candidates
+from ambilearn.crowd import CrowdClassifier, Votes
+from ambilearn.crowd.held_out import HeldOutByFolds, HeldOutByRidge
+from ambilearn.solvers import CandidateSimplex
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    X, truth, answers = make_crowd(n=60, lots=2, answered=0.5)
+    return X, truth, Votes.from_long(answers, items=item_names(60))
+
+
+class CountingPLCL(PLCL):
+    """PL-CL that counts its fits."""
+
+    n_fits = 0
+
+    def _fit(self, X, candidates, cache):
+        type(self).n_fits += 1
+        super()._fit(X, candidates, cache)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_confidences_are_those_of_regressions_that_leave_out_each_row_in_turn(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    table = rng.integers(1, 4, (30, 3)) * (rng.random((30, 3)) < 0.6)
+    table[np.arange(30), rng.integers(3, size=30)] = 2
+    sets = as_candidates(table.astype(float) if weighted else (table > 0).astype(int))
+    method = SURE(reg=0.5, kernel="linear")
+    found = HeldOutByRidge(method, X, as_candidates(np.ones((30, 3), dtype=int)))(sets)
+
+    def leave_out(targets):
+        rows = np.arange(len(X))
+        fits = [Ridge(alpha=0.5).fit(X[rows != i], targets[rows != i]) for i in rows]
+        return np.array([fit.predict(X[[i]])[0] for i, fit in enumerate(fits)])
+
+    simplex, targets = CandidateSimplex(sets.indptr), sets.prior()
+    for _ in range(4):
+        outputs = leave_out(sets.scatter(targets))
+        targets = simplex.project(sets.gather(outputs) + sets.preference())
+    np.testing.assert_allclose(found, method._confidences(outputs), atol=1e-8)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_a_kernel_method_is_fitted_once(crowd):
+    X, truth, votes = crowd
+    CountingPLCL.n_fits = 0
+    model = CrowdClassifier(CountingPLCL()).fit(X, votes)
+    assert CountingPLCL.n_fits == 1
+    assert model.n_iter_ > 1
+    assert (model.transduction_ == truth).mean() > 0.8
+    CrowdClassifier(CountingPLCL(), cv=3, random_state=0).fit(X, votes)
+    assert CountingPLCL.n_fits > 1 + 3
+
+
+def test_an_ensemble_starts_from_its_member_and_takes_two_rounds_of_folds(crowd):
+    X, truth, votes = crowd
+    CountingPLCL.n_fits = 0
+    model = CrowdClassifier(PLVoting([("a", CountingPLCL()), ("b", SURE())])).fit(X, votes)
+    assert CountingPLCL.n_fits <= 2 * 5 + 1
+    assert (model.transduction_ == truth).mean() > 0.8
+
+
+def test_folds_and_the_closed_form_agree_on_most_rows(crowd):
+    X, _, votes = crowd
+    closed = CrowdClassifier(PLCL()).fit(X, votes)
+    folds = CrowdClassifier(PLCL(), cv=5, random_state=0).fit(X, votes)
+    assert (closed.transduction_ == folds.transduction_).mean() > 0.9
+
+
+def test_a_pipeline_and_a_kernel_matrix_have_the_closed_form_too(crowd):
+    X, _, votes = crowd
+    scaled = StandardScaler().fit_transform(X)
+    expected = CrowdClassifier(PLCL(kernel="linear")).fit(scaled, votes).label_distributions_
+    steps = make_pipeline(StandardScaler(), PLCL(kernel="linear"))
+    found = CrowdClassifier(steps).fit(X, votes).label_distributions_
+    np.testing.assert_allclose(found, expected)
+    kernel = CrowdClassifier(PLCL(kernel="precomputed")).fit(scaled @ scaled.T, votes)
+    np.testing.assert_allclose(kernel.label_distributions_, expected, atol=1e-6)
+
+
+def test_folds_stay_the_same_in_every_round(crowd):
+    X, _, _ = crowd
+    by_folds = HeldOutByFolds(PLCL(), X, 3, np.random.RandomState(0))
+    sets = as_candidates(np.random.default_rng(0).integers(3, size=60))
+    np.testing.assert_array_equal(by_folds(sets), by_folds(sets))
+
+
+def test_two_items_are_needed(crowd):
+    X, _, _ = crowd
+    with pytest.raises(ValueError, match="judged by the others, and the votes have 1 items"):
+        CrowdClassifier(PLCL()).fit(X[:1], Votes.from_wide([["a", "b"]]))
