@@ -49,12 +49,12 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert "60 rows, 3 labels, 1." in err
     assert "5 features: number: height, weight; category: town; truth value: member" in err
     assert "left out: 'id' is text with 60 different values in 60 rows" in err
-    assert re.search(r"(9\d\.\d|100\.0)% of the 60 rows of known label right", err)
+    assert re.search(r"(9\d\.\d|100\.0)% of the 60 rows with a known label are right", err)
     assert re.search(r"\d+ rows with several candidates, among them \d+ close calls?", err)
-    shown = err.partition("Look at these rows first")[2]
+    shown = err.partition("Check these rows first")[2]
     assert shown.splitlines()[1].split()[:4] == ["row", "margin", "doubt", "suggestion"]
     assert len(shown.splitlines()[2:]) == 10
-    assert re.search(r"\d+ rows? for which a label that is no candidate is ahead", err)
+    assert re.search(r"\d+ rows? for which a label that is not a candidate scores higher", err)
     assert "estimated share" not in err  # nobody can tell
 
 
@@ -76,7 +76,7 @@ def test_without_doubt_rows_come_by_their_margin(run, people_csv):
     assert status == 0
     assert "doubt" not in out
     assert "none of their candidates" not in err
-    shown = err.partition("Look at these rows first")[2]
+    shown = err.partition("Check these rows first")[2]
     margins = [float(line.split()[1]) for line in shown.splitlines()[2:12]]
     assert margins == sorted(margins)
     assert len(margins) == 10
@@ -188,7 +188,7 @@ def test_a_large_table_uses_landmarks_and_says_so(run, people_csv, monkeypatch):
     monkeypatch.setattr("ambilearn.tables.methods.MAX_EXACT_ROWS", 60)
     monkeypatch.setattr("ambilearn.tables.methods.DEFAULT_N_LANDMARKS", 25)
     err = run("clean", people_csv, *CLEAN)[2]
-    assert "60 rows are many for a kernel: 25 landmarks stand for them" in err
+    assert "the kernel of 60 rows is approximated by 25 landmarks" in err
     assert "--n-landmarks" in err
     assert "landmarks" not in run("clean", people_csv, *CLEAN, "--set", "n_landmarks=none")[2]
 
@@ -212,7 +212,7 @@ def test_corrections_change_what_is_learned(run, people_csv, people):
     assert status == 0
     assert pd.read_csv(io.StringIO(out))["label"][row] == "zoë"
     assert "1 row corrected by a person" in err
-    assert "new from the corrections, a candidate nowhere in the table: zoë" in err
+    assert "labels that occur only in the corrections: zoë" in err
     assert run("fit", *arguments, "--out", "m.model")[0] == 0
     assert "zoë" in load_model("m.model").classes
 
@@ -519,7 +519,7 @@ def test_a_terminal_shows_what_is_being_done(terminal, people_csv):
     status, screen = terminal("clean", people_csv, *CLEAN, "--out", "c.csv")
     assert status == 0
     expected = ["reading the table", "fitting PLStacking to 60 rows", "writing the table"]
-    expected += ["wrote c.csv: 60 rows, 14 columns", "Look at these rows first"]
+    expected += ["wrote c.csv: 60 rows, 14 columns", "Check these rows first"]
     places = [screen.index(text) for text in expected]
     assert places == sorted(places)
 

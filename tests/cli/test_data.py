@@ -120,7 +120,7 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
     assert sorted(os.listdir(home)) == ["glass.data", "lost.mat"]
     status, out, _ = run("data", "check", "lost", "glass", "--data-home", home)
     assert status == 0
-    assert "right: 1122 rows, 108 features, 16 labels, 2.23 candidates a row" in out
+    assert "right: 1122 rows, 108 features, 16 labels, 2.23 candidates per row" in out
     assert re.search(r"^lost .* yes +$", run("data", "list", "--data-home", home)[1], re.MULTILINE)
 
 

@@ -34,8 +34,8 @@ def test_clean_answers_in_long_form(run, crowd):
     assert "answers" in cleaned
     assert "7 annotators judged by their answers and the features (trust in the features:" in err
     assert re.search(r"a0 +\d+ +\d+%", err)
-    assert "mixes most: right → given (how often)" in err
-    assert re.search(r"\d\d\.\d% of the 60 rows of known label right", err)
+    assert "most frequent confusions: right → given (how often)" in err
+    assert re.search(r"\d\d\.\d% of the 60 rows with a known label are right", err)
     who = pd.read_csv("who.csv")
     assert list(who) == ["annotator", "right", "given", "answers", "share"]
     assert set(who["annotator"]) == {"a0", "a1", "a2", "a3", "r0", "r1", "r2"}
@@ -168,7 +168,7 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--annotators-out", "answers.csv"],
-            "answers.csv would replace what is read",
+            "answers.csv would overwrite an input file",
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--skills", "--min-votes", 2],

@@ -36,7 +36,7 @@ def csv(text, **options):
 def test_accuracy_counts_rows_of_known_label_only(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
-        "50.0% of the 2 rows of known label right\n"
+        "50.0% of the 2 rows with a known label are right\n"
         "50.0% of them have a known label that is no candidate (1 row): there every choice is "
         "wrong\n"
     )
@@ -48,7 +48,7 @@ def test_accuracy_counts_rows_of_known_label_only(said):
 def test_the_truth_is_a_candidate_everywhere_and_nothing_is_said(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
-        "100.0% of the 3 rows of known label right\n"
+        "100.0% of the 3 rows with a known label are right\n"
     )
 
 
@@ -61,7 +61,7 @@ def test_the_model(said, table):
         f"(covering rate {score:.3f}: held-out predictions that are a candidate)\n"
     )
     model = fit_table(table, "sure", {"n_landmarks": 9})
-    assert "60 rows are many for a kernel: 9 landmarks" in said(describe_model, model, {})
+    assert "the kernel of 60 rows is approximated by 9 landmarks" in said(describe_model, model, {})
     assert said(describe_model, model, {"n_landmarks": 9}) == ""
 
 
@@ -73,7 +73,7 @@ def test_the_rows_to_look_at_first(said, table):
     assert text.startswith(
         f"{ambiguous} rows with several candidates, among them {close} close calls"
     )
-    rows = text.partition("counted from 0):\n")[2].splitlines()[1:]
+    rows = text.partition("the first row is 0):\n")[2].splitlines()[1:]
     assert [int(row.split()[0]) for row in rows] == cleaned.order[:10].tolist()
     label, confidence = cleaned.candidates(cleaned.order[0])[0]
     assert f" {label} {confidence:.2f}, " in rows[0]
@@ -94,8 +94,8 @@ def test_nothing_to_look_at(said):
     assert said(describe_cleaned, cleaned) == nothing
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
     assert said(describe_cleaned, cleaned) == (
-        f"{nothing}0 rows for which a label that is no candidate is ahead of all candidates (doubt "
-        "above 0): rows to check, not an estimate of how many are wrong\n"
+        f"{nothing}0 rows for which a label that is not a candidate scores higher than all "
+        "candidates (doubt above 0): rows to check, not an estimate of how many are wrong\n"
     )
 
 
@@ -105,8 +105,8 @@ def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
     table = read_candidate_table(people, candidates="names", exclude=["truth"])
     cleaned = clean_table(table)
     text = said(describe_cleaned, cleaned)
-    assert "\n1 row for which a label that is no candidate is ahead of all candidates" in text
-    shown = [line.split() for line in text.partition("counted from 0):\n")[2].splitlines()[1:]]
+    assert "\n1 row for which a label that is not a candidate scores higher than all" in text
+    shown = [line.split() for line in text.partition("the first row is 0):\n")[2].splitlines()[1:]]
     [line] = [line for line in shown if line[0] == str(row)]
     assert line[1:4] == ["1.000", f"{cleaned.doubt.score[row]:+.3f}", people["truth"][row]]
 
@@ -117,7 +117,7 @@ def test_rows_that_a_person_settled_are_not_shown(said, people):
     table = read_candidate_table(
         people, candidates="names", exclude=["truth"], corrections=corrections
     )
-    assert "Look at these rows" not in said(describe_cleaned, clean_table(table))
+    assert "Check these rows" not in said(describe_cleaned, clean_table(table))
 
 
 def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
@@ -156,14 +156,14 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     table = judged_votes()
     cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
     text = said(describe_accuracy, cleaned.table, cleaned.choices.labels)
-    assert "10.0% of them have a known label that nobody gave (2 rows)\n" in text
+    assert "10.0% of them have a known label that is in no answer (2 rows)\n" in text
     text += said(describe_cleaned, cleaned)
     several = (table.unjudged.sizes > 1).sum() - 1  # not of row 4
     left = (table.candidates.sizes > 1).sum()
     assert several > left
     assert f"\n{several} rows with several different answers\n{left} row" in text
-    assert " with several labels left by the judging, among them" in text
-    assert "1 row for which a label that nobody gave is ahead of all answers" in text
+    assert " with several possible labels, among them" in text
+    assert "1 row for which a label that is in no answer scores higher than all answers" in text
     assert " label  labels and their confidences\n" in text
     assert "candidate" not in text
 
@@ -171,7 +171,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
 def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
     table = judged_votes(corrections=io.StringIO("row,candidates,label\n4,,a\n"))
     text = said(describe_accuracy, table, np.array(["a"] * 20))
-    assert "5.0% of them have a known label that nobody gave (1 row)\n" in text
+    assert "5.0% of them have a known label that is in no answer (1 row)\n" in text
 
 
 def test_many_annotators_are_summed_up(capsys):

@@ -183,7 +183,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     table.write_text(with_truth + "\n", encoding="utf-8")
     out = tmp_path / "r.html"
     output = run(table, "--candidates", "names", "--label", "truth", "--no-images", "--out", out)
-    assert "of the 20 rows of known label right" in output
+    assert "of the 20 rows with a known label are right" in output
     assert "5.0% of them have a known label that is no candidate (1 row)" in output
     assert "secret" not in out.read_text(encoding="utf-8")
     assert "truth" not in data_in(out)["columns"]
@@ -274,9 +274,9 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
     output = run(votes, *VOTES, "--out", page)
     assert "7 annotators judged by their answers and the features" in output
     by_clean = invoke_clean(votes, *VOTES, "--out", cleaned)
-    [right] = re.findall(r".*rows of known label right", output)
+    [right] = re.findall(r".*rows with a known label are right", output)
     assert right in by_clean
-    [ahead] = re.findall(r".* for which a label that nobody gave is ahead of all answers", output)
+    [ahead] = re.findall(r".* a label that is in no answer scores higher than all answers", output)
     assert ahead in by_clean
     data, wanted = data_in(page), pd.read_csv(cleaned)
     first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
@@ -296,7 +296,7 @@ def test_a_suggestion_that_the_judging_found_is_one_of_the_labels(tmp_path):
     path.write_text("\n".join(["x,A,B,C", *rows]) + "\n")
     options = ["--candidates", "[ABC]", "--method", "plknn", "--set", "n_neighbors=3"]
     output = run(path, *options, "--out", page)
-    assert "1 row for which a label that nobody gave is ahead of all answers" in output
+    assert "1 row for which a label that is in no answer scores higher than all answers" in output
     data = data_in(page)
     assert {data["classes"][j] for j in data["rows"][9][2]} == {"a", "b"}
     assert {row[6] for row in data["rows"]} == {None}

@@ -107,7 +107,7 @@ def test_a_bomb_within_is_not_unpacked():
 def test_sizes_are_added():
     files = archive(a=bytes(600), b=bytes(600))
     check_unpacked_size(files, 1200)
-    with pytest.raises(InvalidModelError, match="needs 1200 bytes in .* max_bytes=1199"):
+    with pytest.raises(InvalidModelError, match=r"needs 1200 bytes in .* max_bytes=1199"):
         check_unpacked_size(files, 1199)
 
 

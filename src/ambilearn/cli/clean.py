@@ -31,14 +31,14 @@ from ambilearn.cli.table_options import (
 def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) -> None:
     """Choose one of the candidate labels of each row of a table.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six more columns:
-    label, its confidence, its margin over the second-best candidate, doubt that any candidate is
-    right (above 0 another label is ahead of all), that other label as suggestion, and review_rank,
-    which is 1 for the row to look at first. Every other cell stays as it is. Excel files are read,
-    not written.
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six new columns:
+    label, its confidence, its margin over the second-best candidate, doubt (above 0 if another
+    label scores higher than all candidates), that other label as suggestion if doubt is above 0,
+    and review_rank, which is 1 for the row to check first. All other cells stay unchanged. Excel
+    files can be read, not written.
 
-    Where annotators answered, in a column each or in long form, TABLE with one answer a row, they
-    are judged, too.
+    If several annotators answered, in one column each or in long form (one answer per row), the
+    reliability of each annotator is estimated, too.
     """
     with user_console() as console:
         request = Request.from_options(table, options)

@@ -33,15 +33,15 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where to save the model.",
+    help="Model file to write.",
 )
 @escape_formulas_option
 def fit(table: str, out: Path, **options: Any) -> None:
-    """Learn from a table, and save a model that labels new rows.
+    """Learn from a table and save a model that labels new rows.
 
     TABLE is a CSV, Excel, Parquet or JSON lines file with candidate labels; - is standard input.
-    The model takes numbers, categories, truth values, dates, sentences and lists of numbers as
-    features, and missing cells; loading it executes nothing.
+    Features can be numbers, categories, truth values, dates, sentences and lists of numbers, with
+    missing cells. Loading a model never runs code from the file.
     """
     with user_console() as console:
         if str(out) == "-":

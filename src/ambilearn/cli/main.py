@@ -1,4 +1,4 @@
-"""The command line: thin commands, all work is done in the library."""
+"""The command line."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ from ambilearn.cli.review import review
 
 
 class _OneLineErrors(SectionedGroup):
-    """A group whose commands end in one message, not a traceback, whatever happens."""
+    """A group whose commands report any error as one message, without a traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -33,7 +33,7 @@ class _OneLineErrors(SectionedGroup):
 
 
 def _give_up_full_output() -> None:
-    """Drop what standard output did not take; Python would try again at its end, and complain."""
+    """Discard unwritten output, so that Python does not fail again when it exits."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -49,8 +49,8 @@ def _give_up_full_output() -> None:
 def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels, one is right.
 
-    Start with a table of your own, `ambilearn clean TABLE --candidates COLUMN`; with
-    `ambilearn data list`; or with `ambilearn reproduce demo --quick`.
+    To start, use a table of your own (`ambilearn clean TABLE --candidates COLUMN`), list the data
+    sets (`ambilearn data list`), or run a short experiment (`ambilearn reproduce demo --quick`).
     """
 
 

@@ -1,4 +1,4 @@
-"""Where commands write: nothing that they read, and nothing twice."""
+"""Output files of commands: checks before the work, and writing tables."""
 
 import os
 import stat
@@ -41,11 +41,11 @@ def check_outputs(
         names = _identify(file, stream=1)
         if names & read:
             raise click.ClickException(
-                f"{_describe(file)} would replace what is read from there: choose another name."
+                f"{_describe(file)} would overwrite an input file. Choose another name."
             )
         if names & written:
             raise click.ClickException(
-                f"{_describe(file)} would be written twice: choose another name for one of both."
+                f"{_describe(file)} would be written twice. Choose another name for one output."
             )
         written |= names
         if str(file) != "-":
@@ -58,7 +58,7 @@ def _refuse_unwritable(file: Path) -> None:
     except OSError as error:
         folder = Path(os.path.realpath(file)).parent
         raise click.ClickException(
-            f"{file} cannot be written ({error.strerror}): choose another file, or make it and the "
+            f"{file} cannot be written ({error.strerror}). Choose another file, or make it and the "
             f"folder {folder} writable."
         ) from error
 

@@ -37,11 +37,11 @@ def predict(
     prefix: str,
     escape_formulas: bool,
 ) -> None:
-    """Label the rows of a table by a model that `fit` saved.
+    """Label the rows of a table with a model saved by `fit`.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with three more columns:
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with three new columns:
     label, its confidence, and its margin over the second-best label. TABLE must have the feature
-    columns of the model; others are passed through.
+    columns of the model; other columns are kept.
     """
     with user_console() as console:
         check_outputs([out], [model, table])

@@ -1,4 +1,4 @@
-"""What a person wants to know after a command: lines and a table for the terminal."""
+"""Summaries of results for the terminal."""
 
 from typing import Any
 
@@ -28,21 +28,21 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
         )
     if parameters.get("n_landmarks") and "n_landmarks" not in given:
         console.say(
-            f"{model.about['rows']} rows are many for a kernel: {parameters['n_landmarks']} "
-            "landmarks stand for them. Choose another number by --n-landmarks; --set "
-            "n_landmarks=none is exact and needs the memory of n×n matrices.",
+            f"the kernel of {model.about['rows']} rows is approximated by "
+            f"{parameters['n_landmarks']} landmarks. Choose another number by --n-landmarks; --set "
+            "n_landmarks=none is exact and needs memory for n×n matrices.",
             style="yellow",
         )
 
 
 def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
-    """Share of the rows of known label that got it, and of those for which nobody gave it."""
+    """Accuracy on rows with a known label, and the share whose label is not a candidate."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     if not known:
         return
     chosen = labels[list(known)].tolist()
     right = np.mean([a == b for a, b in zip(known.values(), chosen, strict=True)])
-    console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} of known label right")
+    console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} with a known label are right")
     sets = table.given.take(list(known)).to_sets()
     outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
     outside |= _nobody_answered(table)[list(known)]
@@ -50,14 +50,14 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
         return
     rows = pluralize(int(outside.sum()), "row")
     if table.unjudged is None:
-        found = f"is no candidate ({rows}): there every choice is wrong"
-    else:  # a label that nobody gave may still be chosen
-        found = f"nobody gave ({rows})"
+        found = f"is not a candidate ({rows}); their chosen label is always wrong"
+    else:  # a label that is in no answer may still be chosen
+        found = f"is in no answer ({rows})"
     console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
 
 
 def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
-    """Rows of a judged table that may be anything, for neither annotator nor reviewer spoke."""
+    """Rows of a judged table without an answer or a correction."""
     silent = np.zeros(table.candidates.n_rows, dtype=bool)
     if table.unjudged is not None and table.votes is not None:
         silent = table.votes.answers_per_item == 0
@@ -66,7 +66,7 @@ def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
 
 
 def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
-    """How ambiguous the table is, and the rows to look at first."""
+    """How ambiguous the table is, and the rows to check first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -78,7 +78,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
         console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
     close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
     console.say(
-        f"{ambiguous} with several {'labels left by the judging' if judged else 'candidates'}, "
+        f"{ambiguous} with several {'possible labels' if judged else 'candidates'}, "
         f"among them {pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
     )
     describe_doubt(console, table, cleaned.doubt)
@@ -103,7 +103,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
             cells += [f"{score:+.3f}", _short(suggestion) if score > 0 else ""]
         cells += [_short(pairs[0][0]), listing + rest]
         shown.add_row(*(Text(str(cell)) for cell in cells))
-    console.say("\nLook at these rows first (rows are counted from 0):")
+    console.say("\nCheck these rows first (the first row is 0):")
     console.print(shown)
 
 
@@ -112,12 +112,12 @@ def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None)
     if doubt is None:
         return
     ahead = int((doubt.score > 0).sum())
-    outside, given = "is no candidate", "candidates"
+    outside, given = "is not a candidate", "candidates"
     if table.unjudged is not None:
-        outside, given = "nobody gave", "answers"
+        outside, given = "is in no answer", "answers"
     console.say(
-        f"{pluralize(ahead, 'row')} for which a label that {outside} is ahead of all {given} "
-        "(doubt above 0): rows to check, not an estimate of how many are wrong"
+        f"{pluralize(ahead, 'row')} for which a label that {outside} scores higher than all "
+        f"{given} (doubt above 0): rows to check, not an estimate of how many are wrong"
     )
 
 
@@ -151,7 +151,7 @@ def describe_annotators(console: Console, judged: Any) -> None:
     shown.add_column("annotator", no_wrap=True)
     shown.add_column("answers", justify="right", no_wrap=True)
     shown.add_column("agreement", justify="right", no_wrap=True)
-    shown.add_column("mixes most: right → given (how often)")
+    shown.add_column("most frequent confusions: right → given (how often)")
     for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
         cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.mixes)
         shown.add_row(*(Text(printable(str(cell))) for cell in cells))

@@ -36,15 +36,15 @@ image_option = section("Images")
 @image_option(
     "--image",
     metavar="COLUMN",
-    help="Column with paths or addresses of images. By default the first column whose cells end "
-    "like images (.jpg, .png, …).",
+    help="Column with paths or URLs of images. By default the first column whose cells end like "
+    "image files (.jpg, .png, …).",
 )
 @image_option("--no-images", is_flag=True, help="Show no images.")
 @image_option(
     "--embed-images",
     is_flag=True,
-    help="Put local images into the page, so that it can be moved or sent; large ones are made "
-    "smaller. By default the page refers to them.",
+    help="Embed local images in the page, so that it can be moved or sent; large images are made "
+    "smaller. By default the page links to them.",
 )
 @image_option(
     "--image-folder",
@@ -52,8 +52,8 @@ image_option = section("Images")
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Take images from this folder, too; can be repeated. By default the page only has images "
-    "from the folder of the table and the folders below it.",
+    help="Folder from which images are allowed. Can be repeated. By default only the folder of the "
+    "table and its subfolders.",
 )
 @output_option(
     "--out",
@@ -61,7 +61,7 @@ image_option = section("Images")
     default="review.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write the page.",
+    help="Page to write.",
 )
 def review(
     table: str,
@@ -73,14 +73,14 @@ def review(
     out: Path,
     **options: Any,
 ) -> None:
-    """Write a page on which a person settles the labels of a table.
+    """Write a page on which a person corrects the labels of a table.
 
-    The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Excel, Parquet or JSON lines; - is standard input) with their confidences as bars, the
-    row to look at first at the top, a suggestion where the truth is probably none of them, images,
-    keys to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit`
-    and `review` take by --corrections. Where annotators answered, in a column each, they are judged
-    as by `clean`, and the page shows the labels that this leaves.
+    The page is one HTML file for any browser; it needs no server and no network. It shows the
+    candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
+    their confidences, images, and a suggestion if the true label is probably not a candidate. The
+    rows to check first come first, and keys accept or correct a label. The page keeps your work and
+    saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
+    answered, in one column each, their reliability is estimated as by `clean`.
     """
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
@@ -109,7 +109,7 @@ def review(
         write_review(page, out)
         _describe_images(console, image, images)
         console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
-        console.say("then use the labels that you downloaded:")
+        console.say("To use the labels that you download from the page:")
         console.say(f"  {_next_command(request, page.download)}")
 
 
@@ -158,11 +158,11 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
         return
     console.say(f"images: column {image!r}")
     advice = {
-        Problem.NOT_FOUND: "Paths begin in the folder of the table.",
-        Problem.OUTSIDE: "Allow the folder they are in by --image-folder FOLDER.",
+        Problem.NOT_FOUND: "Paths are relative to the folder of the table.",
+        Problem.OUTSIDE: "Allow their folder by --image-folder FOLDER.",
         Problem.UNREADABLE: "The file is damaged or not an image.",
-        Problem.ACTIVE: "Only plain SVG drawings are put into the page.",
-        Problem.TOO_LARGE: "Only SVG files up to 16 MB are put into the page.",
+        Problem.ACTIVE: "Only SVG files without scripts and links can be embedded.",
+        Problem.TOO_LARGE: "Only SVG files of up to 16 MB can be embedded.",
     }
     for problem, what_to_do in advice.items():
         cells = [cell for cell, found in images.problems if found is problem]

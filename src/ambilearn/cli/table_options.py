@@ -13,7 +13,7 @@ from ambilearn.registry import METHODS, REMOVED, find_method
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "xlsx"])
 
-# Sections of the help, in which every command shows the options that it has.
+# Sections of the help.
 candidate_option = section("Candidate labels")
 votes_option = section("Answers of annotators")
 feature_option = section("Features")
@@ -36,7 +36,7 @@ def _add(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _one_sign(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     sign = "\t" if text == "\\t" else text
     if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-        raise click.BadParameter("give one sign, for instance ';' or '\\t'.")
+        raise click.BadParameter("must be one character, such as ';' or '\\t'.")
     return sign
 
 
@@ -44,20 +44,20 @@ format_options = _add(
     table_option(
         "--format",
         type=_FORMATS,
-        help="Format of a table whose name does not tell; standard input is CSV.",
+        help="Format of a table without a known file extension; standard input is CSV.",
     ),
     table_option(
         "--delimiter",
         callback=_one_sign,
-        metavar="SIGN",
-        help="Sign between the cells of a CSV table.",
+        metavar="CHAR",
+        help="Character between the cells of a CSV table.",
     ),
     table_option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
         show_default=True,
-        help="Decimal sign of numbers in text.",
+        help="Decimal separator of numbers.",
     ),
 )
 
@@ -66,64 +66,63 @@ candidate_options = _add(
         "--candidates",
         multiple=True,
         metavar="COLUMN",
-        help="Column with the candidate labels of each row. Give it again for each annotator's "
-        "column, or a pattern: 'A*'.",
+        help="Column with the candidate labels of each row. If each annotator has a column, "
+        "repeat the option or use a pattern: 'A*'.",
     ),
     candidate_option(
         "--sep",
         default="|",
         show_default=True,
-        metavar="SIGN",
-        help="What separates the labels in a cell.",
+        metavar="TEXT",
+        help="Separator of the labels in a cell.",
     ),
     candidate_option(
         "--min-votes",
         type=click.IntRange(1),
         metavar="N",
-        help="With several annotators: votes that make a label a candidate. One by default; "
-        "--select tries two, as well.",
+        help="With several annotators: number of votes that a candidate needs. By default 1; "
+        "--select also tries 2.",
     ),
     candidate_option(
         "--fallback",
         type=click.Choice(["error", "union"]),
         default="error",
         show_default=True,
-        help="Where no label of a row has enough votes: refuse the table, or take all its votes.",
+        help="If no label of a row has enough votes: report an error, or use all its votes.",
     ),
     candidate_option(
         "--na-is-label",
         is_flag=True,
-        help="A cell NA, NaN, null, None, … is a label of that name, not a missing cell.",
+        help="Read a cell NA, NaN, null, None, … as a label, not as missing.",
     ),
     candidate_option(
         "--corrections",
         type=click.Path(dir_okay=False, exists=True, path_type=Path),
         metavar="FILE",
-        help="CSV file of labels that a person chose, from the page of `ambilearn review`.",
+        help="CSV file with labels chosen by a person, saved by the page of `ambilearn review`.",
     ),
     candidate_option(
         "--label",
         metavar="COLUMN",
-        help="Column with the true label where it is known: to report the accuracy, not to learn.",
+        help="Column with the true labels, where known. Used to report the accuracy, not to learn.",
     ),
     feature_option(
         "--exclude",
         multiple=True,
         metavar="COLUMN",
-        help="Keep a column out of the features: an id, a known truth. Repeat it for more.",
+        help="Column that is not a feature, such as an id. Can be repeated.",
     ),
     feature_option(
         "--features",
         multiple=True,
         metavar="COLUMN",
-        help="Use this column as a feature, and only those named so. Repeat it for more.",
+        help="Column to use as a feature; all other columns are excluded. Can be repeated.",
     ),
     feature_option(
         "--categorical",
         multiple=True,
         metavar="COLUMN",
-        help="A feature that is a category although its cells are numbers, a code. Repeat it for "
-        "more.",
+        help="Feature whose numbers are codes of categories. Can be repeated.",
     ),
     format_options,
 )
@@ -132,14 +131,14 @@ no_answer_option = votes_option(
     "--no-answer",
     multiple=True,
     metavar="CODE",
-    help="What stands for no answer, such as -1. Repeat it for more.",
+    help="Code for no answer, such as -1. Can be repeated.",
 )
 skills_option = votes_option(
     "--skills/--no-skills",
     default=None,
-    help="Judge annotators by each other and by the features, and trust each accordingly. Done by "
-    "default where several have answered, the extra crowd is installed, and --min-votes is not "
-    "given.",
+    help="Estimate the reliability of annotators from their answers and the features, and weight "
+    "them by it. Default if there are several annotators, the extra crowd is installed, and "
+    "--min-votes is not given.",
 )
 
 
@@ -147,15 +146,15 @@ votes_options = _add(
     votes_option(
         "--item",
         metavar="COLUMN",
-        help="TABLE has one answer a row (long form): the column that names what is labeled, "
-        "here and in --features-from.",
+        help="TABLE has one answer per row (long form): the column with the item, here and in "
+        "--features-from.",
     ),
-    votes_option("--annotator", metavar="COLUMN", help="Long form: column of who answered."),
-    votes_option("--answer", metavar="COLUMN", help="Long form: column of the label given."),
+    votes_option("--annotator", metavar="COLUMN", help="Long form: column with the annotator."),
+    votes_option("--answer", metavar="COLUMN", help="Long form: column with the answer."),
     votes_option(
         "--features-from",
         metavar="FILE",
-        help="Long form: table with a row for each item and its features. The result has its rows.",
+        help="Long form: table with the features, one row per item. The result has its rows.",
     ),
     no_answer_option,
     skills_option,
@@ -163,7 +162,7 @@ votes_options = _add(
         "--annotators-out",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Where to write who mixes what, one line for each annotator, right and given "
+        help="Table of confusions to write, one row for each annotator, right label and given "
         "label: .csv, .tsv, .parquet or .jsonl.",
     ),
 )
@@ -174,13 +173,13 @@ def device_option(option: Any) -> Any:
     return option(
         "--device",
         metavar="NAME",
-        help="Where to compute, for instance cuda; needs PyTorch (the extra torch). By default "
+        help="Device to compute on, such as cuda; needs PyTorch (the extra torch). By default "
         "the CPU.",
     )
 
 
 def check_device(console: Console, device: str | None) -> None:
-    """Refuse a device that is not here before any work is done."""
+    """Refuse an unavailable device before any work is done."""
     if device is None:
         return
     console.show("looking for the device")  # PyTorch takes seconds to import
@@ -191,7 +190,7 @@ def check_device(console: Console, device: str | None) -> None:
 
 
 class _MethodName(click.Choice[str]):
-    """A method, however its name is written: ``plcl``, ``PLCL`` or ``PL-CL``."""
+    """A method by any spelling of its name: ``plcl``, ``PLCL`` or ``PL-CL``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
@@ -199,7 +198,7 @@ class _MethodName(click.Choice[str]):
         except ValueError as error:
             if str(error) in REMOVED.values():
                 self.fail(str(error), param, ctx)
-            # Otherwise the choices, in the words of click, are better advice.
+            # Otherwise click lists the choices.
         return super().convert(value, param, ctx)
 
 
@@ -207,30 +206,31 @@ method_options = _add(
     method_option(
         "--method",
         type=_MethodName(list(METHODS)),
-        help="How to learn. By default plstacking, a stack of methods, up to 10 000 rows; "
-        "above, and for sentences, plcl, the paper's method, whose fit takes a third to half of "
-        "the time.",
+        help="Method. By default plstacking, a stack of methods, for up to 10 000 rows, and plcl, "
+        "the paper's method, for more rows and for sentences; plcl takes a third to half of the "
+        "time.",
     ),
     method_option(
         "--select",
         is_flag=True,
-        help="Choose the parameters of the method by cross-validation on the candidates: of "
-        "plstacking passthrough alone, of plcl six.",
+        help="Choose parameters by cross-validation on the candidates: six parameters of plcl, "
+        "passthrough of plstacking.",
     ),
     method_option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter of the method, for instance n_neighbors=5, or of a member of a stack, "
-        "plcl__reg=0.1. With no --method one that only plcl has means plcl. Repeat it for more.",
+        help="Parameter of the method, such as n_neighbors=5, or of a member of a stack, such as "
+        "plcl__reg=0.1. Without --method, a parameter that only plcl has selects plcl. Can be "
+        "repeated.",
     ),
     method_option(
         "--n-landmarks",
         type=click.IntRange(1),
         metavar="N",
-        help="Landmarks of a kernel method, which stand for the rows. By default all rows are "
-        "used, and 2000 landmarks from 20 000 rows on; with --device always all rows.",
+        help="Number of landmarks of a kernel method. By default all rows are used, or 2000 "
+        "landmarks from 20 000 rows on; with --device always all rows.",
     ),
     method_option(
         "--seed",
@@ -238,7 +238,7 @@ method_options = _add(
         default=0,
         show_default=True,
         metavar="N",
-        help="Seed of what is drawn at random.",
+        help="Random seed.",
     ),
     device_option(method_option),
 )
@@ -246,14 +246,14 @@ method_options = _add(
 doubt_option = method_option(
     "--no-doubt",
     is_flag=True,
-    help="Do not look for rows whose truth is none of their candidates. Saves five fits of ipal "
-    "and plda, and in `review` of stacks and votes; for other methods it saves little.",
+    help="Do not look for rows whose true label is not a candidate. Saves five fits of ipal and "
+    "plda, and in `review` of stacks and votes; for other methods it saves little.",
 )
 
 escape_formulas_option = output_option(
     "--escape-formulas",
     is_flag=True,
-    help="For a spreadsheet: write ' before text in a CSV file that would be run as a formula.",
+    help="In CSV files, write ' before text that a spreadsheet would run as a formula.",
 )
 
 output_options = _add(
@@ -262,14 +262,14 @@ output_options = _add(
         type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
         default="-",
         metavar="FILE",
-        help="Where to write the table: .csv, .tsv, .parquet or .jsonl; without it, or with -, to "
-        "standard output, in the format of the input (CSV for an Excel file).",
+        help="Table to write: .csv, .tsv, .parquet or .jsonl. By default, or with -, standard "
+        "output in the format of the input (CSV for an Excel file).",
     ),
     output_option(
         "--prefix",
         default="",
         metavar="TEXT",
-        help="Goes before the names of the new columns.",
+        help="Prefix of the names of the new columns.",
     ),
     escape_formulas_option,
 )
