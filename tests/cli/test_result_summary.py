@@ -37,8 +37,8 @@ def test_accuracy_counts_rows_of_known_label_only(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
         "50.0% of the 2 rows with a known label are right\n"
-        "50.0% of them have a known label that is no candidate (1 row): there every choice is "
-        "wrong\n"
+        "50.0% of them have a known label that is not a candidate (1 row); their chosen label is "
+        "always wrong\n"
     )
     assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
     unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
