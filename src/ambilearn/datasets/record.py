@@ -1,4 +1,4 @@
-"""The record that every loader and reader returns."""
+"""The record that load_dataset returns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ class Dataset:
     classes : ndarray of shape (n_labels,)
         All labels in sorted order, whether or not they occur.
     name, description, license, source : str
-        What it is, what its owners allow, and where it comes from.
+        Name, description, license and source of the data.
     scaling : str
         Scaling applied on the way here: always ``"none"``, scaling is the user's choice.
     feature_names : tuple of str or None

@@ -1,4 +1,4 @@
-"""Warnings of candidate sets that are proper, and yet probably not what the user means."""
+"""Warn of candidate sets that are valid but probably not what the user means."""
 
 import math
 import re
@@ -15,11 +15,11 @@ from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 
-# A label in so many sets, of so many rows at least, is in nearly every one.
+# A label is in nearly every set if it is in this share of at least this many rows.
 _NEARLY_EVERY = 0.95
 _ENOUGH_ROWS = 20
-# What people write for no answer, in lower case and with blanks for other signs between words.
-# Some may be a label in earnest: it is a warning, nothing is dropped.
+# Common words for no answer, in lower case and with blanks between words. Some may be real labels,
+# so this is only a warning.
 _NO_ANSWER = re.compile(
     r"-+|\.|none|nil|n\.?a\.?|n/a|nan|null|missing|skip(ped)?|abstain|i?dk|"
     r"no ?(answer|label|vote)|not (answered|labell?ed|sure)|un(answered|labell?ed|known|sure)|"
@@ -178,7 +178,7 @@ def _means_no_answer(label: Any, classes: list[Any]) -> bool:
     above the rest. Zero among numbers is not: most people count from it.
     """
     text = str(label).strip()
-    if text in MISSING_WORDS:  # that was asked for: elsewhere it is missing already
+    if text in MISSING_WORDS:  # a label on purpose (na_is_label)
         return False
     others = [_as_number(other) for other in classes if other != label]
     number = _as_number(label)
@@ -209,7 +209,7 @@ if TYPE_CHECKING:
 
 
 def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
-    """Warn if a table that is read as one of candidates has, by all appearances, answers."""
+    """Warn if a table that is read as candidates looks like answers in long form."""
     if found := looks_like_answers(frame, column):
         item, annotator = found
         warn_user(
@@ -221,10 +221,10 @@ def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
 
 
 def looks_like_answers(frame: "pd.DataFrame", column: str) -> tuple[str, str] | None:
-    """Item and annotator column of a table that, by all appearances, has one answer a row.
+    """Item and annotator column of a table that looks like answers in long form.
 
-    Few columns, and two of them with values that come again and again, but never the same two
-    together: no annotator is asked twice about an item. Decimals measure, they name neither.
+    Such a table has few columns, two of them with repeated values, but each pair of values occurs
+    once: an annotator answers once per item. Columns with decimals are measurements, not names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns of a table as candidate sets: labels in text, in lists, or one column an annotator."""
+"""Candidate sets from columns: labels as text, as lists, or one column per annotator."""
 
 from collections.abc import Sequence, Set
 from fnmatch import fnmatchcase
@@ -95,7 +95,6 @@ def parse_candidates(
             "sep must not be empty or invisible: give the sign between two labels, such as '|'."
         )
     if min_votes > 1 and len(columns) == 1:
-        # It would refuse every row, or do nothing: a label is in a cell once.
         raise ValueError(
             f"min_votes={min_votes} counts votes over several columns, one for each annotator, and "
             f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
@@ -129,7 +128,7 @@ def parse_candidates(
 
 
 def _name_columns(columns: Sequence[str]) -> str:
-    """All of a few columns, one of many."""
+    """The names of a few columns, or one of many."""
     names = [repr(column) for column in columns]
     return shorten_list(names, 3 if len(names) < 5 else 1)
 
@@ -182,7 +181,7 @@ def _read_cells(
 
 
 def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> list[tuple[Any, ...]]:
-    """The rows with None for the cells that are a word for missing; warn if there are some."""
+    """Replace cells that are a word for missing by None, with a warning."""
     unvoted = _find_words(rows, words)
     if not unvoted:
         return rows

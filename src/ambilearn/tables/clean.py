@@ -91,7 +91,7 @@ def clean_table(
         :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PL-KNN, stacks and votes need
         less than the time of a fit for it, others that of five.
     prefix : str, default=""
-        Goes before the names of the new columns.
+        Prefix of the names of the new columns.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def judge_candidates(
     random_state : int, default=0
         Seed of the folds of a method that needs any.
     progress : callable, optional
-        Is told what happens next.
+        Called with a status message at each step.
     device : str, optional
         Where to compute, as PyTorch names it.
     thorough : bool, default=False

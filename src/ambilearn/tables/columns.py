@@ -1,6 +1,6 @@
-"""Columns of a table as features: what kind each is, and its cells as numbers or categories.
+"""Find the kind of each feature column, and parse its cells as numbers, categories or text.
 
-Six kinds, told by the cells: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
+There are six kinds: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
 (sentences, mostly different) and *category* (any other text). Numbers, truth values (0 and 1),
 dates (days since 1970) and the numbers of a vector become floating point, with NaN where a cell is
 missing; categories and texts stay text. What scikit-learn then makes of them is
@@ -47,7 +47,7 @@ _DECIMAL_ADVICE = {
 }
 # The methods take squares and products of features, which must not overflow.
 _LARGEST_NUMBER = 1e75
-# Columns of text with more different values than this are looked at twice.
+# Columns of text with more different values than this are checked further.
 _MANY_VALUES = 20
 # Such a column is free text if more than this share of its cells differ, and they have so many
 # words on average, of which such a share occurs in other cells, but not in nearly all of them.
@@ -55,13 +55,13 @@ _DIFFERENT_TEXTS = 0.5
 _WORDS_OF_TEXT = 3
 _TELLING_WORDS = 0.25
 _EVERYWHERE = 0.9
-# With fewer values words have no room to recur, so that more is asked of the cells themselves.
+# With fewer values words rarely recur, so the cells themselves must meet stricter limits.
 _DIFFERENT_FEW_TEXTS = 0.9
 _WORDS_OF_FEW_TEXTS = 4
 _PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an address
 WORD = r"\b\w{2,40}\b"  # longer ones are no words, and would make what is stored of them large
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
-# Reasons to leave a column out for which nobody needs to see it either.
+# Reasons for which a column is also hidden on the review page.
 TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
 
 
@@ -147,7 +147,7 @@ def find_features(
     for column in names:
         cells = frame[column].to_list()
         where = f"{name}, column {column!r}"
-        if str(column).endswith("\0"):  # NumPy would drop it, and nobody find the column again
+        if str(column).endswith("\0"):  # NumPy would drop it, and the column would not be found
             raise InvalidFileError(
                 f"{where}: its name ends in a NUL character, as damaged files have them. Rename "
                 "the column, or leave it out of the features."
@@ -278,7 +278,7 @@ def _describe_odd_numbers(name: str, found: dict[str, tuple[int, Any]], decimal:
 def _find_kind(
     name: str, column: str, cells: list[Any], categorical: bool, decimal: str
 ) -> tuple[str, list[Any]]:
-    """The first kind that all cells are of, and what they are then."""
+    """The first kind that fits all cells, and the parsed cells."""
     for kind in ["category"] if categorical else _PARSERS:
         values = _parse_column(kind, cells, decimal)
         if values is not None:
@@ -293,7 +293,7 @@ def _find_kind(
 
 def _parse_column(kind: str, cells: list[Any], decimal: str = ".") -> list[Any] | None:
     """The cells as one kind, NaN where they are missing; None if some cell is of another."""
-    # Most columns are nothing but numbers, for which float alone is much faster.
+    # Most columns hold only numbers, for which float alone is much faster.
     parser = _parse_text if kind == "text" else _PARSERS[kind]
     parsers = (float, parser) if _is_plain(kind, cells) else (parser,)
     if kind == "number" and decimal == ",":

@@ -1,4 +1,4 @@
-"""How to learn from a table where nobody has named a method: a plain rule, mostly on the size."""
+"""The default method for a table, chosen mostly by its size."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from ambilearn.registry import find_method
 from ambilearn.tables.methods import has_parameter
 from ambilearn.tables.read import CandidateTable
 
-# With more a fit of the stack takes minutes, one of PL-CL a third of them.
+# Above, a fit of the stack takes minutes; PL-CL takes a third of the time.
 MAX_STACKED_ROWS = 10_000
 
 _STACK, _PLAIN = "plstacking", "plcl"

@@ -1,4 +1,4 @@
-"""A table with the answers of several annotators: whom to trust, before a method learns from it."""
+"""Estimate the reliability of annotators before a method learns from their answers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

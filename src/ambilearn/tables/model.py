@@ -128,7 +128,7 @@ class TableModel:
         name : str, default="table"
             Its name, for messages.
         prefix : str, default=""
-            Goes before the names of the new columns.
+            Prefix of the names of the new columns.
         device : str, optional
             Where to compute, as PyTorch names it, such as ``"cuda"``.
         decimal : {".", ","}, default="."

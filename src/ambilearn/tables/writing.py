@@ -1,4 +1,4 @@
-"""Write a table as CSV, Parquet or JSON lines: whole or not at all."""
+"""Write a table as CSV, Parquet or JSON lines."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ from ambilearn.datasets.frames import FORMATS
 if TYPE_CHECKING:
     import pandas as pd
 
-# Texts that are surely numbers: 007 and 1_000 are not, and stay what they are.
+# Texts that are certainly numbers; 007 and 1_000 are not, and stay text.
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
@@ -42,7 +42,7 @@ def format_of_name(name: str) -> str:
 
 
 def check_writable(format: str) -> None:
-    """Say that a format needs a package that is not there before the work is done, not after it."""
+    """Raise an error if writing a format needs a package that is not installed."""
     if format == "parquet":
         with requires_extra("parquet", purpose="Writing Parquet files"):
             import pyarrow.parquet  # noqa: F401
@@ -77,8 +77,8 @@ def write_table(
         Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
         a table that was read from a CSV file. Other such columns become numbers.
     escape_formulas : bool, default=False
-        Put an apostrophe before text in a CSV file that a spreadsheet would run as a formula. The
-        cells are no longer what they were: to be looked at, not to be read again.
+        Put an apostrophe before text in a CSV file that a spreadsheet would run as a formula. This
+        changes the cells, so use it for files that people view, not for further processing.
 
     Raises
     ------
