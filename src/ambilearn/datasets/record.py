@@ -56,5 +56,5 @@ class Dataset:
         n_rows, n_features = self.X.shape
         text = f"{self.name}: {n_rows} rows, {n_features} features, {len(self.classes)} labels"
         if self.candidates is not None:
-            text += f", {self.candidates.sizes.mean():.2f} candidates a row"
+            text += f", {self.candidates.sizes.mean():.2f} candidates per row"
         return f"<Dataset {text}>"
