@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLStacking, as_candidates, find_doubtful
 from ambilearn.datasets import add_noise
-from ambilearn.own_data.ranking import choose_candidates, review_order
+from ambilearn.tables.ranking import choose_candidates, review_order
 
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 CHANCES = 3  # number of random orders that are averaged

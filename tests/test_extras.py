@@ -126,7 +126,7 @@ SAYS = {
         "Downloading lost.mat needs pooch: pip install 'ambilearn[data]'",
     ),
     "table": (
-        "from ambilearn.own_data import read_candidate_table\n"
+        "from ambilearn.tables import read_candidate_table\n"
         "read_candidate_table('people.csv', candidates='names')",
         "Reading tables needs pandas: pip install 'ambilearn[data]'",
     ),
@@ -145,11 +145,11 @@ SAYS = {
         "A table of soft labels needs pandas: pip install 'ambilearn[data]'",
     ),
     "saving": (
-        "from ambilearn.own_data.skops_format import dump_pipeline; dump_pipeline(None)",
+        "from ambilearn.tables.skops_format import dump_pipeline; dump_pipeline(None)",
         "A model file needs skops: pip install 'ambilearn[cli]'",
     ),
     "loading": (
-        "from ambilearn.own_data.skops_format import load_pipeline; load_pipeline(b'')",
+        "from ambilearn.tables.skops_format import load_pipeline; load_pipeline(b'')",
         "A model file needs skops: pip install 'ambilearn[cli]'",
     ),
     "review": (

@@ -8,7 +8,7 @@ import pytest
 from lean_python import run_without
 
 import ambilearn
-from ambilearn import crowd, datasets, own_data
+from ambilearn import crowd, datasets, tables
 
 HEAVY = [
     "pandas",
@@ -22,7 +22,7 @@ HEAVY = [
     "pooch",
     "jinja2",
 ]
-LAZY_PACKAGES = [ambilearn, crowd, datasets, own_data]
+LAZY_PACKAGES = [ambilearn, crowd, datasets, tables]
 
 
 @pytest.mark.parametrize("package", LAZY_PACKAGES, ids=lambda package: package.__name__)
@@ -72,12 +72,12 @@ PLCL(n_neighbors=2).fit([[1, 0], [0, 1], [1, 1], [2, 1]], [{0}, {1}, {0, 1}, {0,
 
 READ_A_TABLE = """
 from io import StringIO
-from ambilearn.own_data import read_candidate_table
+from ambilearn.tables import read_candidate_table
 file = StringIO("x,names\\n1,anna|bob\\n2,bob\\n")
 table = read_candidate_table(file, candidates="names", format="csv")
 """
 CLEAN_IT = """
-from ambilearn.own_data import clean_table
+from ambilearn.tables import clean_table
 clean_table(table, params={"n_neighbors": 1})
 """
 

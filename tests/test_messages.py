@@ -30,8 +30,8 @@ from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
-from ambilearn.own_data import read_candidate_table
 from ambilearn.selection import FitCache
+from ambilearn.tables import read_candidate_table
 
 METHODS = [method.load() for method in registry.METHODS.values()]
 X = np.arange(12.0).reshape(6, 2)

@@ -111,7 +111,7 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
         status, out, err = run("data", "fetch", "Lost", "glass", "--data-home", home)
         assert (status, err) == (0, "")
         assert f"lost: {home / 'lost.mat'}" in out
-        assert "licence: academic use at your own risk" in out
+        assert "license: academic use at your own risk" in out
         assert run("data", "fetch", "lost", "--data-home", home)[0] == 0
         assert server.requests == ["/lost.mat", "/glass.data"]  # nothing twice
         assert run("data", "fetch", "--force", "lost", "--data-home", home)[0] == 0
@@ -120,7 +120,7 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
     assert sorted(os.listdir(home)) == ["glass.data", "lost.mat"]
     status, out, _ = run("data", "check", "lost", "glass", "--data-home", home)
     assert status == 0
-    assert "right: 1122 rows, 108 features, 16 labels, 2.23 candidates a row" in out
+    assert "right: 1122 rows, 108 features, 16 labels, 2.23 candidates per row" in out
     assert re.search(r"^lost .* yes +$", run("data", "list", "--data-home", home)[1], re.MULTILINE)
 
 

@@ -35,7 +35,7 @@ def test_what_the_user_can_mend_is_said_as_it_is(error, message):
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
 def test_where_there_is_no_room_one_can_make_some(code):
     text = describe_error(OSError(code, os.strerror(code), "out.csv"))
-    assert text == f"out.csv: {os.strerror(code)}. Make room, or write to another place."
+    assert text == f"out.csv: {os.strerror(code)}. Free some disk space, or write to another disk."
 
 
 def test_memory_is_named():
@@ -48,7 +48,7 @@ def test_what_nobody_thought_of_is_ours_and_how_to_report_it_is_said(error):
     first, second = describe_error(error).splitlines()
     assert first.startswith(f"unexpected {type(error).__name__}: ")
     assert f"ambilearn {__version__}" in second
-    assert "report it with your command and what it says when AMBILEARN_DEBUG=1 is set" in second
+    assert "report it with your command and its output when AMBILEARN_DEBUG=1 is set" in second
 
 
 # ---- a limit of file sizes: a full disk that every user can have

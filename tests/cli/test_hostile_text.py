@@ -10,13 +10,14 @@ from hostile_text import READERS, tables, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ambilearn._utils.label_text import normalize_label
 from ambilearn.cli.main import main
 
 PLAIN = ["--features", "x", "--method", "plknn", "--set", "n_neighbors=1"]
 NEW = {"label", "confidence", "margin", "doubt", "suggestion", "review_rank", "x", "names"}
 headings = texts.filter(lambda name: name not in NEW)
 # NumPy, which holds the labels, drops zeros at their ends.
-labels = texts.map(lambda text: text.replace("\0", "").strip()).filter(bool)
+labels = texts.map(lambda text: normalize_label(text.replace("\0", ""))).filter(bool)
 
 
 def run(*arguments):

@@ -76,7 +76,7 @@ def test_an_error_that_nobody_thought_of_is_one_message(monkeypatch):
     result = CliRunner().invoke(main, ["data", "list"])
     assert result.exit_code == 1
     assert result.stderr.startswith(
-        "Error: unexpected KeyError: 'something of ours'\nThis is a mis"
+        "Error: unexpected KeyError: 'something of ours'\nThis is a bug"
     )
     monkeypatch.setenv("AMBILEARN_DEBUG", "1")
     assert isinstance(CliRunner().invoke(main, ["data", "list"]).exception, KeyError)

@@ -53,7 +53,7 @@ def folder(tmp_path):
 def refused(run):
     """Function that runs a command which must leave all files as they are."""
 
-    def refused(*arguments, why="would replace what is read from there"):
+    def refused(*arguments, why="would overwrite an input file"):
         before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
         status, out, err = run(*arguments)
         assert (status, out) == (1, "")
@@ -69,7 +69,7 @@ def refused(run):
 def test_an_input_is_no_output(way, ending, tmp_path):
     old = Path(f"old{ending}")
     old.write_text("old")
-    with pytest.raises(click.ClickException, match="would replace what is read from there"):
+    with pytest.raises(click.ClickException, match="would overwrite an input file"):
         check_outputs(["other.csv", way(old, Path(f"new{ending}"))], ["none.csv", None, old])
 
 
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch):
         (folder / "old.csv").write_text("old")
         with read_only(folder):
             for name in ("new.csv", "old.csv"):
-                message = rf"{name} cannot be written \(Permission denied\): choose another"
+                message = rf"{name} cannot be written \(Permission denied\)\. Choose another"
                 with pytest.raises(click.ClickException, match=message):
                     check_outputs([folder / name])
         check_outputs([folder / "new.csv", folder / "old.csv"])
@@ -199,7 +199,7 @@ def test_nor_is_what_sqlite_keeps_beside_them(run, results, ending):
     with Store(results):  # another process is at work
         status, _, err = run("report", "mine.toml", "--output", f"{results}{ending}")
     assert status == 1
-    assert "would replace what is read from there" in err
+    assert "would overwrite an input file" in err
 
 
 @every_way
@@ -214,7 +214,7 @@ def test_nor_by_tables_and_figures(refused, results, command, name, way):
         way(results, target)
     refused(
         *[command, "mine.toml", "--store", results, "--output", "folder"],
-        why=f"{target} would replace what is read from there",
+        why=f"{target} would overwrite an input file",
     )
 
 
@@ -248,7 +248,7 @@ def test_standard_streams_are_files_like_others(process, people, arguments, stdi
     with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "ab") as sink:
         status, _, err = process(*arguments, *CLEAN, stdin=source, stdout=sink)
     assert status == 1
-    assert b"would replace what is read from there" in err
+    assert b"would overwrite an input file" in err
     assert Path("t.csv").read_bytes() == before
 
 

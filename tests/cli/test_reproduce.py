@@ -86,7 +86,10 @@ def test_results_of_other_code_are_announced(run, measured):
         (KeyboardInterrupt(), "Stopped."),
         (ChildProcessError("A process was killed: use fewer --jobs."), "killed: use fewer --jobs."),
         (MemoryError(), "There is not enough memory"),
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device. Make room"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "No space left on device. Free",
+        ),
         (StoreError("r.sqlite: cannot be read or written."), "cannot be read or written."),
     ],
 )

@@ -10,10 +10,11 @@ from annotators import make_crowd
 from click.testing import CliRunner
 from PIL import Image
 
+from ambilearn.backend import HOST
 from ambilearn.cli.main import main
-from ambilearn.own_data import clean_table, fit_table, read_candidate_table
-from ambilearn.own_data.clean import judge_candidates
 from ambilearn.review.from_table import review_from_table
+from ambilearn.tables import clean_table, fit_table, read_candidate_table
+from ambilearn.tables.clean import judge_candidates
 
 TOWNS = ["Rome", "Oslo"]
 
@@ -144,9 +145,9 @@ def test_same_command_same_page(table, tmp_path):
             ["--candidates", "names", "--image", "foto"],
             "has no column 'foto'. Did you mean 'photo'?",
         ),
-        (["--candidates", "names", "--image", "photo", "--no-images"], "exclude each other"),
+        (["--candidates", "names", "--image", "photo", "--no-images"], "cannot be combined"),
         (["--candidates", "names", "--image-folder", "no"], "Directory 'no' does not exist"),
-        (["--candidates", "names", "--out", "people.csv"], "let its name end in .html"),
+        (["--candidates", "names", "--out", "people.csv"], "use a name that ends in .html"),
         (["--candidates", "names", "--out", "no/r.html"], "the folder no does not exist"),
         (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
         (["--candidates", "names", "--features", "photo"], "no column is left as a feature"),
@@ -182,7 +183,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     table.write_text(with_truth + "\n", encoding="utf-8")
     out = tmp_path / "r.html"
     output = run(table, "--candidates", "names", "--label", "truth", "--no-images", "--out", out)
-    assert "of the 20 rows of known label right" in output
+    assert "of the 20 rows with a known label are right" in output
     assert "5.0% of them have a known label that is no candidate (1 row)" in output
     assert "secret" not in out.read_text(encoding="utf-8")
     assert "truth" not in data_in(out)["columns"]
@@ -234,7 +235,7 @@ def test_the_order_is_that_of_thorough_doubt(table, tmp_path, method):
     run(table, "--candidates", "names", "--method", method, "--out", out)
     read = read_candidate_table(table, candidates="names", exclude=["photo"])
     model = fit_table(read, method)
-    confidences = read.candidates.gather(model.method.label_distributions_)
+    confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
     doubt = judge_candidates(model, read, thorough=True)
     wanted = review_from_table(read, confidences, doubt=doubt).rows
     assert [row[-1] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
@@ -273,9 +274,9 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
     output = run(votes, *VOTES, "--out", page)
     assert "7 annotators judged by their answers and the features" in output
     by_clean = invoke_clean(votes, *VOTES, "--out", cleaned)
-    [right] = re.findall(r".*rows of known label right", output)
+    [right] = re.findall(r".*rows with a known label are right", output)
     assert right in by_clean
-    [ahead] = re.findall(r".* for which a label that nobody gave is ahead of all answers", output)
+    [ahead] = re.findall(r".* a label that is in no answer scores higher than all answers", output)
     assert ahead in by_clean
     data, wanted = data_in(page), pd.read_csv(cleaned)
     first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
@@ -295,7 +296,7 @@ def test_a_suggestion_that_the_judging_found_is_one_of_the_labels(tmp_path):
     path.write_text("\n".join(["x,A,B,C", *rows]) + "\n")
     options = ["--candidates", "[ABC]", "--method", "plknn", "--set", "n_neighbors=3"]
     output = run(path, *options, "--out", page)
-    assert "1 row for which a label that nobody gave is ahead of all answers" in output
+    assert "1 row for which a label that is in no answer scores higher than all answers" in output
     data = data_in(page)
     assert {data["classes"][j] for j in data["rows"][9][2]} == {"a", "b"}
     assert {row[6] for row in data["rows"]} == {None}
@@ -334,4 +335,4 @@ def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
     assert "judged" not in output
     assert "--no-answer -1 --no-skills --corrections" in " ".join(output.split())
     output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
-    assert "--skills and --min-votes exclude each other" in " ".join(output.split())
+    assert "--skills and --min-votes cannot be combined" in " ".join(output.split())

@@ -42,15 +42,15 @@ def shell(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (f"{CLEAN} >&-", "Standard output is closed: give --out a file."),
+        (f"{CLEAN} >&-", "Standard output is closed. Use --out FILE."),
         (
             "clean - --candidates names --method plknn <&-",
-            "Standard input is closed: give the table as a file.",
+            "Standard input is closed. Use a file.",
         ),
-        pytest.param(f"{CLEAN} >/dev/full", "No space left on device. Make room", marks=full),
-        pytest.param("data list >/dev/full", "No space left on device. Make room", marks=full),
-        pytest.param("--help >/dev/full", "No space left on device. Make room", marks=full),
-        pytest.param("data --help >/dev/full", "No space left on device. Make room", marks=full),
+        pytest.param(f"{CLEAN} >/dev/full", "No space left on device. Free", marks=full),
+        pytest.param("data list >/dev/full", "No space left on device. Free", marks=full),
+        pytest.param("--help >/dev/full", "No space left on device. Free", marks=full),
+        pytest.param("data --help >/dev/full", "No space left on device. Free", marks=full),
     ],
 )
 def test_an_output_or_input_that_is_needed_is_named(shell, line, message):

@@ -65,7 +65,7 @@ def shop(tmp_path, arrays, deaf_address):
         features=5,
         labels=4,
         mean_candidates=round(float(mask.sum(1).mean()), 2),
-        licence="none",
+        license="none",
         file=path.name,
         folder_url=deaf_address + "/",
         checksum=checksum(path),

@@ -49,7 +49,7 @@ def test_the_record_is_complete_and_ready_for_use(real):
     np.testing.assert_array_equal(data.classes, np.unique(data.classes))  # sorted, distinct
     assert data.name == info.name
     assert info.reference in data.description
-    assert data.licence == info.licence
+    assert data.license == info.license
     assert data.source == info.source
     assert data.scaling == "none"
     if data.candidates is not None:
@@ -134,7 +134,7 @@ def column_set(tmp_path, text, **changes):
     path.write_text(text)
     entry = {
         "name": "numbers", "description": "", "reference": "", "format": "columns", "rows": 3,
-        "features": 2, "labels": 2, "licence": "", "file": path.name, "checksum": checksum(path),
+        "features": 2, "labels": 2, "license": "", "file": path.name, "checksum": checksum(path),
     } | changes  # fmt: skip
     return load(DatasetInfo(**entry), data_home=tmp_path)
 

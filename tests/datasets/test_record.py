@@ -16,7 +16,8 @@ def make(candidates=None):
 def test_the_short_form_fits_on_a_line():
     assert repr(make()) == "<Dataset toy: 3 rows, 2 features, 2 labels>"
     sets = as_candidates([{"a", "b"}, {"a"}, {"b"}])
-    assert repr(make(sets)) == "<Dataset toy: 3 rows, 2 features, 2 labels, 1.33 candidates a row>"
+    shown = "<Dataset toy: 3 rows, 2 features, 2 labels, 1.33 candidates per row>"
+    assert repr(make(sets)) == shown
 
 
 def test_no_scaling_is_the_default_and_recorded():

@@ -38,7 +38,7 @@ def test_sources_are_pinned_and_checksummed(name):
         r"https://raw\.githubusercontent\.com/[\w./-]+/[0-9a-f]{40}/[\w/.%-]+", info.source
     )
     assert re.fullmatch(r"sha256:[0-9a-f]{64}|gitblob:[0-9a-f]{40}", info.checksum)
-    assert info.licence
+    assert info.license
     assert info.description
     assert info.reference
 

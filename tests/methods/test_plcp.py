@@ -12,10 +12,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from ambilearn import IPAL, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE
-from ambilearn.own_data.skops_format import dump_pipeline, load_pipeline
 from ambilearn.registry import METHODS
 from ambilearn.selection import FitCache
 from ambilearn.solvers import project_rows
+from ambilearn.tables.skops_format import dump_pipeline, load_pipeline
 
 HANDOVERS = {"confidences": False, "graph": True}  # → whether the literal base keeps its outputs
 BASES = [method.load()() for method in METHODS.values()]

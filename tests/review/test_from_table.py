@@ -9,7 +9,6 @@ from sentences import make_sentences
 
 from ambilearn.datasets import InvalidFileError
 from ambilearn.doubt import Doubt
-from ambilearn.own_data import read_candidate_table
 from ambilearn.review.from_table import (
     drop_feature,
     format_cell,
@@ -17,6 +16,7 @@ from ambilearn.review.from_table import (
     review_from_table,
 )
 from ambilearn.review.images import Images
+from ambilearn.tables import read_candidate_table
 
 PEOPLE = '''id,height,photo,comment,names
 007,1.70,a.png,"tall, ""so""",anna| bob
@@ -102,7 +102,7 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
     assert review.columns[-1] == "photo"  # one can search for it
     kept = drop_feature(people(features=["height", "photo"]), "photo")
     assert [column.name for column in kept.features.columns] == ["height"]
-    with pytest.raises(InvalidFileError, match="no column is left as a feature, for 'photo' holds"):
+    with pytest.raises(InvalidFileError, match="no column is left as a feature, because 'photo'"):
         drop_feature(people(features=["photo"]), "photo")
 
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
-from ambilearn.own_data.corrections import read_corrections
 from ambilearn.review import Review, ReviewRow, write_review
+from ambilearn.tables.corrections import read_corrections
 
 csv.field_size_limit(2**24)  # of labels of a megabyte
 
@@ -850,14 +850,14 @@ def test_an_image_is_enlarged_and_closed_again(make_window, pictured):
 
 
 def test_dark_and_light_follow_the_system(make_window, people_page):
-    colours = {
+    colors = {
         scheme: make_window(color_scheme=scheme)
         .open(people_page)
         .locator("body")
         .evaluate("body => getComputedStyle(body).backgroundColor")
         for scheme in ("light", "dark")
     }
-    assert colours["light"] != colours["dark"]
+    assert colors["light"] != colors["dark"]
 
 
 def test_nothing_sticks_out_at_any_width(window, hostile, tmp_path):

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from ambilearn.experiments.store import Store
-from ambilearn.own_data.model_file import load_model
+from ambilearn.tables.model_file import load_model
 from torture.commands import run_command
 from torture.oracle import REFUSED, Defect, attempt, check_canary
 from torture.samples import SPEC, model_bytes, store_bytes, table_bytes

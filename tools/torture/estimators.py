@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCP, PLDA, PLStacking, PLVoting
 from ambilearn.candidates import ANYTHING, AllBut, as_candidates
-from ambilearn.own_data.model_file import load_model, save_model
 from ambilearn.registry import METHODS
 from ambilearn.selection import CandidateSearchCV
+from ambilearn.tables.model_file import load_model, save_model
 from torture.hostile import numbers, tame_numbers, texts, words
 from torture.oracle import REFUSED, Defect, attempt, check_canary, check_confidences
 from torture.target import Target

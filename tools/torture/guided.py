@@ -39,8 +39,8 @@ def _reader(format: str) -> tuple[Callable[[bytes], Any], bytes]:
     """What reads the bytes of a format, and a file to begin with."""
     from ambilearn.datasets import read_mat
     from ambilearn.experiments.spec import parse_spec
-    from ambilearn.own_data import read_candidate_table
-    from ambilearn.own_data.model_file import load_model
+    from ambilearn.tables import read_candidate_table
+    from ambilearn.tables.model_file import load_model
     from torture import mat_files, samples
 
     place = Path(tempfile.mkdtemp(prefix="torture-"), "file")

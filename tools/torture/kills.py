@@ -18,7 +18,7 @@ from typing import Any
 from loopback import serve
 
 from ambilearn.datasets.registry import registry
-from ambilearn.own_data.model_file import load_model
+from ambilearn.tables.model_file import load_model
 from torture.commands import call_main, fork, run_command, wait_for
 from torture.oracle import Defect
 from torture.samples import SPEC, csv_bytes, store_bytes

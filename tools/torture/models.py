@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ambilearn.own_data.model_file import load_model
+from ambilearn.tables.model_file import load_model
 from torture.commands import run_command
 from torture.hostile import PICKLE, byte_edits, edit_bytes, edit_json, json_edits
 from torture.oracle import REFUSED, attempt, check_canary

@@ -13,8 +13,8 @@ import openpyxl
 import pandas as pd
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-from ambilearn.own_data import fit_table, read_candidate_table
-from ambilearn.own_data.model_file import save_model
+from ambilearn.tables import fit_table, read_candidate_table
+from ambilearn.tables.model_file import save_model
 from torture.commands import run_command
 
 _TIME = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ambilearn._utils.missing import is_missing
 from ambilearn.datasets.frames import read_frame
-from ambilearn.own_data import read_candidate_table
+from ambilearn.tables import read_candidate_table
 from torture.commands import run_command
 from torture.hostile import byte_edits, edit_bytes, encodable_texts, json_values, words
 from torture.oracle import REFUSED, Defect, attempt, check_canary

@@ -23,7 +23,7 @@ def warn_of_joined_labels(classes: list[Any]) -> None:
         warn_user(
             f"y contains text such as {shorten_repr(text)}, which is taken as one label. If it "
             f"is a set of candidates, split it with y = [text.split({sep!r}) for text in y], or "
-            f"read the file with ambilearn.own_data.read_candidate_table(..., sep={sep!r})."
+            f"read the file with ambilearn.tables.read_candidate_table(..., sep={sep!r})."
         )
 
 

@@ -102,7 +102,7 @@ def as_candidates(
     -----
     Labels are compared by ``==`` and keep their value: text is not stripped, and its Unicode form
     does not change. Labels that are read from a table or given as votes
-    (:func:`ambilearn.own_data.read_candidate_table`, :class:`ambilearn.crowd.Votes`,
+    (:func:`ambilearn.tables.read_candidate_table`, :class:`ambilearn.crowd.Votes`,
     :func:`ambilearn.votes_to_candidates`) are normalized: form NFC, no blanks around them,
     no zero-width space, word joiner or byte-order mark, and a space for a no-break space.
 

@@ -1,4 +1,4 @@
-"""The one console of all commands: what they say, and what they show of their work."""
+"""The console of all commands: messages and progress."""
 
 import warnings
 from collections.abc import Iterator
@@ -15,10 +15,9 @@ LOG_WIDTH = 200  # columns of a log file, in which no table is cut
 
 
 class Console:
-    """Lines for a person and, in a terminal, what is being done at the moment.
+    """Messages and, in a terminal, the current stage of the work.
 
-    Whatever is said or shown is on the screen when the call returns: a stage is seen however short
-    it is, and nothing waits for the timer that turns the spinner.
+    Text is on the screen when a call returns, so that even a short stage is visible.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class Console:
         self.rich = rich or RichConsole(stderr=stderr, highlight=False)
         if not self.rich.is_terminal or self.rich.width < 1:  # as COLUMNS=0 says
             self.rich.width = LOG_WIDTH
-        # A sign that the stream cannot encode is a question mark, not the end of the command.
+        # Characters that the stream cannot encode are printed as question marks.
         stream = self.rich.file
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
@@ -50,7 +49,7 @@ class Console:
         self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
 
     def error(self, text: str) -> None:
-        """Print what went wrong, on standard error whatever the rest is written to."""
+        """Print an error message on standard error."""
         self.close()
         click.secho(printable(text), err=True, fg="red")
 
@@ -78,10 +77,10 @@ class Console:
             self._live.refresh()
 
     def stage(self, text: str) -> None:
-        """Show what is being done and may take long; in a log file say it, once for each stage.
+        """Show a stage that may take long; in a log file, write one line for each stage.
 
-        What follows a colon, as in ``choosing: 3 of 16``, is progress within a stage. A log file
-        gets a line on it now and then.
+        Text after a colon, as in ``choosing: 3 of 16``, is progress within a stage. A log file
+        gets a line of it at intervals.
         """
         self.show(text)
         if self.rich.is_interactive:
@@ -103,9 +102,9 @@ class Console:
 
 @contextmanager
 def user_console() -> Iterator[Console]:
-    """A console on standard error, on which warnings and errors of the library are one line.
+    """A console on standard error that prints each warning and error as one line.
 
-    A warning is printed when it is raised: what is odd about the input, before the fit.
+    Warnings about the input are printed before the fit.
     """
     check_memory_limit()
     console = Console(stderr=True)
@@ -127,7 +126,7 @@ def user_console() -> Iterator[Console]:
             raise click.ClickException(" ".join(str(error).split())) from error
         except MemoryError as error:
             raise click.ClickException(
-                "There is not enough memory. Use --n-landmarks, or a method without kernel: "
+                "There is not enough memory. Use --n-landmarks, or a method without a kernel: "
                 "--method plknn, ipal or plda."
             ) from error
         finally:
@@ -135,7 +134,7 @@ def user_console() -> Iterator[Console]:
 
 
 def printable(text: str) -> str:
-    r"""Text of a table without characters that would steer the terminal.
+    r"""Text without control characters, which could change the terminal.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
             console.error(f"{info.name}: {error}")
             continue
         console.say(f"{info.name}: {path}")
-        console.say(f"  licence: {info.licence}")
+        console.say(f"  license: {info.license}")
     if failed:
         raise SystemExit(1)
 

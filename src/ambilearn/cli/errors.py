@@ -1,4 +1,4 @@
-"""What a command says of an error: what happened, and what to do."""
+"""Error messages of the commands."""
 
 import errno
 import sys
@@ -10,7 +10,7 @@ from ambilearn.datasets.errors import DatasetError
 
 DEBUG = "AMBILEARN_DEBUG"  # variable that, if set, shows where an unexpected error arose
 
-# What a user can mend, or the system has to answer for.
+# Errors of the input or the system, not of ambilearn.
 EXPECTED = (DatasetError, OSError, ImportError, MemoryError)
 
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -22,7 +22,7 @@ MIN_ADDRESS_SPACE = (
 
 
 def check_memory_limit() -> None:
-    """Refuse to start the work under a limit of memory that is too low for any of it."""
+    """Refuse to start if the memory limit of the process is too low."""
     if sys.platform == "win32":  # which has no such limit
         return
     import resource
@@ -30,23 +30,23 @@ def check_memory_limit() -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
         raise click.ClickException(
-            f"The memory of a process is limited to {limit / 2**20:.0f} MB here, and "
-            f"{MIN_ADDRESS_SPACE / 2**20:.0f} MB are needed: raise the limit (`ulimit -v`)."
+            f"The memory of a process is limited to {limit / 2**20:.0f} MB, and "
+            f"{MIN_ADDRESS_SPACE / 2**20:.0f} MB are needed. Raise the limit (`ulimit -v`)."
         )
 
 
 def describe_error(error: Exception) -> str:
-    """What happened, and what to do; of errors of the system, which file and why."""
+    """The message for an error: what happened and what to do."""
     if isinstance(error, MemoryError):
-        return "There is not enough memory: close other programs, or use fewer --jobs."
+        return "There is not enough memory. Close other programs, or use fewer --jobs."
     if not isinstance(error, EXPECTED):
         return (
             f"unexpected {type(error).__name__}: {' '.join(str(error).split())}\n"
-            f"This is a mistake of ambilearn {__version__}, not yours. Please report it with your "
-            f"command and what it says when {DEBUG}=1 is set."
+            f"This is a bug in ambilearn {__version__}. Please report it with your command and "
+            f"its output when {DEBUG}=1 is set."
         )
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     where = f"{error.filename}: " if error.filename else ""
-    advice = " Make room, or write to another place." if error.errno in _NO_ROOM else ""
+    advice = " Free some disk space, or write to another disk." if error.errno in _NO_ROOM else ""
     return f"{where}{error.strerror}.{advice}"

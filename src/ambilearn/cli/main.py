@@ -1,4 +1,4 @@
-"""The command line: thin commands, all work is done in the library."""
+"""The command line."""
 
 import os
 import sys
@@ -7,16 +7,18 @@ from typing import Any
 import click
 
 from ambilearn import __version__
+from ambilearn.cli.clean import clean
 from ambilearn.cli.data import data
 from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.experiments import COMMANDS
+from ambilearn.cli.fit import fit
 from ambilearn.cli.help_sections import SectionedGroup
-from ambilearn.cli.own_data import clean, fit, predict
+from ambilearn.cli.predict import predict
 from ambilearn.cli.review import review
 
 
 class _OneLineErrors(SectionedGroup):
-    """A group whose commands end in one message, not a traceback, whatever happens."""
+    """A group whose commands report any error as one message, without a traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -31,7 +33,7 @@ class _OneLineErrors(SectionedGroup):
 
 
 def _give_up_full_output() -> None:
-    """Drop what standard output did not take; Python would try again at its end, and complain."""
+    """Discard unwritten output, so that Python does not fail again when it exits."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -47,8 +49,8 @@ def _give_up_full_output() -> None:
 def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels, one is right.
 
-    Start with a table of your own, `ambilearn clean TABLE --candidates COLUMN`; with
-    `ambilearn data list`; or with `ambilearn reproduce demo --quick`.
+    To start, use a table of your own (`ambilearn clean TABLE --candidates COLUMN`), list the data
+    sets (`ambilearn data list`), or run a short experiment (`ambilearn reproduce demo --quick`).
     """
 
 

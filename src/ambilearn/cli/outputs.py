@@ -1,13 +1,18 @@
-"""Where commands write: nothing that they read, and nothing twice."""
+"""Output files of commands: checks before the work, and writing tables."""
 
 import os
 import stat
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ambilearn._utils.files import check_writable
+from ambilearn._utils.files import check_writable as check_file_writable
+from ambilearn._utils.text import pluralize
+from ambilearn.cli.console import Console
+from ambilearn.cli.streams import standard_output
+from ambilearn.cli.table_options import source_and_format
 
 
 def check_outputs(
@@ -36,11 +41,11 @@ def check_outputs(
         names = _identify(file, stream=1)
         if names & read:
             raise click.ClickException(
-                f"{_describe(file)} would replace what is read from there: choose another name."
+                f"{_describe(file)} would overwrite an input file. Choose another name."
             )
         if names & written:
             raise click.ClickException(
-                f"{_describe(file)} would be written twice: choose another name for one of both."
+                f"{_describe(file)} would be written twice. Choose another name for one output."
             )
         written |= names
         if str(file) != "-":
@@ -49,11 +54,11 @@ def check_outputs(
 
 def _refuse_unwritable(file: Path) -> None:
     try:
-        check_writable(file)
+        check_file_writable(file)
     except OSError as error:
         folder = Path(os.path.realpath(file)).parent
         raise click.ClickException(
-            f"{file} cannot be written ({error.strerror}): choose another file, or make it and the "
+            f"{file} cannot be written ({error.strerror}). Choose another file, or make it and the "
             f"folder {folder} writable."
         ) from error
 
@@ -71,3 +76,60 @@ def _identify(file: str | Path, stream: int) -> set[Hashable]:
 
 def _describe(file: str | Path) -> str:
     return "Standard output" if str(file) == "-" else str(file)
+
+
+def table_writer(
+    console: Console,
+    table: str,
+    out: Path,
+    *,
+    format: str | None,
+    delimiter: str | None,
+    sep: str = "|",
+    escape_formulas: bool = False,
+) -> Callable[[Any, list[str]], None]:
+    """Function that writes the result of a command; refuse an unsupported format at once.
+
+    Parameters
+    ----------
+    console : Console
+        For messages.
+    table : str
+        The table that is read; ``-`` is standard input.
+    out : Path
+        The file to write; ``-`` is standard output.
+    format, delimiter, sep, escape_formulas
+        Options of the command.
+    """
+    from ambilearn.tables.writing import check_writable, format_of_name, write_table
+
+    if str(out) == "-":
+        target, format = standard_output(), source_and_format(table, format)[1]
+        format = "csv" if format == "xlsx" else format  # Excel files cannot be written
+    else:
+        target, format = out, format_of_name(str(out))
+    check_writable(format)
+
+    def write(frame: Any, text_columns: list[str]) -> None:
+        if target is out:
+            console.show("writing the table")
+        else:
+            console.close()  # in a terminal, rows and spinner would mix
+        write_table(
+            frame,
+            target,
+            format=format,
+            delimiter=delimiter,
+            sep=sep,
+            text_columns=text_columns,
+            escape_formulas=escape_formulas,
+        )
+        if target is not out:
+            target.flush()
+        else:
+            console.say(
+                f"wrote {out}: {pluralize(len(frame), 'row')}, "
+                f"{pluralize(len(frame.columns), 'column')}"
+            )
+
+    return write

@@ -1,4 +1,4 @@
-"""The command that writes a review page: thin, all work is done in the modules beside."""
+"""The command `review`."""
 
 from pathlib import Path
 from shlex import join
@@ -9,21 +9,16 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
-from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.own_data_options import (
+from ambilearn.cli.plan import Plan, Request
+from ambilearn.cli.table_options import (
     candidate_options,
-    check_device,
     doubt_option,
     method_options,
-    output_option,
-    read_for_command,
-)
-from ambilearn.cli.votes import (
-    check_skills,
     no_answer_option,
-    plan_for_command,
+    output_option,
     skills_option,
 )
+from ambilearn.registry import METHODS
 
 image_option = section("Images")
 
@@ -41,15 +36,15 @@ image_option = section("Images")
 @image_option(
     "--image",
     metavar="COLUMN",
-    help="Column with paths or addresses of images. By default the first column whose cells end "
-    "like images (.jpg, .png, …).",
+    help="Column with paths or URLs of images. By default the first column whose cells end like "
+    "image files (.jpg, .png, …).",
 )
 @image_option("--no-images", is_flag=True, help="Show no images.")
 @image_option(
     "--embed-images",
     is_flag=True,
-    help="Put local images into the page, so that it can be moved or sent; large ones are made "
-    "smaller. By default the page refers to them.",
+    help="Embed local images in the page, so that it can be moved or sent; large images are made "
+    "smaller. By default the page links to them.",
 )
 @image_option(
     "--image-folder",
@@ -57,8 +52,8 @@ image_option = section("Images")
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Take images from this folder, too; can be repeated. By default the page only has images "
-    "from the folder of the table and the folders below it.",
+    help="Folder from which images are allowed. Can be repeated. By default only the folder of the "
+    "table and its subfolders.",
 )
 @output_option(
     "--out",
@@ -66,113 +61,84 @@ image_option = section("Images")
     default="review.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write the page.",
+    help="Page to write.",
 )
 def review(
     table: str,
-    method: str | None,
-    select: bool,
-    settings: tuple[str, ...],
-    n_landmarks: int | None,
-    seed: int,
-    device: str | None,
     no_doubt: bool,
-    skills: bool | None,
     image: str | None,
     no_images: bool,
     embed_images: bool,
     image_folders: tuple[Path, ...],
     out: Path,
-    **reading: Any,
+    **options: Any,
 ) -> None:
-    """Write a page on which a person settles the labels of a table.
+    """Write a page on which a person corrects the labels of a table.
 
-    The page is one HTML file for any browser, without server and network: candidates of TABLE
-    (CSV, Excel, Parquet or JSON lines; - is standard input) with their confidences as bars, the
-    row to look at first at the top, a suggestion where the truth is probably none of them, images,
-    keys to accept or correct. It keeps your work, and saves it as a CSV file that `clean`, `fit`
-    and `review` take by --corrections. Where annotators answered, in a column each, they are judged
-    as by `clean`, and the page shows the labels that this leaves.
+    The page is one HTML file for any browser; it needs no server and no network. It shows the
+    candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
+    their confidences, images, and a suggestion if the true label is probably not a candidate. The
+    rows to check first come first, and keys accept or correct a label. The page keeps your work and
+    saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
+    answered, in one column each, their reliability is estimated as by `clean`.
     """
     if image is not None and no_images:
-        raise click.UsageError("--image and --no-images exclude each other.")
+        raise click.UsageError("--image and --no-images cannot be combined.")
     if out.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"{out}: the page is an HTML file, let its name end in .html.")
+        raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
     with user_console() as console:
-        check_outputs([out], [table, reading["corrections"]])
-        check_skills(skills, reading["min_votes"])
-        check_device(console, device)
-        console.show("reading the table")  # from here on: the imports take a while
-        from ambilearn.backend import HOST
-        from ambilearn.cli.own_data_summary import (
-            describe_accuracy,
-            describe_doubt,
-            describe_model,
-        )
-        from ambilearn.datasets.frames import check_columns
-        from ambilearn.own_data.clean import judge_candidates
-        from ambilearn.own_data.model import fit_table
-        from ambilearn.registry import METHODS
+        request = Request.from_options(table, options)
+        request.check(console, out)
+        console.show("reading the table")  # before the imports, which take a while
         from ambilearn.review.from_table import drop_feature, image_column, review_from_table
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
 
-        read = read_for_command(table, **reading)
-        if image is not None:
-            check_columns(read.name, read.frame, [image])
-        elif not no_images:
-            image = image_column(read)
-        if image is not None and any(column.name == image for column in read.features.columns):
-            read = drop_feature(read, image)
-        read, method, params, select = plan_for_command(
-            console,
-            read,
-            method,
-            settings,
-            n_landmarks,
-            select=select,
-            seed=seed,
-            skills=skills,
-            min_votes=reading["min_votes"],
-        )
-        model = fit_table(
-            read,
-            method,
-            params,
-            select=select,
-            random_state=seed,
-            device=device,
-            progress=console.stage,
-        )
-        read = read.with_min_votes(model.min_votes)  # as it was learned
-        describe_model(console, model, params)
-        describe_accuracy(console, read, model.method.transduction_)
-        doubt = None
-        if not no_doubt:  # a person's time is dearer than the machine's: hence thorough
-            doubt = judge_candidates(model, read, seed, console.stage, device, thorough=True)
-        describe_doubt(console, read, doubt)
+        read = request.read()
+        if not no_images:
+            image = image_column(read, image)
+        plan = request.plan(console, drop_feature(read, image))
+        read, confidences, doubt = _learn(console, plan, not no_doubt)
         console.show("writing the page")
-        confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed_images, image_folders)
-        name = METHODS[method].name
-        review_page = review_from_table(
+        name = METHODS[plan.method].name
+        page = review_from_table(
             read, confidences, doubt=doubt, method=name, image=image, images=images
         )
-        write_review(review_page, out)
+        write_review(page, out)
         _describe_images(console, image, images)
-        console.say(f"wrote {out}: {pluralize(len(review_page.rows), 'row')}; open it in a browser")
-        console.say("then use the labels that you downloaded:")
-        console.say(f"  {_next_command(table, review_page.download, reading, skills)}")
+        console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
+        console.say("To use the labels that you download from the page:")
+        console.say(f"  {_next_command(request, page.download)}")
 
 
-def _next_command(
-    table: str, corrections: str, reading: dict[str, Any], skills: bool | None
-) -> str:
-    """The command that uses the corrections, with what was said about the table."""
-    words = ["ambilearn", "clean", table]
+def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
+    """The table as it was learned from, the confidences of its candidates, and the doubt."""
+    from ambilearn.backend import HOST
+    from ambilearn.cli.result_summary import describe_accuracy, describe_doubt, describe_model
+    from ambilearn.tables.clean import judge_candidates
+    from ambilearn.tables.model import fit_table
+
+    model = fit_table(**plan._asdict(), progress=console.stage)
+    table = plan.table.with_min_votes(model.min_votes)
+    describe_model(console, model, plan.params)
+    describe_accuracy(console, table, model.method.transduction_)
+    found = None
+    if doubt:  # thorough: a reviewer's time is worth more than computing time
+        found = judge_candidates(
+            model, table, plan.random_state, console.stage, plan.device, thorough=True
+        )
+    describe_doubt(console, table, found)
+    confidences = HOST.support(table.candidates).gather(model.method.label_distributions_)
+    return table, confidences, found
+
+
+def _next_command(request: Request, corrections: str) -> str:
+    """The command that uses the corrections, with the options that describe the table."""
+    words = ["ambilearn", "clean", request.source]
     for option in review.params:
-        value = reading.get(option.name)
+        value = request.reading.get(str(option.name))
         if not value or value == option.default or option.name == "corrections":
             continue
         if value is True:
@@ -180,8 +146,8 @@ def _next_command(
             continue
         for each in value if isinstance(value, tuple) else [value]:
             words += [option.opts[0], str(each).replace("\t", "\\t")]
-    if skills is not None:
-        words.append("--skills" if skills else "--no-skills")
+    if request.skills is not None:
+        words.append("--skills" if request.skills else "--no-skills")
     return join([*words, "--corrections", corrections])
 
 
@@ -192,11 +158,11 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
         return
     console.say(f"images: column {image!r}")
     advice = {
-        Problem.NOT_FOUND: "Paths begin in the folder of the table.",
-        Problem.OUTSIDE: "Allow the folder they are in by --image-folder FOLDER.",
+        Problem.NOT_FOUND: "Paths are relative to the folder of the table.",
+        Problem.OUTSIDE: "Allow their folder by --image-folder FOLDER.",
         Problem.UNREADABLE: "The file is damaged or not an image.",
-        Problem.ACTIVE: "Only plain SVG drawings are put into the page.",
-        Problem.TOO_LARGE: "Only SVG files up to 16 MB are put into the page.",
+        Problem.ACTIVE: "Only SVG files without scripts and links can be embedded.",
+        Problem.TOO_LARGE: "Only SVG files of up to 16 MB can be embedded.",
     }
     for problem, what_to_do in advice.items():
         cells = [cell for cell, found in images.problems if found is problem]

@@ -1,4 +1,4 @@
-"""Standard streams as a command finds them: open, closed, full or broken."""
+"""Standard streams, which may be closed, full or broken."""
 
 import io
 import os
@@ -9,7 +9,7 @@ import click
 
 
 class _Forgiving(io.FileIO):
-    """A file whose content may be lost: messages that nobody can read are no reason to stop."""
+    """A file that ignores write errors: a lost message must not stop a command."""
 
     def write(self, content: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
         try:
@@ -43,12 +43,12 @@ def prepare_streams() -> None:
 def standard_input() -> Any:
     """Standard input in bytes, if it is open."""
     if sys.stdin is None:
-        raise click.ClickException("Standard input is closed: give the table as a file.")
+        raise click.ClickException("Standard input is closed. Use a file.")
     return sys.stdin.buffer
 
 
 def standard_output() -> Any:
     """Standard output in bytes, if it is open."""
     if sys.stdout is None:
-        raise click.ClickException("Standard output is closed: give --out a file.")
+        raise click.ClickException("Standard output is closed. Use --out FILE.")
     return sys.stdout.buffer

@@ -1,4 +1,4 @@
-"""What was understood of a table, and what is odd about it: said before anything is learned."""
+"""Describe a table before learning from it, and point out possible mistakes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.cli.console import Console
-from ambilearn.own_data.columns import parse_features
-from ambilearn.own_data.tables import CandidateTable
+from ambilearn.tables.columns import parse_features
+from ambilearn.tables.read import CandidateTable
 
 _MAX_NAMED_COLUMNS = 5
 # id, image_id, imageId, uuid; not "humid".
@@ -19,7 +19,7 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     sets = table.candidates
     console.say(
         f"{table.name}: {pluralize(len(sets), 'row')}, {pluralize(len(sets.classes), 'label')}, "
-        f"{sets.sizes.mean():.2f} candidates a row"
+        f"{sets.sizes.mean():.2f} candidates per row"
     )
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
@@ -30,18 +30,19 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     for line in _describe_left_out(table.features.left_out):
         console.say(f"left out: {line}", style="yellow")
     if names := _label_columns(table):
-        hold = "holds labels, and is a feature" if len(names) == 1 else "hold labels: features"
+        hold = (
+            "holds labels and is a feature" if len(names) == 1 else "hold labels and are features"
+        )
         console.say(
-            f"{_names(names)} {hold} like any other. If it is the true label, say so by --label; "
-            "if it must not be used, by --exclude.",
+            f"{_names(names)} {hold}. If it is the true label, use --label; if it must not be "
+            "used, use --exclude.",
             style="yellow",
         )
     if names := _id_columns(table):
         one = len(names) == 1
-        look = "looks like an id, and is a feature" if one else "look like ids: features"
+        look = "looks like an id and is a feature" if one else "look like ids and are features"
         console.say(
-            f"{_names(names)} {look} like any other. If it says nothing about the label, keep it "
-            "out by --exclude.",
+            f"{_names(names)} {look}. If it does not help to find the label, use --exclude.",
             style="yellow",
         )
     _warn_of_foreign_truth(console, table)
@@ -50,8 +51,7 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         console.say(f"{pluralize(len(corrections.labels), 'row')} corrected by a person")
     if corrections.new_labels:
         console.say(
-            f"new from the corrections, a candidate nowhere in the table: "
-            f"{shorten_list(corrections.new_labels)}",
+            f"labels that occur only in the corrections: {shorten_list(corrections.new_labels)}",
             style="yellow",
         )
 
@@ -89,20 +89,20 @@ def _id_columns(table: CandidateTable) -> list[str]:
 
 
 def _warn_of_foreign_truth(console: Console, table: CandidateTable) -> None:
-    """Say that no known label is among those that its row was given, if so."""
+    """Warn if no known label is among the candidates of its row."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     sets = table.given[list(known)].to_sets() if known else []
     if known and not any(a in b for a, b in zip(known.values(), sets, strict=True)):
         given = "candidates" if table.votes is None else "answers"
         console.say(
-            f"Column {table.label_column!r} has not one of the {given} of its row: does it hold "
-            f"the labels, written as the {given} are?",
+            f"No label in column {table.label_column!r} is among the {given} of its row. Are the "
+            f"labels written in the same way as the {given}?",
             style="yellow",
         )
 
 
 def _label_columns(table: CandidateTable) -> list[str]:
-    """Features in which every value is a label: perhaps the truth, which nobody may look at."""
+    """Features in which every value is a label: perhaps the true label."""
     labels = set(map(str, table.candidates.classes.tolist()))
     categories = [c for c in table.features.columns if c.kind == "category"]
     values = parse_features(table.name, table.frame, categories)

@@ -94,7 +94,7 @@ class Votes:
             Codes that stand for no answer, such as -1 or ``"NA"``. A number is also met as text.
             Missing cells (None, NaN, empty text) are none in any case; any other text is a label
             unless it is named here. (Files are not so sure:
-            :func:`ambilearn.own_data.read_answer_table` takes ``NA`` for missing.)
+            :func:`ambilearn.tables.read_answer_table` takes ``NA`` for missing.)
 
         Returns
         -------

@@ -1,12 +1,12 @@
-"""Errors of the data layer: one class per thing that can go wrong.
+"""Errors of the data layer, one class for each cause.
 
 Each is also the built-in error that a caller would expect (``FileNotFoundError``, …), so that
-general code need not know this module. Every message says what was wrong and what to do.
+callers need not import this module. Every message says what is wrong and what to do.
 """
 
 
 class DatasetError(Exception):
-    """Base of everything that can go wrong while finding, fetching or reading data."""
+    """Base class of errors in finding, fetching or reading data."""
 
 
 class UnknownDatasetError(DatasetError, ValueError):
@@ -26,12 +26,12 @@ class NetworkError(DatasetError, ConnectionError):
 
 
 class DiskFullError(DatasetError, OSError):
-    """There is no room for a download."""
+    """There is not enough disk space for a download."""
 
 
 class FolderNotWritableError(DatasetError, PermissionError):
-    """A download has no place to go."""
+    """The folder for downloads is not writable."""
 
 
 class InvalidFileError(DatasetError, ValueError):
-    """A file holds something else than what was expected. It was refused, not executed."""
+    """A file does not have the expected content. Nothing in it was executed."""

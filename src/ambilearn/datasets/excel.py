@@ -1,4 +1,4 @@
-"""Tables from Excel files: the first sheet as text, as a CSV file would have it."""
+"""Read the first sheet of an Excel file as text, as from a CSV file."""
 
 import warnings
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def _describe_damage(name: str, error: Exception) -> str:
             "file or has a password, save it as .xlsx without one."
         )
     cause: BaseException = error
-    while cause.__cause__ is not None:  # openpyxl says in many words that there is one
+    while cause.__cause__ is not None:  # the first cause has the shortest message
         cause = cause.__cause__
     reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
     return f"{name} is a damaged Excel file: {reason}. Open it in a spreadsheet and save it again."

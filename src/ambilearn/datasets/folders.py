@@ -1,4 +1,4 @@
-"""Where data files live on this machine."""
+"""Folders for data files."""
 
 import os
 from contextlib import suppress
@@ -10,7 +10,7 @@ DATA_VARIABLE = "AMBILEARN_DATA"
 
 
 def user_cache() -> Path:
-    """Folder of this user for downloads, as the operating system has it."""
+    """The user's cache folder for downloads."""
     with requires_extra("data", purpose="The cache of downloads"):
         import pooch
 
@@ -21,7 +21,7 @@ def search_folders(data_home: str | os.PathLike[str] | None = None) -> list[Path
     """Folders in which a data file is looked for; a download goes to the first.
 
     In this order: ``data_home``, the environment variable ``AMBILEARN_DATA``, the user's cache.
-    Without pooch, which downloads and knows where the cache is, there are only the first two.
+    Without pooch, which provides the cache, only the first two are searched.
     """
     chosen = [data_home, os.environ.get(DATA_VARIABLE)]
     folders = [Path(folder).expanduser() for folder in chosen if folder]

@@ -1,4 +1,4 @@
-"""Tables from files: CSV, Excel, Parquet, JSON lines to a data frame. Nothing is executed."""
+"""Read CSV, Excel, Parquet and JSON lines files as data frames, without running code."""
 
 import codecs
 import json
@@ -111,7 +111,7 @@ def source_name(source: Any) -> str:
 
 
 def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
-    """Refuse a table that lacks some of the wanted columns; name them, and what may be meant."""
+    """Raise an error that names missing columns and suggests similar ones."""
     unknown = list(dict.fromkeys(column for column in wanted if column not in frame.columns))
     if not unknown:
         return
@@ -124,7 +124,7 @@ def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
 
 
 def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
-    """What the user may have meant by columns that are not there."""
+    """Suggestions for columns that are missing."""
     if any(set(str(column).split(",")) <= set(present) for column in unknown):
         return " Name each column on its own."
     if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):

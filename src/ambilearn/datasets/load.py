@@ -74,7 +74,7 @@ def load(
         data,
         name=info.name,
         description=f"{info.description}. {info.reference}.",
-        licence=info.licence,
+        license=info.license,
         source=info.source,
     )
 

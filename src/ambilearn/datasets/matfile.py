@@ -61,7 +61,7 @@ def read_mat(
     ...                    "target": [[1, 1, 0], [0, 0, 1]]})
     ...     data = read_mat(path)
     >>> data
-    <Dataset tiny: 3 rows, 2 features, 2 labels, 1.33 candidates a row>
+    <Dataset tiny: 3 rows, 2 features, 2 labels, 1.33 candidates per row>
     >>> data.candidates.to_sets()
     [{0, 1}, {0}, {1}]
     """

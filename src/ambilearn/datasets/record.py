@@ -1,4 +1,4 @@
-"""The record that every loader and reader returns."""
+"""The record that load_dataset returns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +24,8 @@ class Dataset:
         Hidden true labels, never to be shown to a method.
     classes : ndarray of shape (n_labels,)
         All labels in sorted order, whether or not they occur.
-    name, description, licence, source : str
-        What it is, what its owners allow, and where it comes from.
+    name, description, license, source : str
+        Name, description, license and source of the data.
     scaling : str
         Scaling applied on the way here: always ``"none"``, scaling is the user's choice.
     feature_names : tuple of str or None
@@ -47,7 +47,7 @@ class Dataset:
     classes: NDArray[Any]
     name: str
     description: str = ""
-    licence: str = ""
+    license: str = ""
     source: str = ""
     scaling: str = "none"
     feature_names: tuple[str, ...] | None = None
@@ -56,5 +56,5 @@ class Dataset:
         n_rows, n_features = self.X.shape
         text = f"{self.name}: {n_rows} rows, {n_features} features, {len(self.classes)} labels"
         if self.candidates is not None:
-            text += f", {self.candidates.sizes.mean():.2f} candidates a row"
+            text += f", {self.candidates.sizes.mean():.2f} candidates per row"
         return f"<Dataset {text}>"

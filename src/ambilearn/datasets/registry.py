@@ -25,7 +25,7 @@ class DatasetInfo:
     rows: int
     features: int
     labels: int
-    licence: str
+    license: str
     mean_candidates: float | None = None
     file: str = ""
     folder_url: str = ""
@@ -59,7 +59,7 @@ def registry() -> dict[str, DatasetInfo]:
     }
     entries = {}
     for name, entry in content["datasets"].items():
-        entry["licence"] = content["licences"][entry["licence"]]
+        entry["license"] = content["licenses"][entry["license"]]
         if "repository" in entry:
             entry["folder_url"] = folders[entry.pop("repository")]
         for key in ("class_names", "feature_names"):

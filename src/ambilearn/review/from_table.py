@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
-from ambilearn.own_data.columns import TELLS_NOTHING
-from ambilearn.own_data.ranking import choose_candidates, review_order
-from ambilearn.own_data.tables import CandidateTable
 from ambilearn.review.embedding import Shown
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
+from ambilearn.tables.columns import TELLS_NOTHING
+from ambilearn.tables.ranking import choose_candidates, review_order
+from ambilearn.tables.read import CandidateTable
 
 
 def review_from_table(
@@ -35,13 +36,13 @@ def review_from_table(
     Parameters
     ----------
     table : CandidateTable
-        What :func:`ambilearn.own_data.read_candidate_table` returns. Rows that are corrected
+        What :func:`ambilearn.tables.read_candidate_table` returns. Rows that are corrected
         already come with all their candidates and the label that was chosen.
     confidences : ndarray of shape (n_pairs,)
         Confidence of every candidate, in the order of ``table.candidates``:
         ``pair_confidences`` of a cleaned table.
     doubt : Doubt, optional
-        Held-out doubt in the candidates, as :func:`ambilearn.own_data.clean.judge_candidates` finds
+        Held-out doubt in the candidates, as :func:`ambilearn.tables.clean.judge_candidates` finds
         it. Where it is above zero the page suggests a label, and it helps to order the rows.
     method : str, default=""
         What the confidences are from.
@@ -57,7 +58,7 @@ def review_from_table(
     Examples
     --------
     >>> from io import StringIO
-    >>> from ambilearn.own_data import clean_table, read_candidate_table
+    >>> from ambilearn.tables import clean_table, read_candidate_table
     >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
     >>> table = read_candidate_table(file, candidates="names", format="csv")
     >>> cleaned = clean_table(table, params={"n_neighbors": 1})
@@ -94,8 +95,11 @@ def review_from_table(
     return Review(title, [str(column) for column in columns], rows, table.sep, method)
 
 
-def image_column(table: CandidateTable) -> str | None:
-    """The first column of a table that holds images, if any."""
+def image_column(table: CandidateTable, named: str | None = None) -> str | None:
+    """The column named by the user, or the first column of a table that holds images, if any."""
+    if named is not None:
+        check_columns(table.name, table.frame, [named])
+        return named
     numeric = {c.name for c in table.features.columns if c.kind in ("number", "vector")}
     columns = {
         column: [format_cell(cell) for cell in table.frame[column].to_list()]
@@ -105,12 +109,12 @@ def image_column(table: CandidateTable) -> str | None:
     return find_image_column(columns)
 
 
-def drop_feature(table: CandidateTable, column: str) -> CandidateTable:
-    """The table without one of its features: the name of an image says nothing about it."""
+def drop_feature(table: CandidateTable, column: str | None) -> CandidateTable:
+    """The table without one of its features: the file name of an image is not a feature."""
     kept = tuple(feature for feature in table.features.columns if feature.name != column)
     if not kept:
         raise InvalidFileError(
-            f"{table.name}: no column is left as a feature, for {column!r} holds images. Add "
+            f"{table.name}: no column is left as a feature, because {column!r} holds images. Add "
             "columns that describe the rows."
         )
     return replace(table, features=table.features._replace(columns=kept))

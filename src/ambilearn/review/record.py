@@ -25,7 +25,7 @@ class ReviewRow:
     confidences : sequence of float
         One for each candidate.
     raw : str
-        The candidates as the table has them, to recognise the row by.
+        The candidates as the table has them, to recognize the row by.
     image : str, optional
         Address of an image, as :class:`~ambilearn.review.images.Images` makes it.
     decision : str, optional

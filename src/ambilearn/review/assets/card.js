@@ -181,7 +181,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   const picture = old?.querySelector(".picture") ?? (isPictured(row) && drawImage(row, actions.zoom));
   const parts = picture ? [picture, info, candidates] : [info, candidates];
   const card = make("article", `card ${status} ${picture ? "pictured" : ""}`, parts, {
-    "aria-labelledby": `row-${row.index}`,
+    "aria-labeledby": `row-${row.index}`,
     "aria-posinset": String(place + 1),
     "aria-setsize": String(total),
   });

@@ -69,7 +69,7 @@ class VirtualList {
     }
   }
 
-  /** Scroll as little as needed to see the row at a position, and a bit of its neighbours. */
+  /** Scroll as little as needed to see the row at a position, and a bit of its neighbors. */
   reveal(position) {
     const item = this.items[position];
     const room = Math.min(90, this.scroller.clientHeight / 6);

@@ -1,0 +1,71 @@
+"""The command `clean`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ambilearn.cli.console import user_console
+from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.outputs import table_writer
+from ambilearn.cli.plan import Request
+from ambilearn.cli.table_options import (
+    candidate_options,
+    doubt_option,
+    method_options,
+    output_options,
+    votes_options,
+)
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn clean people.csv --candidates names --out cleaned.csv",
+)
+@click.argument("table")
+@candidate_options
+@votes_options
+@method_options
+@doubt_option
+@output_options
+def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) -> None:
+    """Choose one of the candidate labels of each row of a table.
+
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six new columns:
+    label, its confidence, its margin over the second-best candidate, doubt (above 0 if another
+    label scores higher than all candidates), that other label as suggestion if doubt is above 0,
+    and review_rank, which is 1 for the row to check first. All other cells stay unchanged. Excel
+    files can be read, not written.
+
+    If several annotators answered, in one column each or in long form (one answer per row), the
+    reliability of each annotator is estimated, too.
+    """
+    with user_console() as console:
+        request = Request.from_options(table, options)
+        request.check(console, out)
+        console.show("reading the table")  # before the imports, which take a while
+        from ambilearn.cli.result_summary import (
+            describe_accuracy,
+            describe_cleaned,
+            describe_model,
+        )
+        from ambilearn.tables.clean import clean_table
+
+        write = table_writer(
+            console,
+            table,
+            out,
+            format=options["format"],
+            delimiter=options["delimiter"],
+            sep=options["sep"],
+            escape_formulas=request.escape_formulas,
+        )
+        plan = request.plan(console, request.read())
+        cleaned = clean_table(
+            **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
+        )
+        describe_model(console, cleaned.model, plan.params)
+        describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+        labels = [f"{prefix}label", f"{prefix}suggestion"]
+        write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
+        describe_cleaned(console, cleaned)

@@ -1,0 +1,74 @@
+"""The command `fit`."""
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+
+from ambilearn.cli.console import user_console
+from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.plan import Request
+from ambilearn.cli.table_options import (
+    candidate_options,
+    escape_formulas_option,
+    method_options,
+    output_option,
+    votes_options,
+)
+
+_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: ambilearn fit people.csv --candidates names --out people.model",
+)
+@click.argument("table")
+@candidate_options
+@votes_options
+@method_options
+@output_option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Model file to write.",
+)
+@escape_formulas_option
+def fit(table: str, out: Path, **options: Any) -> None:
+    """Learn from a table and save a model that labels new rows.
+
+    TABLE is a CSV, Excel, Parquet or JSON lines file with candidate labels; - is standard input.
+    Features can be numbers, categories, truth values, dates, sentences and lists of numbers, with
+    missing cells. Loading a model never runs code from the file.
+    """
+    with user_console() as console:
+        if str(out) == "-":
+            raise click.ClickException(
+                "A model cannot be written to standard output: use --out FILE."
+            )
+        request = Request.from_options(table, options)
+        request.check(console, out)
+        console.show("reading the table")  # before the imports, which take a while
+        from ambilearn.cli.result_summary import describe_accuracy, describe_model
+        from ambilearn.tables.model import fit_table
+        from ambilearn.tables.model_file import save_model
+
+        plan = request.plan(console, request.read())
+        model = fit_table(**plan._asdict(), progress=console.stage)
+        describe_model(console, model, plan.params)
+        learned = plan.table.with_min_votes(model.min_votes)
+        describe_accuracy(console, learned, model.method.transduction_)
+        console.show("saving the model")
+        save_model(model, out)
+        console.say(f"saved {out} ({_size(out)}). To label new rows:")
+        console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    for unit, name in _SIZES:
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"

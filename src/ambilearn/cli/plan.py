@@ -1,0 +1,184 @@
+"""The table that `clean`, `fit` and `review` learn from, and how they learn from it."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ambilearn._utils.text import pluralize
+from ambilearn.cli.console import Console
+from ambilearn.cli.outputs import check_outputs
+from ambilearn.cli.table_options import LONG_FORM, check_device, source_and_format
+from ambilearn.registry import METHODS
+
+if TYPE_CHECKING:
+    from ambilearn.tables.read import CandidateTable
+
+
+class Plan(NamedTuple):
+    """The arguments of :func:`~ambilearn.tables.fit_table` and `clean_table`."""
+
+    table: "CandidateTable"
+    method: str
+    params: dict[str, Any]
+    select: bool
+    random_state: int
+    device: str | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A table and how to learn from it, as described by the options of a command.
+
+    ``reading`` has the options that describe how to read the table; the other attributes are
+    the options of the same name.
+    """
+
+    source: str
+    reading: dict[str, Any]
+    method: str | None
+    settings: tuple[str, ...]
+    n_landmarks: int | None
+    select: bool
+    seed: int
+    device: str | None
+    skills: bool | None
+    annotators_out: Path | None = None
+    escape_formulas: bool = False
+
+    @classmethod
+    def from_options(cls, source: str, options: dict[str, Any]) -> "Request":
+        """Split the options of a command into those above and those for reading the table."""
+        names = {field.name for field in fields(cls)}
+        own = {name: value for name, value in options.items() if name in names}
+        reading = {name: value for name, value in options.items() if name not in names}
+        return cls(source, reading, **own)
+
+    def check(self, console: Console, out: Path) -> None:
+        """Refuse unusable files, options and devices before any work is done."""
+        inputs = [self.source, self.reading["corrections"], self.reading.get("features_from")]
+        check_outputs([out, self.annotators_out], inputs)
+        if self.skills and self.reading["min_votes"] is not None:
+            raise click.UsageError(
+                "--skills and --min-votes cannot be combined: --skills weights annotators instead "
+                "of counting votes. Leave one of them out."
+            )
+        check_device(console, self.device)
+
+    def read(self) -> "CandidateTable":
+        """Read the table: rows with candidates, or answers in long form."""
+        reading = dict(self.reading)
+        candidates = reading.pop("candidates")
+        columns = {name: reading.pop(name, None) for name in LONG_FORM}
+        _check_form(candidates, columns)
+        from ambilearn.tables.answers import read_answer_table
+        from ambilearn.tables.read import read_candidate_table
+
+        source, format = source_and_format(self.source, reading["format"])
+        reading |= {"features": reading["features"] or None, "format": format or None}
+        if candidates:
+            return read_candidate_table(source, candidates=candidates, **reading)
+        return read_answer_table(source, **columns, **reading)
+
+    def plan(self, console: Console, table: "CandidateTable") -> Plan:
+        """Describe the table, choose the method if none is named, and judge any annotators."""
+        from ambilearn.cli.table_summary import describe_table
+
+        describe_table(console, table)
+        params = method_parameters(self.settings, self.n_landmarks)
+        method = self.method or _default_method(console, table, params, self.select)
+        plan = Plan(table, method, params, self.select, self.seed, self.device)
+        return self._judge(console, plan) if self._should_judge(console, table) else plan
+
+    def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
+        """Whether to judge annotators; refuse options that need it where it is impossible."""
+        if table.votes is None:
+            if self.skills or self.annotators_out:
+                raise click.UsageError(
+                    "There are no annotators to judge: name several columns by --candidates, or "
+                    "give answers in long form by --item, --annotator and --answer."
+                )
+            return False
+        if self.skills is None:
+            judge = self.reading["min_votes"] is None and _crowd_kit_is_installed(console)
+        else:
+            judge = self.skills
+        if self.annotators_out and not judge:
+            raise click.UsageError("--annotators-out requires --skills.")
+        return judge
+
+    def _judge(self, console: Console, plan: Plan) -> Plan:
+        """Judge the annotators and use the resulting candidates and parameters."""
+        from ambilearn.cli.result_summary import describe_annotators
+        from ambilearn.tables.judging import judge_table
+        from ambilearn.tables.writing import check_writable, format_of_name, write_table
+
+        if self.annotators_out:
+            check_writable(format_of_name(str(self.annotators_out)))
+        judged = judge_table(
+            plan.table,
+            plan.method,
+            plan.params,
+            select=plan.select,
+            random_state=plan.random_state,
+            progress=console.stage,
+        )
+        describe_annotators(console, judged)
+        if self.annotators_out:
+            frame = judged.annotators.confusion_frame()
+            write_table(frame, self.annotators_out, escape_formulas=self.escape_formulas)
+            console.say(f"wrote {self.annotators_out}: {pluralize(len(frame), 'row')}")
+        params = plan.params | judged.chosen
+        return plan._replace(table=judged.table, params=params, select=False)
+
+
+def _check_form(candidates: tuple[str, ...], columns: dict[str, str | None]) -> None:
+    """Refuse options that describe neither candidates nor answers in long form, or both."""
+    missing = [f"--{name.replace('_', '-')}" for name, value in columns.items() if not value]
+    if len(missing) == len(columns):
+        if not candidates:
+            raise click.UsageError(
+                "Missing option '--candidates': name the column with the candidate labels."
+            )
+    elif missing:
+        raise click.UsageError(
+            f"Answers in long form also need {', '.join(missing)}: the columns of TABLE with the "
+            "item, the annotator and the label, and a table with the features of the items."
+        )
+    elif candidates:
+        raise click.UsageError(
+            "--candidates is for tables with one row per item; --item, --annotator and --answer "
+            "are for answers in long form. Use one or the other."
+        )
+
+
+def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dict[str, Any]:
+    """Parameters of the method from ``--set`` and ``--n-landmarks``."""
+    from ambilearn.tables.methods import parse_settings
+
+    landmarks = () if n_landmarks is None else (f"n_landmarks={n_landmarks}",)
+    return parse_settings(settings + landmarks)
+
+
+def _default_method(
+    console: Console, table: "CandidateTable", params: dict[str, Any], select: bool
+) -> str:
+    from ambilearn.tables.default_method import choose_default
+
+    name, reason = choose_default(table, params, select=select)
+    other = "" if name == "plcl" else "; --method plcl is the paper's"
+    console.say(f"method: {METHODS[name].name} (default {reason}){other}")
+    return name
+
+
+def _crowd_kit_is_installed(console: Console) -> bool:
+    from ambilearn._utils.optional import requires_extra
+
+    try:
+        with requires_extra("crowd", purpose="Weighting annotators by their reliability"):
+            import crowdkit  # noqa: F401
+    except ImportError as error:
+        console.say(f"All annotators have the same weight. {error}", style="yellow")
+        return False
+    return True

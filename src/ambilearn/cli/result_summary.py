@@ -1,0 +1,164 @@
+"""Summaries of results for the terminal."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.text import pluralize
+from ambilearn.cli.console import Console, printable
+from ambilearn.doubt import Doubt
+from ambilearn.tables.clean import CleanedTable
+from ambilearn.tables.model import TableModel
+from ambilearn.tables.read import CandidateTable
+
+CLOSE_CALL_MARGIN = 0.1
+_MAX_SHOWN_ROWS = 10
+_MAX_SHOWN_ANNOTATORS = 10
+
+
+def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:
+    """Method, parameters that were chosen, and the use of landmarks."""
+    parameters = model.about["parameters"]
+    if model.about["selection score"] is not None:
+        chosen = ", ".join(f"{key}={value}" for key, value in model.about["chosen"].items())
+        console.say(
+            f"chosen without true labels: {chosen} (covering rate "
+            f"{model.about['selection score']:.3f}: held-out predictions that are a candidate)"
+        )
+    if parameters.get("n_landmarks") and "n_landmarks" not in given:
+        console.say(
+            f"the kernel of {model.about['rows']} rows is approximated by "
+            f"{parameters['n_landmarks']} landmarks. Choose another number by --n-landmarks; --set "
+            "n_landmarks=none is exact and needs memory for n×n matrices.",
+            style="yellow",
+        )
+
+
+def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
+    """Accuracy on rows with a known label, and the share whose label is not a candidate."""
+    known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
+    if not known:
+        return
+    chosen = labels[list(known)].tolist()
+    right = np.mean([a == b for a, b in zip(known.values(), chosen, strict=True)])
+    console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} with a known label are right")
+    sets = table.given[list(known)].to_sets()
+    outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
+    outside |= _nobody_answered(table)[list(known)]
+    if not outside.any():
+        return
+    rows = pluralize(int(outside.sum()), "row")
+    if table.unjudged is None:
+        found = f"is not a candidate ({rows}); their chosen label is always wrong"
+    else:  # a label that is in no answer may still be chosen
+        found = f"is in no answer ({rows})"
+    console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
+
+
+def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
+    """Rows of a judged table without an answer or a correction."""
+    silent = np.zeros(len(table.candidates), dtype=bool)
+    if table.unjudged is not None and table.votes is not None:
+        silent = table.votes.answers_per_item == 0
+        silent[list(table.corrections.labels)] = False
+    return silent
+
+
+def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
+    """How ambiguous the table is, and the rows to check first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = cleaned.table
+    ambiguous = pluralize(int((table.candidates.sizes > 1).sum()), "row")
+    judged = table.unjudged is not None
+    if judged:
+        disputed = (table.given.sizes > 1) & ~_nobody_answered(table)
+        console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
+    close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
+    console.say(
+        f"{ambiguous} with several {'possible labels' if judged else 'candidates'}, "
+        f"among them {pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
+    )
+    describe_doubt(console, table, cleaned.doubt)
+    first = [row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if _is_open(cleaned, row)]
+    if not first:
+        return
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("row", justify="right", no_wrap=True)
+    shown.add_column("margin", justify="right", no_wrap=True)
+    if cleaned.doubt is not None:
+        shown.add_column("doubt", justify="right", no_wrap=True)
+        shown.add_column("suggestion", no_wrap=True)
+    shown.add_column("label", no_wrap=True)
+    shown.add_column(f"{'labels' if judged else 'candidates'} and their confidences")
+    for row in first:
+        pairs = cleaned.candidates(row)
+        listing = ", ".join(f"{_short(label)} {confidence:.2f}" for label, confidence in pairs[:4])
+        rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
+        cells: list[Any] = [row, f"{cleaned.choices.margins[row]:.3f}"]
+        if cleaned.doubt is not None:
+            score, suggestion = cleaned.doubt.score[row], cleaned.doubt.suggestion[row]
+            cells += [f"{score:+.3f}", _short(suggestion) if score > 0 else ""]
+        cells += [_short(pairs[0][0]), listing + rest]
+        shown.add_row(*(Text(str(cell)) for cell in cells))
+    console.say("\nCheck these rows first (the first row is 0):")
+    console.print(shown)
+
+
+def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None) -> None:
+    """Number of rows for which a label outside the candidates, or answers, has the best output."""
+    if doubt is None:
+        return
+    ahead = int((doubt.score > 0).sum())
+    outside, given = "is not a candidate", "candidates"
+    if table.unjudged is not None:
+        outside, given = "is in no answer", "answers"
+    console.say(
+        f"{pluralize(ahead, 'row')} for which a label that {outside} scores higher than all "
+        f"{given} (doubt above 0): rows to check, not an estimate of how many are wrong"
+    )
+
+
+def _is_open(cleaned: CleanedTable, row: int) -> bool:
+    """Whether there is anything to decide: several candidates, or perhaps none that is right."""
+    if row in cleaned.table.corrections.labels:
+        return False
+    doubtful = cleaned.doubt is not None and bool(cleaned.doubt.score[row] > 0)
+    return doubtful or bool(cleaned.choices.margins[row] < 1)
+
+
+def _short(label: Any, limit: int = 30) -> str:
+    text = printable(str(label))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def describe_annotators(console: Console, judged: Any) -> None:
+    """Who answered how much and agrees how often with the result, and who mixes what."""
+    from rich.table import Table
+    from rich.text import Text
+
+    frame = judged.annotators.to_frame()
+    chosen = "".join(
+        f"; {key}={value} chosen by the answers" for key, value in judged.chosen.items()
+    )
+    console.say(
+        f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
+        f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
+    )
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("annotator", no_wrap=True)
+    shown.add_column("answers", justify="right", no_wrap=True)
+    shown.add_column("agreement", justify="right", no_wrap=True)
+    shown.add_column("most frequent confusions: right → given (how often)")
+    for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
+        cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.mixes)
+        shown.add_row(*(Text(printable(str(cell))) for cell in cells))
+    console.print(shown)
+    if len(frame) > _MAX_SHOWN_ANNOTATORS:
+        rest = frame.iloc[_MAX_SHOWN_ANNOTATORS:]
+        console.say(
+            f"and {len(rest)} more, who agree with the result in {rest['agreement'].min():.0%} to "
+            f"{rest['agreement'].max():.0%} of their answers"
+        )

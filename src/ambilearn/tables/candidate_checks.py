@@ -1,0 +1,264 @@
+"""Warn of candidate sets that are valid but probably not what the user means."""
+
+import math
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.joined_labels import find_joined_labels
+from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.similar_labels import find_misspellings
+from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
+
+# A label is in nearly every set if it is in this share of at least this many rows.
+_NEARLY_EVERY = 0.95
+_ENOUGH_ROWS = 20
+# Common words for no answer, in lower case and with blanks between words. Some may be real labels,
+# so this is only a warning.
+_NO_ANSWER = re.compile(
+    r"-+|\.|none|nil|n\.?a\.?|n/a|nan|null|missing|skip(ped)?|abstain|i?dk|"
+    r"no ?(answer|label|vote)|not (answered|labell?ed|sure)|un(answered|labell?ed|known|sure)|"
+    r"undecided|(don'?t|do not) know|can('t|not) tell"
+)
+_NINES = re.compile(r"99+")
+
+
+def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool) -> None:
+    """Warn of labels that are everywhere, or a code for no answer.
+
+    Parameters
+    ----------
+    where : str
+        Table and columns, for messages.
+    sets : CandidateSets
+        The candidates.
+    votes : bool
+        Whether they are votes of several annotators.
+
+    Warns
+    -----
+    UserWarning
+        If one label is a candidate nearly everywhere, beside others; if a label of votes looks
+        like "no answer".
+    """
+    classes = sets.classes.tolist()
+    if everywhere := _labels_in_nearly_every_set(sets):
+        share = np.sum(sets.labels == everywhere[0]) / len(sets)
+        names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
+        are = "is a candidate" if len(everywhere) == 1 else "are candidates"
+        warn_user(
+            f"{where}: {names} {are} in {share:.0%} of the rows, mostly beside others, so that "
+            "hardly anything tells where it is right. If it is no label of yours but a default, or "
+            "a word for 'none of these', take it out of the sets."
+        )
+    if votes:
+        warn_of_no_answer_codes(where, classes)
+
+
+def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
+    """Warn of labels of votes that look like a code for no answer."""
+    if codes := [label for label in classes if _means_no_answer(label, classes)]:
+        warn_user(
+            f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote like "
+            "any other, and looks like 'no answer'. If it is, use no_answer (--no-answer), or "
+            "leave such cells empty."
+        )
+
+
+class LabelPlaces:
+    """Labels of a table, and the rows in which each occurs.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_labels,)
+        The labels.
+    rows, labels : ndarrays of shape (n_pairs,)
+        Row and index of the label of every occurrence.
+    """
+
+    def __init__(
+        self, classes: NDArray[Any], rows: NDArray[np.intp], labels: NDArray[np.intp]
+    ) -> None:
+        self.classes: list[Any] = classes.tolist()
+        self._rows, self._labels = rows, labels
+        self._counts = np.bincount(labels, minlength=len(self.classes)).tolist()
+
+    def counts(self) -> dict[Any, int]:
+        """How often each label occurs."""
+        return dict(zip(self.classes, self._counts, strict=True))
+
+    def describe(self, *wanted: Any) -> str:
+        """The rows with one of the labels: ``"row 3"``, ``"rows 1, 2, 3, 4, 5 and 7 more"``."""
+        indices = [j for j, label in enumerate(self.classes) if label in wanted]
+        rows = np.unique(self._rows[np.isin(self._labels, indices)]).tolist()
+        return f"row{'' if len(rows) == 1 else 's'} {shorten_list(rows, 5)}"
+
+
+def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, several: bool) -> None:
+    """Warn of labels that another sign joins, and of labels that look misspelled.
+
+    Parameters
+    ----------
+    where : str
+        Table and columns, for messages.
+    places : LabelPlaces
+        The labels.
+    sep : str or None
+        What separates labels in the cells, if these are text.
+    several : bool
+        Whether some cell has several labels.
+
+    Warns
+    -----
+    UserWarning
+        If all parts of a label are labels of their own, or most labels look like several in one;
+        if labels differ by case or by one letter; see
+        :func:`ambilearn._utils.similar_labels.find_misspellings`.
+    """
+    _warn_of_joined_labels(where, places, sep, several)
+    if found := find_misspellings(places.counts()):
+        pairs = [
+            f"{shorten_repr(rare)} for {shorten_repr(frequent)} ({places.describe(rare)})"
+            for rare, frequent in found
+        ]
+        warn_user(
+            f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct the table, "
+            "or use corrections (--corrections)."
+        )
+
+
+def _warn_of_joined_labels(where: str, places: LabelPlaces, sep: str | None, several: bool) -> None:
+    joined = find_joined_labels(places.classes)
+    if joined is None:
+        return
+    text, other = joined
+    names = set(places.classes)
+    alike = [
+        label
+        for label in places.classes
+        if isinstance(label, str) and other in label and names.issuperset(_parts(label, other))
+    ]
+    if several and not alike:  # the sign is part of a name
+        return
+    found = f"{shorten_repr(text)} ({places.describe(*(alike or [text]))}) is taken as one label"
+    option = f"use sep={other!r} (--sep {other!r})"
+    if sep is None:
+        advice = "If it is several labels, write each of them on its own."
+    elif several:
+        found += f", while {sep!r} separates labels elsewhere"
+        advice = f"Write {sep!r} there, too; if only {other!r} separates labels, {option}."
+    else:
+        advice = f"If {other!r} separates labels, {option}."
+    warn_user(f"{where}: {found}. {advice}")
+
+
+def _parts(label: str, sep: str) -> list[str]:
+    return [part.strip() for part in label.split(sep)]
+
+
+def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
+    """Labels that are in nearly every set, and not because they are the only candidate there."""
+    if len(sets) < _ENOUGH_ROWS or len(sets.classes) < 2:
+        return []
+    counts = np.bincount(sets.labels, minlength=len(sets.classes))
+    beside_others = np.bincount(sets.labels, sets.sizes[pair_rows(sets)] > 1, len(sets.classes))
+    everywhere = (counts >= _NEARLY_EVERY * len(sets)) & (beside_others > counts / 2)
+    return np.flatnonzero(everywhere).tolist()
+
+
+def _means_no_answer(label: Any, classes: list[Any]) -> bool:
+    """Whether a label looks like a code for no answer beside the others.
+
+    A number is one if the others are words, if it alone is negative, or if it is all nines and far
+    above the rest. Zero among numbers is not: most people count from it.
+    """
+    text = str(label).strip()
+    if text in MISSING_WORDS:  # a label on purpose (na_is_label)
+        return False
+    others = [_as_number(other) for other in classes if other != label]
+    number = _as_number(label)
+    if number is None:
+        words = re.sub(r"(?<=\w)[\s_-]+(?=\w)", " ", text.casefold())
+        return _NO_ANSWER.fullmatch(words) is not None
+    if not others:
+        return False
+    numbers = [other for other in others if other is not None]
+    if len(numbers) < len(others):
+        return not numbers and (number <= 0 or bool(_NINES.fullmatch(text)))
+    if number < 0:
+        return min(numbers) >= 0
+    return bool(_NINES.fullmatch(text)) and number > 5 * max(numbers)
+
+
+def _as_number(label: Any) -> float | None:
+    if isinstance(label, bool):
+        return None
+    try:
+        return float(label)
+    except ValueError:
+        return None
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
+    """Warn if a table that is read as candidates looks like answers in long form."""
+    if found := looks_like_answers(frame, column):
+        item, annotator = found
+        warn_user(
+            f"{name} looks like answers in long form, one for each {item!r} and {annotator!r}, and "
+            "is read as one row for each thing to label. If it is answers, use "
+            "ambilearn.tables.read_answer_table, on the command line: "
+            f"--item {item} --annotator {annotator} --answer {column} --features-from FILE."
+        )
+
+
+def looks_like_answers(frame: "pd.DataFrame", column: str) -> tuple[str, str] | None:
+    """Item and annotator column of a table that looks like answers in long form.
+
+    Such a table has few columns, two of them with repeated values, but each pair of values occurs
+    once: an annotator answers once per item. Columns with decimals are measurements, not names.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    column : str
+        The column with the labels.
+
+    Returns
+    -------
+    columns : (str, str) or None
+        None for any other table.
+    """
+    others = [name for name in frame.columns if name != column]
+    if len(frame) < 6 or not 2 <= len(others) <= 3:
+        return None
+    cells = {name: list(map(str, frame[name].to_list())) for name in others}
+    different = {name: len(set(cells[name])) for name in others}
+    repeated = [
+        name
+        for name in others
+        if 1 < different[name] <= len(frame) / 1.5 and not any(map(_is_decimal, cells[name]))
+    ]
+    for one in repeated:
+        for other in repeated:
+            together = len(set(zip(cells[one], cells[other], strict=True)))
+            if different[one] >= different[other] and one != other and together == len(frame):
+                return one, other
+    return None
+
+
+def _is_decimal(text: str) -> bool:
+    """Whether a cell is a number that is not whole: 1.5, but neither 1.0 nor a word."""
+    with suppress(ValueError):
+        return math.isfinite(number := float(text)) and not number.is_integer()
+    return False

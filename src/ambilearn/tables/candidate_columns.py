@@ -1,0 +1,271 @@
+"""Candidate sets from columns: labels as text, as lists, or one column per annotator."""
+
+from collections.abc import Sequence, Set
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ambilearn._utils.label_text import normalize_label, normalize_text, split_labels
+from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
+from ambilearn.crowd.votes import Votes
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.no_answer import (
+    WHOLE_NUMBER,
+    drop_codes,
+    no_answer_codes,
+    whole_number_text,
+)
+from ambilearn.datasets.votes import candidates_from_cells, parse_labels
+from ambilearn.tables.candidate_checks import (
+    LabelPlaces,
+    warn_of_doubtful_candidates,
+    warn_of_long_form,
+    warn_of_odd_labels,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CandidateColumns(NamedTuple):
+    """The candidates of a table.
+
+    Attributes
+    ----------
+    sets : CandidateSets
+        The candidate sets.
+    texts : list of str
+        The candidates of each row as the table writes them, in one text.
+    votes : Votes or None
+        Who said what, if there are several columns.
+    """
+
+    sets: CandidateSets
+    texts: list[str]
+    votes: Votes | None
+
+
+def parse_candidates(
+    name: str,
+    frame: "pd.DataFrame",
+    columns: Sequence[str],
+    *,
+    sep: str = "|",
+    min_votes: int = 1,
+    fallback: str = "error",
+    na_is_label: bool = False,
+    no_answer: Sequence[Any] = (),
+) -> CandidateColumns:
+    """Candidate sets from one column of a table, or from several with the votes of annotators.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table, for messages.
+    frame : DataFrame
+        The table.
+    columns : sequence of str
+        The columns with candidates.
+    sep, min_votes, fallback, na_is_label, no_answer
+        As for :func:`ambilearn.tables.read_candidate_table`.
+
+    Returns
+    -------
+    CandidateColumns
+
+    Raises
+    ------
+    InvalidFileError
+        For rows without candidates in one column, without enough votes in several, or with
+        something that is no label. Names the columns and the rows.
+
+    Warns
+    -----
+    UserWarning
+        If there are several columns and words are read as missing, an annotator without a vote; if
+        nobody voted on a row, so that any label may be its own; or if the candidates are proper but
+        doubtful: :func:`ambilearn.tables.candidate_checks.warn_of_doubtful_candidates`.
+    """
+    if not normalize_text(sep):
+        raise ValueError(
+            "sep must not be empty or invisible: give the sign between two labels, such as '|'."
+        )
+    if min_votes > 1 and len(columns) == 1:
+        raise ValueError(
+            f"min_votes={min_votes} counts votes over several columns, one for each annotator, and "
+            f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
+            "(--candidates again for each), or leave min_votes (--min-votes) out."
+        )
+    if len(columns) == 1:
+        warn_of_long_form(name, frame, columns[0])
+    where = f"{name}, candidates in {_name_columns(columns)}"
+    words = frozenset() if na_is_label else MISSING_WORDS
+    rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
+    votes = None
+    try:
+        if len(columns) == 1:
+            if missing := _find_rows_without_candidates(rows, sep, words):
+                raise ValueError(_describe_rows_without_candidates(missing))
+            sets = candidates_from_cells(rows, sep=sep, fallback=fallback)
+        else:
+            rows = blank_words(where, rows, words)
+            labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
+            votes = Votes.from_wide(labels, annotators=columns)
+            sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
+    except ValueError as error:
+        raise InvalidFileError(f"{where}: {error}") from error
+    if votes is not None and len(votes.unanswered):
+        warn_user(
+            f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers, "
+            f"{shorten_list(votes.unanswered.tolist())}: any label may be theirs."
+        )
+    _warn_of_labels(where, rows, sets, votes, sep)
+    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
+
+
+def _name_columns(columns: Sequence[str]) -> str:
+    """The names of a few columns, or one of many."""
+    names = [repr(column) for column in columns]
+    return shorten_list(names, 3 if len(names) < 5 else 1)
+
+
+def _warn_of_labels(
+    where: str, rows: list[tuple[Any, ...]], sets: CandidateSets, votes: Votes | None, sep: str
+) -> None:
+    places = LabelPlaces(sets.classes, pair_rows(sets), sets.labels)
+    if votes is not None:  # sets have all labels where nobody voted
+        sets = sets[np.flatnonzero(votes.answers_per_item)]
+        places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
+    warn_of_doubtful_candidates(where, sets, votes=votes is not None)
+    texts = [cell for row in rows for cell in row if isinstance(cell, str)]
+    several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
+    warn_of_odd_labels(where, places, sep=sep if texts else None, several=several)
+
+
+def _read_cells(
+    frame: "pd.DataFrame",
+    columns: Sequence[str],
+    sep: str,
+    words: Set[str],
+    no_answer: Sequence[Any],
+) -> list[list[Any]]:
+    """The cells of each column without codes for no answer.
+
+    Of several columns with nothing but whole numbers as text, those with a gap were perhaps written
+    as 1.0, the others as 1: it is the same label.
+    """
+    cells = [blank_codes(frame[column].to_list(), no_answer, sep) for column in columns]
+    if len(columns) == 1:
+        return cells
+    texts = [
+        text
+        for column in cells
+        for cell in column
+        if isinstance(cell, str) and (text := normalize_label(cell)) and text not in words
+    ]
+    if not all(WHOLE_NUMBER.fullmatch(part) for text in texts for part in split_labels(text, sep)):
+        return cells
+    return [
+        [
+            sep.join(map(whole_number_text, split_labels(cell, sep)))
+            if isinstance(cell, str)
+            else cell
+            for cell in column
+        ]
+        for column in cells
+    ]
+
+
+def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> list[tuple[Any, ...]]:
+    """Replace cells that are a word for missing by None, with a warning."""
+    unvoted = _find_words(rows, words)
+    if not unvoted:
+        return rows
+    warn_user(
+        f"{where}: {_describe_missing_words(unvoted)} There is no vote in such cells, in "
+        f"{pluralize(len(unvoted), 'row')}: {shorten_list(list(unvoted))}."
+    )
+    return [tuple(None if _is_word(cell, words) else cell for cell in row) for row in rows]
+
+
+def blank_codes(cells: list[Any], no_answer: Sequence[Any], sep: str | None = None) -> list[Any]:
+    """The cells of a column without codes for no answer, None where there is nothing else."""
+    codes = no_answer_codes(no_answer)
+    return [drop_codes(cell, codes, sep) for cell in cells]
+
+
+def _is_word(cell: Any, words: Set[str]) -> bool:
+    return isinstance(cell, str) and normalize_label(cell) in words
+
+
+def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
+    """Rows in which a cell is nothing but one of the words, and the word."""
+    return {
+        i: normalize_label(cell)
+        for i, row in enumerate(rows)
+        for cell in row
+        if _is_word(cell, words)
+    }
+
+
+def _find_rows_without_candidates(
+    rows: list[tuple[Any, ...]], sep: str, words: Set[str]
+) -> dict[int, str]:
+    """Rows of one column with nothing in the cell, and the word that stands for it, if any."""
+    empty = {i: "" for i, (cell,) in enumerate(rows) if not parse_labels(cell, sep, i)}
+    return dict(sorted((empty | _find_words(rows, words)).items()))
+
+
+def _describe_rows_without_candidates(missing: dict[int, str]) -> str:
+    if len(missing) == 1:
+        text = (
+            f"Row {next(iter(missing))} has no candidate label at all. Drop the row, or fill it in."
+        )
+    else:
+        text = (
+            f"Rows {shorten_list(list(missing))} have no candidate label at all. Drop the "
+            f"{len(missing)} rows, or fill them in."
+        )
+    return f"{text} {_describe_missing_words(missing)}" if any(missing.values()) else text
+
+
+def _describe_missing_words(missing: dict[int, str]) -> str:
+    words = " or ".join(repr(word) for word in sorted(set(missing.values())) if word)
+    return (
+        f"A cell {words} is read as missing; if that is a label, say so by na_is_label=True "
+        "(--na-is-label)."
+    )
+
+
+def _join_cells(row: tuple[Any, ...], sep: str) -> str:
+    """The candidates of a row as the table writes them, in one text."""
+    return sep.join(text for cell in row if (text := _cell_text(cell, sep)))
+
+
+def _cell_text(cell: Any, sep: str) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
+        return sep.join(map(str, cell))
+    return str(cell) if parse_labels(cell, None, 0) else ""
+
+
+def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> list[str]:
+    """Columns in which a name such as ``A*`` stands for all that match it, in their order."""
+    expanded: list[str] = []
+    for column in columns:
+        found = [column]
+        if column not in frame.columns and any(sign in column for sign in "*?["):
+            found = [each for each in map(str, frame.columns) if fnmatchcase(each, column)]
+            if not found:
+                raise InvalidFileError(
+                    f"{name}: no column matches {column!r}. The table has "
+                    f"{shorten_list(list(frame.columns))}."
+                )
+        expanded += [each for each in found if each not in expanded]
+    return expanded

@@ -1,0 +1,215 @@
+"""One label for each row of a table with candidates, and the rows to look at first."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.warnings import warn_user
+from ambilearn.backend import HOST
+from ambilearn.doubt import Doubt, find_doubtful
+from ambilearn.tables.devices import device_rows
+from ambilearn.tables.model import TableModel, choice_columns, fit_table
+from ambilearn.tables.ranking import Choices, choose_candidates, review_order
+from ambilearn.tables.read import CandidateTable, append_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class CleanedTable:
+    """A table with a label for each row.
+
+    Attributes
+    ----------
+    table : CandidateTable
+        The table that was cleaned.
+    choices : Choices
+        Label, confidence and margin of each row, in full precision.
+    pair_confidences : ndarray of shape (n_pairs,)
+        Confidence of every candidate, in the order of ``table.candidates``: row *i* owns the
+        entries ``indptr[i]:indptr[i + 1]``.
+    order : ndarray of shape (n_rows,)
+        Rows in the order of :func:`~ambilearn.tables.ranking.review_order`, the one to look at
+        first at the front.
+    frame : DataFrame
+        The table with six columns at its end: ``label``, its ``confidence``, its ``margin`` over
+        the second-best candidate, ``doubt`` that any candidate is right (above zero another label
+        is ahead of all of them), that label as ``suggestion`` where ``doubt`` is above zero, and
+        ``review_rank``, 1 for the row to look at first.
+    model : TableModel
+        What was learned on the way; it labels further tables.
+    doubt : Doubt or None
+        Held-out doubt in the candidates. None if it was not wanted, and the table has no columns
+        of it; or if there are only two rows, and these columns are empty.
+    """
+
+    table: CandidateTable
+    choices: Choices
+    pair_confidences: NDArray[np.float64]
+    order: NDArray[np.intp]
+    frame: "pd.DataFrame"
+    model: TableModel
+    doubt: Doubt | None = None
+
+    def candidates(self, row: int) -> list[tuple[Any, float]]:
+        """Candidates of a row with their confidences, the most likely first."""
+        sets = self.table.candidates
+        pairs = slice(sets.indptr[row], sets.indptr[row + 1])
+        labels = sets.classes[sets.labels[pairs]].tolist()
+        confidences = self.pair_confidences[pairs].tolist()
+        return sorted(zip(labels, confidences, strict=True), key=lambda pair: -pair[1])
+
+
+def clean_table(
+    table: CandidateTable,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    doubt: bool = True,
+    device: str | None = None,
+    prefix: str = "",
+    progress: Callable[[str], None] = lambda text: None,
+) -> CleanedTable:
+    r"""Choose one of the candidates of each row, by what similar rows have.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.tables.read_candidate_table` returns. Corrected rows keep the
+        label that a person chose.
+    method, params, select, random_state, device, progress
+        As for :func:`ambilearn.tables.fit_table`.
+    doubt : bool, default=True
+        Look for rows whose truth is none of their candidates, too; see
+        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PL-KNN, stacks and votes need
+        less than the time of a fit for it, others that of five.
+    prefix : str, default=""
+        Prefix of the names of the new columns.
+
+    Returns
+    -------
+    CleanedTable
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.tables import clean_table, read_candidate_table
+    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
+    >>> table = read_candidate_table(file, candidates="names", format="csv")
+    >>> cleaned = clean_table(table, params={"n_neighbors": 1})
+    >>> cleaned.frame["label"].to_list()
+    ['anna', 'anna', 'bob', 'bob']
+    >>> [label for label, confidence in cleaned.candidates(3)]
+    ['bob', 'anna']
+    """
+    # Before the work is done, not after it: the names of the new columns must be free.
+    new = ("label", "confidence", "margin", "doubt", "suggestion", "review_rank")
+    names = {name: f"{prefix}{name}" for name in new}
+    append_columns(table.name, table.frame, dict.fromkeys(names.values()))
+    model = fit_table(
+        table,
+        method,
+        params,
+        select=select,
+        random_state=random_state,
+        device=device,
+        progress=progress,
+    )
+    table = table.with_min_votes(model.min_votes)  # as it was learned
+    confidences = HOST.support(table.candidates).gather(model.method.label_distributions_)
+    choices = choose_candidates(table.candidates, confidences)
+    found = judge_candidates(model, table, random_state, progress, device) if doubt else None
+    order = review_order(choices, found, table.corrections.labels)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(1, len(order) + 1)
+    columns = choice_columns(choices, prefix)
+    if doubt:
+        columns[names["doubt"]], columns[names["suggestion"]] = _doubt_columns(found)
+    columns[names["review_rank"]] = rank
+    frame = append_columns(table.name, table.frame, columns)
+    return CleanedTable(table, choices, confidences, order, frame, model, found)
+
+
+def judge_candidates(
+    model: TableModel,
+    table: CandidateTable,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+    device: str | None = None,
+    *,
+    thorough: bool = False,
+) -> Doubt | None:
+    """Held-out doubt in the candidates of the table that a model was fitted to.
+
+    Where annotators were judged, it is doubt in their answers. In what a person chose there is no
+    doubt: such rows have the score -1 and no suggestion.
+
+    Parameters
+    ----------
+    model : TableModel
+        What :func:`ambilearn.tables.fit_table` returns for the table.
+    table : CandidateTable
+        The table.
+    random_state : int, default=0
+        Seed of the folds of a method that needs any.
+    progress : callable, optional
+        Called with a status message at each step.
+    device : str, optional
+        Where to compute, as PyTorch names it.
+    thorough : bool, default=False
+        Judge a stack or a vote by its own held-out outputs, which takes five fits and finds more
+        of the rows, instead of by those of its member that has them in closed form.
+
+    Returns
+    -------
+    Doubt or None
+        None for a table of two rows: there is nothing to hold out.
+
+    Warns
+    -----
+    UserWarning
+        If there are only two rows.
+    """
+    if len(table.frame) < 3:
+        warn_user(
+            f"{table.name}: two rows are too few to judge a row by the others: doubt and "
+            "suggestion stay empty. Add rows."
+        )
+        return None
+    X = model.pipeline[:-1].transform(table.X)
+    # The judging of annotators has used the features of every row, so nothing is held out from its
+    # result: doubt is in the answers as they were given.
+    with device_rows(X, device) as rows:
+        found = find_doubtful(
+            rows,
+            table.given,
+            estimator=model.method,
+            n_folds=5 if thorough and model.method._is_ensemble else None,
+            random_state=random_state,
+            progress=progress,
+        )
+    return _without_settled(found, list(table.corrections.labels))
+
+
+def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
+    """Doubt to six digits, and the suggested label where it is above zero."""
+    if doubt is None:
+        return np.nan, None
+    score, suggestion = doubt.score.round(6), doubt.suggestion.astype(object)
+    suggestion[score <= 0] = None
+    return score, suggestion
+
+
+def _without_settled(doubt: Doubt, settled: list[int]) -> Doubt:
+    """Doubt that leaves alone the rows whose label a person has chosen."""
+    if not settled:
+        return doubt
+    score, suggestion = doubt.score.copy(), doubt.suggestion.astype(object)
+    score[settled], suggestion[settled] = -1.0, None
+    return replace(doubt, score=score, suggestion=suggestion)

@@ -1,0 +1,138 @@
+"""Labels that a person chose, in a file that belongs to a table.
+
+The file is a CSV table with the columns ``row`` (counted from 0, without the header),
+``candidates`` (the candidates of that row as the table writes them, in any order, to see that both
+files belong together) and ``label`` (the choice, which need not be among the candidates).
+"""
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.label_text import normalize_label, split_labels
+from ambilearn._utils.text import shorten_repr
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns, read_frame, source_name
+
+COLUMNS = ("row", "candidates", "label")
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """Labels chosen by a person.
+
+    Attributes
+    ----------
+    labels : dict of int to label
+        The label of each corrected row.
+    new_labels : list
+        Those labels that are a candidate nowhere in the table.
+    """
+
+    labels: dict[int, Any] = field(default_factory=dict)
+    new_labels: list[Any] = field(default_factory=list)
+
+
+def read_corrections(
+    source: str | os.PathLike[str] | IO[Any] | None,
+    texts: list[str],
+    classes: NDArray[Any],
+    *,
+    sep: str = "|",
+) -> Corrections:
+    """Read a file of corrections, and check that it belongs to the table.
+
+    Parameters
+    ----------
+    source : path-like, file object or None
+        The CSV file; None for no corrections.
+    texts : list of str
+        The candidates of each row of the table, as the table writes them.
+    classes : ndarray of shape (n_labels,)
+        Labels of the table. Where they are numbers, the chosen labels are read as numbers.
+    sep : str, default="|"
+        What separates the candidates in ``texts``. Their order does not matter.
+
+    Returns
+    -------
+    Corrections
+
+    Raises
+    ------
+    InvalidFileError
+        For a row that the table does not have, that occurs twice, whose candidates are not those
+        of the table, or whose label is empty.
+    """
+    if source is None:
+        return Corrections()
+    name = source_name(source)
+    frame = read_frame(source, format="csv", allow_empty=True)
+    check_columns(name, frame, list(COLUMNS))
+    known = {str(label): label for label in classes.tolist()}
+    labels: dict[int, Any] = {}
+    new_labels: list[Any] = []
+    cells = zip(*(frame[column].to_list() for column in COLUMNS), strict=True)
+    for line, (row_text, candidates, label_text) in enumerate(cells):
+        where = f"{name}, correction {line}"
+        row = _parse_row(where, row_text, len(texts))
+        if row in labels:
+            raise InvalidFileError(f"{where}: row {row} was corrected before. Keep one of them.")
+        if set(split_labels(candidates, sep)) != set(split_labels(texts[row], sep)):
+            raise InvalidFileError(
+                f"{where}: row {row} of the table has the candidates {shorten_repr(texts[row])}, "
+                f"not {shorten_repr(candidates)}. The corrections were made for another table, "
+                "or for another order of its rows."
+            )
+        text = normalize_label(label_text)
+        if not text:
+            raise InvalidFileError(
+                f"{where}: the label of row {row} is empty. Write one, or remove the line."
+            )
+        label = known[text] if text in known else _parse_new_label(where, text, classes)
+        if text not in known:
+            known[text] = label
+            new_labels.append(label)
+        labels[row] = label
+    return Corrections(labels, new_labels)
+
+
+def apply_corrections(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
+    """Candidate sets in which each corrected row has the chosen label as its only candidate.
+
+    A label that is then nobody's candidate is no label any more.
+    """
+    if not corrections.labels:
+        return sets
+    corrected: list[Any] = list(sets)  # with their weights, if they have any
+    for row, label in corrections.labels.items():
+        corrected[row] = {label}
+    return replace(as_candidates(corrected), sparse_mask=sets.sparse_mask)
+
+
+def _parse_row(where: str, text: str, n_rows: int) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidFileError(
+            f"{where}: {shorten_repr(text)} is not the number of a row. Rows are counted from 0."
+        )
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(n_rows)) or int(digits) >= n_rows:
+        raise InvalidFileError(
+            f"{where}: there is no row {digits[:20]}, the table has the rows 0 to {n_rows - 1}."
+        )
+    return int(digits)
+
+
+def _parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
+    if classes.dtype.kind not in "iuf":
+        return text
+    try:
+        return np.dtype(classes.dtype).type(text).item()
+    except ValueError:
+        raise InvalidFileError(
+            f"{where}: the label {shorten_repr(text)} is not a number, as the labels of "
+            "the table are."
+        ) from None

@@ -1,0 +1,135 @@
+"""Estimate the reliability of annotators before a method learns from their answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
+from ambilearn._utils.text import pluralize
+from ambilearn.crowd.classifier import CrowdClassifier
+from ambilearn.crowd.report import AnnotatorReport
+from ambilearn.registry import find_method
+from ambilearn.tables.corrections import apply_corrections
+from ambilearn.tables.default_method import choose_default
+from ambilearn.tables.methods import make_method
+from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.read import CandidateTable
+
+_CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTable:
+    """A table whose annotators were judged.
+
+    Attributes
+    ----------
+    table : CandidateTable
+        The table, with the confidences from annotators and features as weights of the candidates.
+        A label that nobody gave may be among them.
+    annotators : AnnotatorReport
+        Answers, agreement with the result, and confusions of each annotator.
+    feature_trust : float
+        How much the features tell, from 0 to 1.
+    chosen : dict
+        Parameters of the method that were chosen by the answers.
+    """
+
+    table: CandidateTable
+    annotators: AnnotatorReport
+    feature_trust: float
+    chosen: dict[str, Any]
+
+
+def judge_table(
+    table: CandidateTable,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> JudgedTable:
+    r"""Judge annotators and rows by each other, and by the features.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        A table with ``votes``: what :func:`ambilearn.tables.read_answer_table` returns, or
+        :func:`ambilearn.tables.read_candidate_table` for several columns. Corrected rows keep
+        the label that a person chose.
+    method, params, random_state, progress
+        As for :func:`ambilearn.tables.fit_table`.
+    select : bool, default=False
+        Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
+        foretell the answers.
+
+    Returns
+    -------
+    JudgedTable
+        Its ``table`` goes into :func:`ambilearn.tables.clean_table` and
+        :func:`ambilearn.tables.fit_table`.
+
+    See Also
+    --------
+    ambilearn.crowd.CrowdClassifier : What it does.
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.tables import clean_table, judge_table, read_candidate_table
+    >>> rows = ["1,a,a,b", "2,a,a,b", "3,a,a,a", "7,b,b,a", "8,b,b,b", "9,b,a,b"]
+    >>> file = StringIO("\n".join(["x,ann,ben,eve", *rows]))
+    >>> table = read_candidate_table(file, candidates=["ann", "ben", "eve"], format="csv")
+    >>> judged = judge_table(table, params={"n_neighbors": 2})
+    >>> judged.annotators.agreement.round(2).tolist()
+    [1.0, 0.83, 0.5]
+    >>> cleaned = clean_table(judged.table, params={"n_neighbors": 2})
+    >>> cleaned.frame["label"].to_list()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+    votes = table.votes
+    if votes is None:
+        raise ValueError(
+            f"{table.name} has no votes to judge: name the columns of several annotators as "
+            "candidates, or read answers by read_answer_table."
+        )
+    if method is None:
+        method = choose_default(table, params, select=select).name
+    estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
+    grid = {}
+    if select:
+        tuned = find_method(method).tuning_grid
+        names = [
+            name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in (params or {})
+        ]
+        if not names:
+            raise ValueError(
+                "There is nothing left to choose: leave --select out, give fewer parameters, or "
+                "let it choose, by --no-skills, how many votes make a candidate."
+            )
+        grid = {names[0]: tuned[names[0]]}
+    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    stage = (
+        f"judging {pluralize(len(votes.annotators), 'annotator')} by "
+        f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"
+    )
+    crowd = CrowdClassifier(
+        estimator,
+        param_grid=grid,
+        random_state=random_state,
+    )
+    with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
+        crowd._judge(X, votes)  # fit_table fits to the result
+    judged = replace(
+        table,
+        candidates=apply_corrections(crowd.candidates_, table.corrections),
+        two_votes=None,
+        unjudged=table.candidates,
+    )
+    return JudgedTable(
+        judged,
+        crowd.annotators_,
+        crowd.feature_trust_,
+        crowd.best_params_,
+    )

@@ -1,0 +1,113 @@
+"""A method made by its name, with parameters as they are written on the command line."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ambilearn._utils.text import shorten_repr
+from ambilearn.registry import find_method
+
+# From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
+MAX_EXACT_ROWS = 20_000
+DEFAULT_N_LANDMARKS = 2_000
+_LARGEST_INTEGER = 2**63 - 1  # which every array can hold
+
+
+def make_method(
+    name: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    n_rows: int = 0,
+    random_state: int = 0,
+) -> Any:
+    """A method by its name, not yet fitted.
+
+    Parameters
+    ----------
+    name : str
+        The method, such as ``"plcl"``: a name of :data:`ambilearn.registry.METHODS`.
+    params : mapping, optional
+        Parameters that differ from the defaults of its class.
+    n_rows : int, default=0
+        Rows of the table. From 20 000 on a kernel method uses 2 000 landmarks, unless ``params``
+        say otherwise: exact kernel matrices would fill gigabytes.
+    random_state : int, default=0
+        Seed, for methods that draw at random.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        If there is no such method or parameter, or a value is out of range.
+
+    Examples
+    --------
+    >>> from ambilearn.tables.methods import make_method
+    >>> make_method("plknn", {"n_neighbors": 5})
+    PLKNN(n_neighbors=5)
+    """
+    method = find_method(name).load()()
+    known = method.get_params(deep=False)
+    chosen = dict(params or {})
+    for key in chosen:
+        if not has_parameter(method, key):
+            close = get_close_matches(key, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{name} has no parameter {key!r}.{hint} It has: {', '.join(known)}.")
+    if "random_state" in known:
+        chosen.setdefault("random_state", random_state)
+    if "n_landmarks" in known and n_rows >= MAX_EXACT_ROWS:
+        chosen.setdefault("n_landmarks", DEFAULT_N_LANDMARKS)
+    method.set_params(**chosen)
+    method._validate_params()
+    return method
+
+
+def has_parameter(method: Any, key: str) -> bool:
+    """Whether a method has a parameter; of an ensemble also its members and what they have.
+
+    Examples
+    --------
+    >>> from ambilearn import PLStacking
+    >>> from ambilearn.tables.methods import has_parameter
+    >>> [has_parameter(PLStacking(), key) for key in ("cv", "plcl__reg", "sure", "reg")]
+    [True, True, True, False]
+    """
+    return bool(method._has_parameter(key))
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Parameters from texts like ``n_neighbors=5``.
+
+    Examples
+    --------
+    >>> from ambilearn.tables.methods import parse_settings
+    >>> parse_settings(["n_neighbors=5", "kernel=linear", "graph=false", "reg=1e-2"])
+    {'n_neighbors': 5, 'kernel': 'linear', 'graph': False, 'reg': 0.01}
+    """
+    params: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"A parameter is given as NAME=VALUE; got {setting!r}.")
+        if key.strip() in params:
+            raise ValueError(f"The parameter {key.strip()!r} is given twice: leave one out.")
+        params[key.strip()] = value = _value(text.strip())
+        if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+            raise ValueError(f"{shorten_repr(setting)} is larger than any number of a method.")
+    return params
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

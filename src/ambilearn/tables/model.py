@@ -1,0 +1,338 @@
+"""A method fitted to a user's table: preprocessing, classifier and schema in one object."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from ambilearn import __version__
+from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
+from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
+from ambilearn._utils.warnings import warn_user
+from ambilearn.metrics import covering_rate_scorer
+from ambilearn.registry import find_method
+from ambilearn.selection import CandidateSearchCV, draw_points, include_current
+from ambilearn.tables.columns import Column, parse_features
+from ambilearn.tables.default_method import choose_default
+from ambilearn.tables.devices import fit_on_device, predict_proba_on_device
+from ambilearn.tables.methods import make_method
+from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.ranking import Choices, choose_labels
+from ambilearn.tables.read import CandidateTable, append_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_POINTS = 16  # tried by a search for parameters
+_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableModel:
+    """What was learned from a table, and applies to tables with the same feature columns.
+
+    Attributes
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        Fitted; the step ``preprocessing`` is what
+        :func:`ambilearn.tables.preprocessing.make_preprocessing` builds, the step ``method`` is
+        the classifier.
+    columns : tuple of Column
+        The feature columns that a table must have, and their kinds.
+    about : dict
+        Where the model comes from: versions, method, parameters, candidate columns, rows, time.
+    """
+
+    pipeline: Pipeline
+    columns: tuple[Column, ...]
+    about: dict[str, Any]
+
+    @property
+    def method(self) -> Any:
+        """The fitted classifier."""
+        return self.pipeline.named_steps["method"]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels."""
+        classes: NDArray[Any] = self.method.classes_
+        return classes
+
+    @property
+    def min_votes(self) -> int:
+        """Votes that make a candidate, if a search chose that; one otherwise."""
+        return int(self.about["chosen"].get("min_votes", 1))
+
+    def choices(
+        self,
+        frame: "pd.DataFrame",
+        name: str = "table",
+        *,
+        device: str | None = None,
+        decimal: str = ".",
+    ) -> Choices:
+        """Label, confidence and margin of each row of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the feature columns of the model; others are ignored.
+        name : str, default="table"
+            Its name, for messages.
+        device : str, optional
+            Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
+
+        Returns
+        -------
+        Choices
+        """
+        features = parse_features(name, frame, self.columns, decimal)
+        if not len(features):
+            return choose_labels(self.classes, np.empty((0, len(self.classes))))
+        parts = [
+            choose_labels(self.classes, self._confidences(features.iloc[rows], device))
+            for rows in row_blocks(len(features), len(self.classes))
+        ]
+        return Choices(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _confidences(self, features: "pd.DataFrame", device: str | None) -> NDArray[np.float64]:
+        X = self.pipeline[:-1].transform(features)
+        confidences: NDArray[np.float64] = predict_proba_on_device(self.method, X, device)
+        return confidences
+
+    def predict(
+        self,
+        frame: "pd.DataFrame",
+        name: str = "table",
+        *,
+        prefix: str = "",
+        device: str | None = None,
+        decimal: str = ".",
+    ) -> "pd.DataFrame":
+        """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the feature columns of the model; others are passed through.
+        name : str, default="table"
+            Its name, for messages.
+        prefix : str, default=""
+            Prefix of the names of the new columns.
+        device : str, optional
+            Where to compute, as PyTorch names it, such as ``"cuda"``.
+        decimal : {".", ","}, default="."
+            Decimal sign of numbers in text.
+
+        Returns
+        -------
+        DataFrame
+        """
+        choices = self.choices(frame, name, device=device, decimal=decimal)
+        return append_columns(name, frame, choice_columns(choices, prefix))
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        labels = pluralize(len(self.classes), "label")
+        return f"<TableModel {self.about['method']}: {names} → {labels}>"
+
+
+def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
+    """Columns of a table for labels, confidences and margins, the last two to six digits."""
+    return {
+        f"{prefix}label": choices.labels,
+        f"{prefix}confidence": choices.confidences.round(6),
+        f"{prefix}margin": choices.margins.round(6),
+    }
+
+
+def fit_table(
+    table: CandidateTable,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    device: str | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> TableModel:
+    r"""Fit a method to a table with candidate labels.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.tables.read_candidate_table` returns.
+    method : str, optional
+        The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
+        default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and
+        for what a stack cannot do, such as take parameters of PL-CL.
+    params : mapping, optional
+        Parameters of the method that differ from its defaults.
+    select : bool, default=False
+        Choose the other parameters by cross-validation on the candidate sets; no true label is
+        used. Tries 16 points of a grid, the defaults among them; where the table has votes in
+        several columns and ``min_votes`` is not given, it tries one and two votes.
+    random_state : int, default=0
+        Seed.
+    device : str, optional
+        Where the method computes, as PyTorch names it, such as ``"cuda"``: with the
+        exact kernel for any number of rows, unless ``params`` has landmarks. The fitted model is
+        in host memory.
+    progress : callable, optional
+        Called with a status message at each step.
+
+    Returns
+    -------
+    TableModel
+
+    Warns
+    -----
+    UserWarning
+        If a label is chosen in no row of the table.
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.tables import fit_table, read_candidate_table
+    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
+    >>> table = read_candidate_table(file, candidates="names", format="csv")
+    >>> model = fit_table(table, "plknn", {"n_neighbors": 1})
+    >>> model.predict(table.frame[["x"]])["label"].to_list()
+    ['anna', 'anna', 'bob', 'anna']
+    """
+    if select and device is not None:
+        raise ValueError(
+            "Parameters are selected on the CPU. Select them first without a device, then pass the "
+            "chosen parameters together with the device."
+        )
+    if method is None:
+        method = choose_default(table, params, select=select).name
+    n_rows = 0 if device else len(table.frame)
+    estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
+    preprocessing = make_preprocessing(table.features.columns)
+    X = preprocessing.fit_transform(table.X)
+    chosen: dict[str, Any] = {}
+    score: float | None = None
+    known = find_method(method)
+    if select:
+        grid = {k: v for k, v in known.tuning_grid.items() if k not in (params or {})}
+        chosen, score = _select(estimator, grid, X, table, random_state, progress)
+        table = table.with_min_votes(chosen.get("min_votes", 1))
+        estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
+    stage = (
+        f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
+        f"{pluralize(X.shape[1], 'feature')}"
+    )
+    with listen_to_rounds(RoundProgress(stage, progress)):
+        fit_on_device(estimator, X, table.candidates, device)
+    _warn_of_unchosen(table.name, estimator)
+    shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
+    about = {
+        **made_by(),
+        "table": readable_file_name(table.name),
+        "rows": len(table.frame),
+        "candidates": list(table.candidate_columns),
+        "corrected rows": len(table.corrections.labels),
+        "method": known.command_name,
+        "parameters": shown,
+        "chosen": chosen,
+        "selection score": score,
+        "seed": random_state,
+    }
+    steps = [("preprocessing", preprocessing), ("method", estimator)]
+    return TableModel(Pipeline(steps), table.features.columns, about)
+
+
+def made_by() -> dict[str, str]:
+    """Versions and time, for the description of a model."""
+    return {
+        "ambilearn": __version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _select(
+    estimator: Any,
+    grid: dict[str, Any],
+    X: Any,
+    table: CandidateTable,
+    random_state: int,
+    progress: Callable[[str], None],
+) -> tuple[dict[str, Any], float]:
+    """Parameters that do best on held-out candidate sets, and their covering rate.
+
+    The approximated accuracy prefers sharp confidences, and so a weak ridge: on Lost it would
+    choose reg = 0.001 (accuracy 0.67) where the covering rate chooses 0.01 (0.70).
+    """
+    if not grid and table.two_votes is None:
+        raise ValueError(
+            "There is nothing left to choose: the method has no parameter grid, or all its "
+            "parameters are given. Leave out --select, or give fewer parameters."
+        )
+    if X.shape[0] < 2 * _FOLDS:
+        raise ValueError(
+            f"Choosing parameters by cross-validation needs at least {2 * _FOLDS} rows, the table "
+            f"has {X.shape[0]}. Leave out --select."
+        )
+    n_points = min(_POINTS, len(include_current(estimator, draw_points(grid))))
+    choices = {1: table.candidates}
+    if table.two_votes is not None:
+        choices[2] = table.two_votes
+    total = len(choices) * sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
+    fits, time_left = count(1), TimeLeft()
+
+    def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
+        done = next(fits)
+        left = time_left.describe(done, total - done)
+        progress(f"choosing parameters: {done} of {total} fits{left}")
+        return covering_rate_scorer(fitted, rows, held_out)
+
+    found: list[tuple[float, dict[str, Any]]] = []
+    for min_votes, sets in choices.items():
+        search = CandidateSearchCV(
+            estimator,
+            grid,
+            n_points=_POINTS,
+            include_current=True,
+            scoring=scoring,
+            cv=_FOLDS,
+            halving=True,
+            refit=False,
+            random_state=random_state,
+        )
+        # All are held against all votes of the same rows. Against the sets that it learned from,
+        # whoever drops votes would look better for the smaller sets alone, or worse.
+        search.fit(X, sets, held_out=table.candidates)
+        votes = {"min_votes": min_votes} if len(choices) > 1 else {}
+        found.append((search.best_score_, votes | search.best_params_))
+    score, chosen = max(found, key=lambda each: each[0])  # ties: the first
+    return chosen, score
+
+
+def _warn_of_unchosen(name: str, fitted: Any) -> None:
+    """Name the labels that no row of the table gets."""
+    chosen = set(fitted.transduction_.tolist())
+    unchosen = [label for label in fitted.classes_.tolist() if label not in chosen]
+    if unchosen:
+        warn_user(
+            f"{name}: {pluralize(len(unchosen), 'label')} of {len(fitted.classes_):,} chosen in no "
+            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
+            "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
+            "its rows by corrections."
+        )
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))

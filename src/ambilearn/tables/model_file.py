@@ -1,0 +1,313 @@
+"""Save a model as a file, and load it without executing anything from it.
+
+The file is a ZIP archive of three members: ``about.json`` says in plain text what the model is
+(versions, columns, labels, method, parameters), ``pipeline.skops`` is the fitted pipeline in
+skops format, and ``SHA256SUMS`` has the checksums of both. Loading reads arrays and rebuilds only
+objects of the classes that :mod:`ambilearn.tables.skops_format` trusts.
+"""
+
+import hashlib
+import io
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
+
+import sklearn
+from sklearn.pipeline import Pipeline
+
+from ambilearn._utils.files import atomic_write
+from ambilearn._utils.plain_content import check_content
+from ambilearn._utils.warnings import warn_user
+from ambilearn.registry import REMOVED
+from ambilearn.tables.array_checks import (
+    check_json_size,
+    check_unpacked_size,
+    estimate_json_size,
+)
+from ambilearn.tables.columns import Column
+from ambilearn.tables.errors import InvalidModelError
+from ambilearn.tables.model import TableModel
+from ambilearn.tables.saved_estimators import FORM as ESTIMATOR_FORM
+from ambilearn.tables.saved_estimators import KIND as ESTIMATOR_KIND
+from ambilearn.tables.saved_estimators import check_estimator, describe_estimator
+from ambilearn.tables.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
+
+FORMAT = "ambilearn model"
+FORMAT_VERSION = 2  # 1: before the package was renamed from own_data to tables
+_ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
+_ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
+# Bytes in memory allowed for any file, and for each byte of a larger file. A model is mostly
+# numbers, which do not compress much; a zip bomb is mostly zeros, which compress a thousandfold.
+_FREE_BYTES, _MAX_RATIO = 2**28, 100
+_KINDS = ("number", "truth value", "date", "category", "text", "vector")
+_FORM = {
+    "ambilearn": str,
+    "scikit-learn": str,
+    "method": str,
+    "chosen": {"*": object},
+    "columns": [{"name": str, "kind": str, "length?": int}],
+    "labels": [object],
+    "*": object,
+}
+
+
+def save_model(model: Any, target: str | os.PathLike[str]) -> None:
+    """Save a model; the file appears under its name only once it is complete.
+
+    The file has everything that the method needs to predict. For kernel and neighbor methods that
+    includes the features of the training rows; consider this before you share it.
+
+    Parameters
+    ----------
+    model : TableModel or estimator
+        What :func:`ambilearn.tables.fit_table` returns; or a fitted method of this library, or a
+        pipeline that ends in one and whose other steps are those that
+        :func:`~ambilearn.tables.fit_table` uses or :class:`~ambilearn.PLDATransformer`.
+    target : path-like
+        The file.
+
+    Raises
+    ------
+    InvalidModelError
+        If a part of the model is of a type that :func:`load_model` does not load.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from ambilearn import PLKNN
+    >>> from ambilearn.tables import load_model, save_model
+    >>> model = PLKNN(n_neighbors=1).fit([[0.0], [1.0]], [{"a", "b"}, {"b"}])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/my.model")
+    ...     load_model(f"{folder}/my.model").predict([[0.9]])
+    array(['b'], dtype='<U1')
+    """
+    about = {"format": FORMAT, "format version": FORMAT_VERSION, **_describe(model)}
+    pipeline = model.pipeline if isinstance(model, TableModel) else model
+    members = {
+        _ABOUT: json.dumps(about, indent=2, ensure_ascii=False).encode(),
+        _PIPELINE: dump_pipeline(pipeline),
+    }
+    members[_SUMS] = "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()
+    ).encode()
+    packed = _pack(members, ZIP_DEFLATED)
+    sizes = [
+        sum(map(len, members.values())),
+        estimate_json_size(members[_ABOUT]),
+        estimate_schema_size(members[_PIPELINE]),
+    ]
+    if max(sizes) > _allowed_bytes(len(packed)):
+        packed = _pack(members, ZIP_STORED)  # compressed, it would be refused as a zip bomb
+    with atomic_write(Path(target)) as file:
+        file.write(packed)
+
+
+def _pack(members: dict[str, bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def _allowed_bytes(size: int) -> int:
+    return max(_FREE_BYTES, _MAX_RATIO * size)
+
+
+def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
+    """Load a model that :func:`save_model` wrote. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    source : path-like
+        The file.
+    max_bytes : int, optional
+        Size in memory above which a file is refused: of what is unpacked, and of the objects that
+        are built from it. By default 256 MiB, or a hundred times the size of the file where that is
+        more.
+
+    Returns
+    -------
+    model : TableModel or estimator
+        What was saved.
+
+    Raises
+    ------
+    InvalidModelError
+        If the file is not a model, is damaged, was changed, contains objects that no model has,
+        was saved in the format of another version of this library, or has a method that was
+        removed.
+    UnsupportedSkopsError
+        If another skops is installed than those whose format is checked.
+
+    Warns
+    -----
+    UserWarning
+        If it was saved with another version of scikit-learn.
+    """
+    name = os.fspath(source)
+    with open(source, "rb") as file:
+        if not is_zipfile(file):
+            raise InvalidModelError(f"{name} {_why_no_archive(file)}")
+        if max_bytes is None:
+            max_bytes = _allowed_bytes(os.fstat(file.fileno()).st_size)
+        try:
+            about, content = _read_members(file, max_bytes)
+            model = load_pipeline(content, max_bytes)
+            if _is_estimator(about):
+                check_estimator(model, about, max_bytes)
+            else:
+                model = _checked(model, about)
+                _try_out(model)
+        except InvalidModelError as error:
+            raise InvalidModelError(f"{name}: {error}") from error
+        except (MemoryError, ImportError):  # not caused by the file
+            raise
+        except Exception as error:  # a damaged file may raise any error
+            raise InvalidModelError(
+                f"{name} is damaged, or not a model ({error!r}). Copy or download it again, or "
+                "fit the model again."
+            ) from error
+    if about["scikit-learn"] != sklearn.__version__:
+        warn_user(
+            f"{name} was saved with scikit-learn {about['scikit-learn']}, this is "
+            f"version {sklearn.__version__}. Predictions may differ. Fit the model again, or "
+            "install the older version."
+        )
+    return model
+
+
+def load_table_model(source: str | os.PathLike[str]) -> TableModel:
+    """Load a model of a table; a file with another estimator is refused.
+
+    Parameters
+    ----------
+    source : path-like
+        The file.
+
+    Returns
+    -------
+    TableModel
+    """
+    model = load_model(source)
+    if not isinstance(model, TableModel):
+        raise InvalidModelError(
+            f"{os.fspath(source)} holds a {type(model).__name__} that was not fitted to a table: "
+            "load it in Python by ambilearn.tables.load_model, or fit a model by `ambilearn fit`."
+        )
+    return model
+
+
+def _why_no_archive(file: Any) -> str:
+    """Why a file is not a ZIP archive."""
+    file.seek(0)
+    beginning = file.read(len(_ARCHIVE))
+    if not beginning or beginning == _ARCHIVE:
+        return (
+            f"is {'damaged: its end is missing' if beginning else 'empty'}. Was it copied or "
+            "downloaded in part? Do that again, or fit the model again."
+        )
+    return (
+        "is not a model. Use a file that `ambilearn fit` wrote. (Pickle and joblib files are "
+        "never read: they can run code.)"
+    )
+
+
+def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
+    """Description and pipeline of the model, with their checksums verified."""
+    with ZipFile(file) as archive:
+        check_unpacked_size(archive, max_bytes)
+        missing = {_ABOUT, _PIPELINE, _SUMS} - set(archive.namelist())
+        if missing:
+            raise InvalidModelError(
+                f"not a model of ambilearn: the archive has no {', '.join(sorted(missing))}. Use "
+                "a file that `ambilearn fit` wrote."
+            )
+        members = {name: archive.read(name) for name in (_ABOUT, _PIPELINE)}
+        sums = archive.read(_SUMS).decode()
+    # The version first: other versions may have other checksums.
+    check_json_size(members[_ABOUT], max_bytes)
+    about = json.loads(members[_ABOUT])
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise InvalidModelError("not a model of ambilearn. Use a file that `ambilearn fit` wrote.")
+    _check_about(about, {"format version": int, "*": object})
+    if about["format version"] > FORMAT_VERSION:
+        raise InvalidModelError(
+            f"saved by a newer version of ambilearn, {about.get('ambilearn')}. Update ambilearn to "
+            "load it."
+        )
+    if about.get("method") in list(REMOVED):  # a list: the value may be unhashable
+        raise InvalidModelError(REMOVED[about["method"]])
+    if about["format version"] < FORMAT_VERSION:
+        raise InvalidModelError(
+            f"saved by an older version of ambilearn, {about.get('ambilearn')}, in a format that "
+            "this version does not load. Fit the model again."
+        )
+    for name, content in members.items():
+        if f"{hashlib.sha256(content).hexdigest()}  {name}" not in sums.splitlines():
+            raise InvalidModelError(
+                f"{name} in the archive does not match its checksum: the file is damaged or was "
+                "changed. Fit the model again."
+            )
+    _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
+    return about, members[_PIPELINE]
+
+
+def _is_estimator(about: dict[str, Any]) -> bool:
+    return about.get("kind") == ESTIMATOR_KIND
+
+
+def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
+    try:
+        check_content(about, form)
+    except ValueError as error:
+        raise InvalidModelError(
+            f"{_ABOUT} in the archive does not describe a model: {error} Fit the model again."
+        ) from error
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    if not isinstance(model, TableModel):
+        return describe_estimator(model)
+    columns = [_describe_column(column) for column in model.columns]
+    return {**model.about, "columns": columns, "labels": model.classes.tolist()}
+
+
+def _describe_column(column: Column) -> dict[str, Any]:
+    described = column._asdict()
+    if column.kind != "vector":
+        del described["length"]
+    return described
+
+
+def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
+    """The model, if pipeline and description belong together."""
+    columns = tuple(Column(**column) for column in about["columns"])
+    if not all(column.kind in _KINDS and column.length >= 1 for column in columns):
+        raise InvalidModelError("about.json describes invalid columns. Fit the model again.")
+    if not (
+        isinstance(pipeline, Pipeline)
+        and list(pipeline.named_steps) == ["preprocessing", "method"]
+        # The size first: a forged length must not create a huge list.
+        and len(pipeline.feature_names_in_) == sum(column.length for column in columns)
+        and pipeline.feature_names_in_.tolist()
+        == [name for column in columns for name in column.feature_names]
+        and pipeline.classes_.tolist() == about["labels"]
+    ):
+        raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+    added = ("format", "format version", "columns", "labels")
+    rest = {key: value for key, value in about.items() if key not in added}
+    return TableModel(pipeline, columns, rest)
+
+
+def _try_out(model: TableModel) -> None:
+    """Label a row of missing cells: if parts of the model do not match, loading fails."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.choices(pd.DataFrame([dict.fromkeys(column.name for column in model.columns)]))

@@ -1,0 +1,354 @@
+"""A table of one's own: from a file to candidate sets and features, with every cell kept."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any
+
+from ambilearn._utils.label_text import split_labels
+from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn.candidates import CandidateSets
+from ambilearn.crowd.votes import Votes
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns, read_frame, source_name
+from ambilearn.datasets.no_answer import whole_number_text
+from ambilearn.datasets.votes import parse_labels
+from ambilearn.tables.candidate_columns import (
+    CandidateColumns,
+    expand_patterns,
+    parse_candidates,
+)
+from ambilearn.tables.columns import Features, find_features, parse_features
+from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
+from ambilearn.tables.writing import replace_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
+_WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # whatever was asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateTable:
+    """A table whose rows have candidate labels.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file, for messages.
+    frame : DataFrame
+        All columns and rows as the file has them.
+    candidate_columns : tuple of str
+        The columns with the candidates.
+    sep : str
+        What separates the labels in text.
+    texts : list of str
+        The candidates of each row as the table writes them: the cell itself, list items and the
+        cells of several columns joined by ``sep``, without missing ones.
+    candidates : CandidateSets
+        The candidate sets, after corrections.
+    corrections : Corrections
+        Rows whose label a person chose.
+    features : Features
+        The columns that are features, their kinds, and why others are left out.
+    truth : list or None
+        The true label of each row from the column named ``label``, None where it is not known.
+        Only for reports, no method sees it.
+    label_column : str or None
+        The column that ``truth`` is from.
+    two_votes : CandidateSets or None
+        Candidate sets of the labels with at least two votes (of all, where none has as many), if
+        there are votes in several columns, nobody said how many are needed, and it makes a
+        difference: what a search may choose instead of ``candidates``.
+    votes : Votes or None
+        Who said what, if several annotators did.
+    unjudged : CandidateSets or None
+        The candidate sets before annotators were judged, if they were.
+    decimal : str
+        Decimal sign of numbers in text.
+    """
+
+    name: str
+    frame: "pd.DataFrame"
+    candidate_columns: tuple[str, ...]
+    sep: str
+    texts: list[str]
+    candidates: CandidateSets
+    corrections: Corrections
+    features: Features
+    truth: list[Any] | None = None
+    label_column: str | None = None
+    two_votes: CandidateSets | None = None
+    votes: Votes | None = None
+    unjudged: CandidateSets | None = None
+    decimal: str = "."
+
+    @cached_property
+    def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
+        """The features: float64 with NaN where a cell is missing, categories and texts as text.
+
+        Estimators take it as it is where all features are numbers and none is missing;
+        :func:`ambilearn.tables.preprocessing.make_preprocessing` makes a matrix of any other.
+        """
+        return parse_features(self.name, self.frame, self.features.columns, self.decimal)
+
+    @property
+    def given(self) -> CandidateSets:
+        """The candidate sets as they were given: the answers, where annotators were judged."""
+        return self.candidates if self.unjudged is None else self.unjudged
+
+    def with_min_votes(self, min_votes: int) -> "CandidateTable":
+        """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
+        if min_votes == 1 or self.two_votes is None:
+            return self
+        return replace(self, candidates=self.two_votes, two_votes=None)
+
+    def __repr__(self) -> str:
+        return (
+            f"<CandidateTable {self.name}: {pluralize(len(self.frame), 'row')}, "
+            f"{pluralize(len(self.features.columns), 'feature')}, "
+            f"{pluralize(len(self.candidates.classes), 'label')}>"
+        )
+
+
+def read_candidate_table(
+    source: "str | os.PathLike[str] | IO[Any] | pd.DataFrame",
+    *,
+    candidates: str | Sequence[str],
+    sep: str = "|",
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    min_votes: int | None = None,
+    fallback: str = "error",
+    na_is_label: bool = False,
+    no_answer: Sequence[Any] = (),
+    corrections: str | os.PathLike[str] | IO[Any] | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+) -> CandidateTable:
+    r"""Read a table with candidate labels: CSV, TSV, Excel, Parquet or JSON lines.
+
+    Features may be numbers, categories, truth values, dates, sentences and lists of numbers, with
+    cells missing. Every cell of the table is kept as it is, also of columns that are no features.
+
+    Parameters
+    ----------
+    source : path-like, file object or DataFrame
+        The table. Its format is known by the ending of its name (``.csv``, ``.tsv``,
+        ``.parquet``, ``.jsonl``, ``.xlsx``).
+    candidates : str or sequence of str
+        The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
+        JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
+        row without any answer may then have any label.
+        A name such as ``"A*"`` stands for all columns that match it.
+    sep : str, default="|"
+        What separates the labels in text.
+    label : str, optional
+        Column with the true label where it is known, for reports only: never a feature.
+    features : str or sequence of str, optional
+        Columns that are features. By default all that have no other role and can help; see
+        :func:`ambilearn.tables.columns.find_features`.
+    exclude : str or sequence of str, default=()
+        Columns that are not features: an id, a comment.
+    categorical : str or sequence of str, default=()
+        Features that are categories even if all their cells are numbers: a code.
+    min_votes : int, optional
+        With several annotators: votes that a label needs. One by default; a search for parameters
+        then tries two, as well.
+    fallback : {"error", "union"}, default="error"
+        What to do with a row in which no label has enough votes: refuse it, or take all its votes.
+    na_is_label : bool, default=False
+        Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
+        like is a label of that name (Namibia), not a missing cell. Among other labels, as in
+        ``"NA|ZA"``, and in a list such a word is always a label.
+    no_answer : sequence, default=()
+        Codes in the cells of candidates that stand for no answer, such as ``"-1"``, alone or among
+        labels.
+    corrections : path-like or file object, optional
+        CSV file of labels that a person chose, as the review page saves it; see
+        :func:`ambilearn.tables.corrections.read_corrections`.
+    format, delimiter
+        Format of a file whose name does not tell; separator of CSV cells.
+    decimal : {".", ","}, default="."
+        Decimal sign of features that are numbers in text. With a comma, ``1.234`` is no number: it
+        may be more than a thousand.
+
+    Returns
+    -------
+    CandidateTable
+        With the candidate sets in ``candidates`` and the features in ``X``, for any method:
+        ``method.fit(table.X, table.candidates)``. Labels of a CSV or Excel file are always
+        text. The text of labels is normalized, in the table, in ``no_answer`` and in corrections:
+        form NFC, no blanks around it, no zero-width space, word joiner or byte-order mark, and a
+        space for a no-break space.
+
+    Raises
+    ------
+    InvalidFileError
+        Naming the file, the column and the row (counted from 0, without the header).
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.tables import read_candidate_table
+    >>> file = StringIO("id,age,town,names\n07,30,Rome,anna|bob\n08,,Oslo,bob\n09,41,Rome,anna\n")
+    >>> table = read_candidate_table(file, candidates="names", exclude=["id"], format="csv")
+    >>> [sorted(labels) for labels in table.candidates.to_sets()]
+    [['anna', 'bob'], ['bob'], ['anna']]
+    >>> [(column.name, column.kind) for column in table.features.columns]
+    [('age', 'number'), ('town', 'category')]
+    >>> table.frame["id"].to_list()
+    ['07', '08', '09']
+    """
+    name, frame = read_source(source, format, delimiter)
+    columns, wanted = _assign_roles(name, frame, candidates, label, features, exclude, categorical)
+    parsed = parse_candidates(
+        name,
+        frame,
+        columns,
+        sep=sep,
+        min_votes=1 if min_votes is None else min_votes,
+        fallback=fallback,
+        na_is_label=na_is_label,
+        no_answer=no_answer,
+    )
+    sets, texts, votes = parsed
+    found = read_corrections(corrections, texts, sets.classes, sep=sep)
+    kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
+    return CandidateTable(
+        name=name,
+        frame=frame,
+        candidate_columns=tuple(columns),
+        sep=sep,
+        texts=texts,
+        candidates=apply_corrections(sets, found),
+        corrections=found,
+        features=kept,
+        truth=None if label is None else _parse_truth(name, frame, label, sets),
+        label_column=label,
+        two_votes=_two_votes(parsed, found) if min_votes is None else None,
+        votes=votes,
+        decimal=decimal,
+    )
+
+
+def read_source(
+    source: Any, format: str | None, delimiter: str | None
+) -> tuple[str, "pd.DataFrame"]:
+    """Name and content of a file; a data frame is returned as it is."""
+    if hasattr(source, "columns"):
+        return getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
+    return source_name(source), read_frame(source, format=format, delimiter=delimiter)
+
+
+def _assign_roles(
+    name: str,
+    frame: "pd.DataFrame",
+    candidates: str | Sequence[str],
+    label: str | None,
+    features: Sequence[str] | None,
+    exclude: Sequence[str],
+    categorical: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """The columns with candidates, and the columns that may be features."""
+    candidate_columns = expand_patterns(name, frame, _as_list(candidates))
+    named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
+    known = [*candidate_columns, *([label] if label is not None else [])]
+    check_columns(name, frame, [*known, *named, *exclude, *categorical])
+    if label in candidate_columns:
+        raise ValueError(
+            f"Column {label!r} has the candidates: it cannot be the column of true labels, too."
+        )
+    roles = {*known, *exclude}
+    return candidate_columns, [c for c in named or frame.columns if c not in roles]
+
+
+def _two_votes(parsed: CandidateColumns, corrections: Corrections) -> CandidateSets | None:
+    """Candidate sets of labels with two votes, if there are votes and these sets are smaller."""
+    if parsed.votes is None:
+        return None
+    sets = parsed.votes.to_candidates(min_votes=2, fallback="union")
+    return (
+        apply_corrections(sets, corrections) if len(sets.labels) < len(parsed.sets.labels) else None
+    )
+
+
+def _as_list(columns: str | Sequence[str]) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _find_features(
+    name: str,
+    frame: "pd.DataFrame",
+    wanted: Sequence[str],
+    sets: CandidateSets,
+    sep: str,
+    named: bool,
+    categorical: Sequence[str],
+    decimal: str,
+) -> Features:
+    """The features; unless the user named them, without columns that hold labels."""
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    telling: dict[str, str] = {}
+    if not named:
+        if set(_WRITTEN_BY_CLEAN) <= set(frame.columns):
+            written = ("label", "doubt", "suggestion", *_WRITTEN_BY_CLEAN)
+            telling = dict.fromkeys(written, "was written by ambilearn clean")
+        labels = set(map(str, sets.classes.tolist()))
+        for column in wanted:
+            if _holds_candidates(frame[column].to_list(), labels, sep):
+                telling[column] = "holds candidate labels"
+    telling = {column: reason for column, reason in telling.items() if column in wanted}
+    others = [column for column in wanted if column not in telling]
+    found = find_features(
+        name, frame, others, categorical=_as_list(categorical), keep_all=named, decimal=decimal
+    )
+    return Features(found.columns, telling | found.left_out)
+
+
+def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
+    """Whether cells are sets of labels, several in some cell: the candidates of an earlier step."""
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    return any(sep in text for text in texts) and all(
+        labels.issuperset(split_labels(text, sep)) for text in texts
+    )
+
+
+def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
+    names = set(map(str, sets.classes.tolist()))
+    unknown = MISSING_WORDS - names
+    truths = []
+    for i, cell in enumerate(frame[column].to_list()):
+        try:
+            labels = parse_labels(cell, None, i)
+        except ValueError as error:
+            raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
+        if len(labels) > 1:
+            raise InvalidFileError(
+                f"{name}, column {column!r}, row {i}: expected one label, found "
+                f"{shorten_repr(cell)}. "
+                "Leave the cell empty where the true label is not known."
+            )
+        truth = labels.pop() if labels else None
+        if isinstance(truth, str) and truth not in names and whole_number_text(truth) in names:
+            truth = whole_number_text(truth)
+        truths.append(None if truth in unknown else truth)
+    return truths
+
+
+def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+    """The table with further columns at its end; refuse names that it has already."""
+    taken = [column for column in columns if column in frame.columns]
+    if taken:
+        raise InvalidFileError(
+            f"{name} has a column {taken[0]!r} already. Give the new columns other names by a "
+            "prefix (--prefix)."
+        )
+    return replace_columns(frame, columns)

@@ -1,0 +1,232 @@
+"""Write a table as CSV, Parquet or JSON lines."""
+
+import csv
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ambilearn._utils.csv_lines import CsvLines
+from ambilearn._utils.files import atomic_write
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import refuse_half_characters
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import FORMATS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Texts that are certainly numbers; 007 and 1_000 are not, and stay text.
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
+# The start of a formula in some spreadsheet, after characters that spreadsheets skip. Full-width
+# signs come from Japanese and Chinese input methods.
+_FORMULA = re.compile("[\\s\x00-\x1f\ufeff]*[=+\\-@＝＋－＠]|[\t\r\n']")
+_SIGNED_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def format_of_name(name: str) -> str:
+    """Format of a table by the ending of its name."""
+    format = _WRITTEN.get(Path(name).suffix.lower())
+    if format is None:
+        raise InvalidFileError(
+            f"{name}: tables are written to {', '.join(_WRITTEN)} files; choose such a name."
+        )
+    return format
+
+
+def check_writable(format: str) -> None:
+    """Raise an error if writing a format needs a package that is not installed."""
+    if format == "parquet":
+        with requires_extra("parquet", purpose="Writing Parquet files"):
+            import pyarrow.parquet  # noqa: F401
+
+
+@refuse_half_characters()
+def write_table(
+    frame: "pd.DataFrame",
+    target: str | os.PathLike[str] | IO[bytes],
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    sep: str = "|",
+    text_columns: Sequence[str] = (),
+    escape_formulas: bool = False,
+) -> None:
+    """Write a table; a file appears under its name only once it is complete.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    target : path-like or binary file object
+        Where to write.
+    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+        By default taken from the ending of the name.
+    delimiter : str, optional
+        Between the cells of a CSV file; a comma by default.
+    sep : str, default="|"
+        Joins the items of a list in a CSV cell.
+    text_columns : sequence of str, default=()
+        Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
+        a table that was read from a CSV file. Other such columns become numbers.
+    escape_formulas : bool, default=False
+        Put an apostrophe before text in a CSV file that a spreadsheet would run as a formula. This
+        changes the cells, so use it for files that people view, not for further processing.
+
+    Raises
+    ------
+    ValueError
+        For text that the format cannot hold.
+    """
+    if isinstance(target, (str, os.PathLike)):
+        format = format or format_of_name(os.fspath(target))
+        with atomic_write(Path(target)) as file:
+            write_table(
+                frame,
+                file,
+                format=format,
+                delimiter=delimiter,
+                sep=sep,
+                text_columns=text_columns,
+                escape_formulas=escape_formulas,
+            )
+        return
+    if format in ("csv", "tsv"):
+        delimiter = delimiter or ("," if format == "csv" else "\t")
+        flat = _flatten_cells(frame, sep)
+        _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter)
+    elif format == "jsonl":
+        for record in _convert_numbers(frame, text_columns).to_dict("records"):
+            line = json.dumps(
+                _without_nan(record), ensure_ascii=False, allow_nan=False, default=str
+            )
+            # Half a character is written as JSON names it; nothing else cannot be encoded.
+            target.write(line.encode(errors="backslashreplace") + b"\n")
+    else:
+        _write_parquet(_convert_numbers(frame, text_columns), target)
+
+
+def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str) -> None:
+    lines = CsvLines(lambda line: file.write(line.encode()))
+    form: dict[str, Any] = {"lineterminator": lines.terminator, "quoting": csv.QUOTE_MINIMAL}
+    heading = [str(column) for column in frame.columns]
+    if len(heading) == 1:  # readers skip lines of nothing but blanks
+        form["quoting"] = csv.QUOTE_ALL
+    # What looks like a byte-order mark at the very beginning would be taken for one.
+    marked = {"quoting": csv.QUOTE_ALL} if "".join(heading[:1]).startswith("\ufeff") else {}
+    csv.writer(lines, delimiter=delimiter, **form | marked).writerow(heading)
+    frame.to_csv(lines, header=False, index=False, sep=delimiter, **form)
+
+
+def _escape_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with every text, headings included, as no spreadsheet runs it."""
+    texts = frame.columns[[dtype.kind not in "biufcmM" for dtype in frame.dtypes]]
+    frame = replace_columns(
+        frame, {column: [*map(escape_formula, frame[column].to_list())] for column in texts}
+    )
+    frame.columns = frame.columns.map(escape_formula)
+    return frame
+
+
+def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
+    with requires_extra("parquet", purpose="Writing Parquet files"):
+        from pyarrow import ArrowException, Table, parquet
+    try:
+        table = Table.from_pandas(frame, preserve_index=False)
+        # Arrow has the types. What pandas would note beside them it cannot read itself: "data type
+        # 'list<element: string>[pyarrow]' not understood".
+        parquet.write_table(table.replace_schema_metadata(), file)
+    except (ArrowException, OverflowError) as error:  # the latter by a number of 400 digits
+        reason = " ".join(str(part) for part in error.args)
+        raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
+
+
+def _flatten_cells(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
+    """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
+
+    def flatten(cell: Any) -> Any:
+        if isinstance(cell, np.ndarray):
+            cell = cell.tolist()
+        if isinstance(cell, list):
+            # A list of labels is written as it is read; one of numbers, an embedding, as JSON.
+            is_vector = bool(cell) and all(isinstance(item, float) for item in cell)
+            return json.dumps(cell) if is_vector else sep.join(map(str, cell))
+        return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
+
+    nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]
+    return replace_columns(
+        frame, {column: [*map(flatten, frame[column].to_list())] for column in nested}
+    )
+
+
+def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
+    """The table with columns of text that are all numbers as numbers, empty cells as missing."""
+    import pandas as pd
+
+    converted = {}
+    for column in frame:
+        cells = frame[column]
+        if column in text_columns or not isinstance(cells.dtype, pd.StringDtype):
+            continue
+        filled = [cell for cell in cells if cell]
+        for pattern, dtype in ((_INTEGER, "Int64"), (_NUMBER, "Float64")):
+            if filled and all(map(pattern.fullmatch, filled)):
+                converted[column] = (
+                    cells.where(cells != "")
+                    .map(int if dtype == "Int64" else float, na_action="ignore")
+                    .astype(dtype)
+                )
+                break
+    return replace_columns(frame, converted)
+
+
+def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+    """The table with some columns replaced or added (``assign`` refuses a column "self")."""
+    frame = frame.copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
+
+
+def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """A row without NaN, which JSON does not have."""
+    return {key: None if is_missing(value) else value for key, value in record.items()}
+
+
+def escape_formula(cell: Any) -> Any:
+    """A cell with an apostrophe before it if a spreadsheet would take its text for a formula.
+
+    It may then read files, send what it finds and, if the user agrees, start programs [1]_. Numbers
+    stay as they are. Text that begins with an apostrophe gets another one: whoever removes one
+    apostrophe from the beginning of each cell that has one has the table as it was.
+
+    Parameters
+    ----------
+    cell : object
+        What is no text is left as it is.
+
+    Returns
+    -------
+    object
+
+    References
+    ----------
+    .. [1] OWASP, "CSV Injection",
+       https://owasp.org/www-community/attacks/CSV_Injection
+
+    Examples
+    --------
+    >>> from ambilearn.tables.writing import escape_formula
+    >>> [escape_formula(cell) for cell in ("=1+1", "-1.5", "-x", "'tis", "anna", 3)]
+    ["'=1+1", '-1.5', "'-x", "''tis", 'anna', 3]
+    """
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _SIGNED_NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell

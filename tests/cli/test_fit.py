@@ -1,0 +1,43 @@
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ambilearn.registry import METHODS
+
+CLEAN = ["--candidates", "names", "--exclude", "truth"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fit_and_predict_with_every_method(run, people_csv, people, method):
+    status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
+    assert (status, out) == (0, "")
+    assert "saved m.model" in err
+    assert "ambilearn predict m.model NEW_TABLE" in err
+    people.drop(columns=["names", "truth"]).to_csv("new.csv", index=False)
+    status, out, err = run("predict", "m.model", "new.csv")
+    assert status == 0
+    assert f"new.csv: 60 rows labeled by {method}" in err
+    labeled = pd.read_csv(io.StringIO(out), dtype={"id": str})
+    assert list(labeled) == [*people.columns[:-2], "label", "confidence", "margin"]
+    assert labeled["id"].to_list() == people["id"].to_list()
+    assert (labeled["label"] == people["truth"]).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
+    status, out, err = process("fit", people_csv, *CLEAN, "--out", "m.model")
+    assert (status, out) == (0, b""), err
+    first = process("predict", "m.model", people_csv)
+    second = process("predict", "m.model", "-", input=people_csv.read_bytes())
+    assert first[0] == second[0] == 0
+    assert first[1] == second[1] == run("predict", "m.model", people_csv)[1].encode()
+    assert b"<stdin>: 60 rows labeled" in second[2]
+
+
+def test_a_model_does_not_go_to_stdout(run, people_csv):
+    status, _, err = run("fit", people_csv, *CLEAN, "--out", "-")
+    assert status == 1
+    assert "use --out FILE" in err
+    assert not Path("-").exists()

@@ -1,0 +1,216 @@
+import re
+
+import pandas as pd
+import pytest
+from annotators import item_names, make_crowd
+from lean_python import run_without
+
+from ambilearn.cli.plan import method_parameters
+
+LONG = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
+FEATURES = ["--features-from", "items.csv", "--method", "plknn"]
+
+
+@pytest.fixture
+def crowd(private_machine):
+    """Answers in answers.csv and wide.csv, features in items.csv."""
+    X, truth, answers = make_crowd(n=60, lots=3)
+    items = pd.DataFrame(X, columns=["x", "y", "z"]).assign(item=item_names(60), truth=truth)
+    answers.to_csv("answers.csv", index=False)
+    items.to_csv("items.csv", index=False)
+    wide = answers.pivot(index="item", columns="annotator", values="label").fillna("-1")
+    items.join(wide, on="item").to_csv("wide.csv", index=False)
+    return truth
+
+
+@pytest.mark.slow
+def test_clean_answers_in_long_form(run, crowd):
+    options = ["--label", "truth", "--out", "c.csv", "--annotators-out", "who.csv"]
+    status, out, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert (status, out) == (0, "")
+    cleaned = pd.read_csv("c.csv")
+    assert cleaned["item"].to_list() == item_names(60)
+    assert (cleaned["label"] == crowd).mean() > 0.85
+    assert "answers" in cleaned
+    assert "7 annotators judged by their answers and the features (trust in the features:" in err
+    assert re.search(r"a0 +\d+ +\d+%", err)
+    assert "most frequent confusions: right → given (how often)" in err
+    assert re.search(r"\d\d\.\d% of the 60 rows with a known label are right", err)
+    who = pd.read_csv("who.csv")
+    assert list(who) == ["annotator", "right", "given", "answers", "share"]
+    assert set(who["annotator"]) == {"a0", "a1", "a2", "a3", "r0", "r1", "r2"}
+
+
+@pytest.mark.slow
+def test_the_wide_form_by_pattern_says_the_same(run, crowd):
+    run("clean", "answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--out", "long.csv")
+    wide = ["--candidates", "a?", "--candidates", "r?", "--no-answer", "-1", "--method", "plknn"]
+    options = ["--exclude", "truth", "--exclude", "item", "--out", "wide_out.csv"]
+    status, _, err = run("clean", "wide.csv", *wide, *options)
+    assert status == 0
+    assert "7 annotators judged" in err
+    long, wide = pd.read_csv("long.csv"), pd.read_csv("wide_out.csv")
+    assert long["label"].to_list() == wide["label"].to_list()
+    assert long["confidence"].to_list() == wide["confidence"].to_list()
+
+
+@pytest.mark.slow
+def test_fit_answers_and_predict(run, crowd):
+    options = ["--exclude", "truth", "--out", "m.model"]
+    status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert "7 annotators judged" in err
+    assert run("predict", "m.model", "items.csv", "--out", "p.csv")[0] == 0
+    assert (pd.read_csv("p.csv")["label"] == crowd).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_select_lets_the_answers_choose(run, crowd):
+    options = ["--exclude", "truth", "--select", "--out", "c.csv"]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert re.search(r"n_neighbors=\d+ chosen by the answers", err)
+
+
+def test_select_with_nothing_left_to_choose(run, crowd):
+    options = ["--exclude", "truth", "--select", "--set", "n_neighbors=3", "--out", "c.csv"]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 1
+    assert "nothing left to choose" in err
+    assert "--no-skills" in err
+
+
+@pytest.mark.parametrize("option", [["--no-skills"], ["--min-votes", 2, "--fallback", "union"]])
+def test_without_skills_votes_count_alike(run, crowd, option):
+    options = ["--exclude", "truth", "--out", "c.csv", *option]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert "judged" not in err
+
+
+@pytest.mark.slow
+def test_without_the_extra_that_is_said(crowd, tmp_path):
+    start = f"""
+import sys
+sys.argv = ["ambilearn", "clean", "answers.csv", *{[*LONG, *FEATURES]!r}, "--out", "c.csv"]
+sys.argv += ["--exclude", "truth"]
+from ambilearn.__main__ import main
+main()
+"""
+    done = run_without(["crowdkit"], start, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = "All annotators have the same weight. Weighting annotators"
+    assert said in " ".join(done.stderr.split())
+    assert len(pd.read_csv("c.csv")) == 60
+    asked = start.replace("main()\n", "sys.argv += ['--skills']\nmain()\n")
+    done = run_without(["crowdkit"], asked, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Judging annotators needs crowdkit: pip install 'ambilearn[crowd]'" in done.stderr
+
+
+def test_items_without_answers_and_answers_without_items(run, crowd):
+    answers = pd.read_csv("answers.csv")
+    answers["item"] = answers["item"].replace("i000", "lost")
+    answers.to_csv("answers.csv", index=False)
+    options = ["--exclude", "truth", "--no-skills", "--out", "c.csv"]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert "to 1 item without features left out: 'lost'" in err
+    assert "1 item without answers, i000: any label may be theirs" in err
+
+
+def test_rows_without_answers_in_the_wide_form(run, crowd):
+    wide = pd.read_csv("wide.csv")
+    wide.loc[[11, 40], wide.columns[-7:]] = "-1"
+    wide.to_csv("wide.csv", index=False)
+    options = [
+        "--candidates",
+        "[ar]?",
+        "--no-answer",
+        "-1",
+        "--method",
+        "plknn",
+        "--label",
+        "truth",
+    ]
+    status, _, err = run("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
+    assert status == 0
+    assert "2 rows without answers, 11, 40: any label may be theirs" in " ".join(err.split())
+    cleaned = pd.read_csv("c.csv")
+    assert (cleaned["label"] == crowd).mean() > 0.85
+
+
+def test_long_answers_given_as_candidates_are_noticed(run, crowd):
+    options = ["--candidates", "label", "--method", "plknn", "--out", "c.csv", "--prefix", "new_"]
+    status, _, err = run("clean", "answers.csv", *options)
+    assert status == 0
+    assert "looks like answers in long form" in err
+    assert "--item item --annotator annotator --answer label --features-from FILE" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["answers.csv", *LONG], "also need --features-from"),
+        (["answers.csv", "--item", "item"], "also need --annotator, --answer, --features-from"),
+        (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "Use one or the other"),
+        (["answers.csv"], "Missing option '--candidates'"),
+        (["items.csv", "--candidates", "truth", "--skills"], "no annotators to judge"),
+        (["wide.csv", "--candidates", "q*"], "no column matches 'q*'"),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--no-skills", "--annotators-out", "w.csv"],
+            "--annotators-out requires --skills",
+        ),
+        (["answers.csv", *LONG, "--features-from", "nowhere.csv"], "nowhere.csv"),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--annotators-out", "./c.csv"],
+            "c.csv would be written twice",
+        ),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--annotators-out", "answers.csv"],
+            "answers.csv would overwrite an input file",
+        ),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--skills", "--min-votes", 2],
+            "--skills and --min-votes cannot be combined",
+        ),
+        (
+            ["answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--annotators-out", "w.doc"],
+            "w.doc: tables are written to",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(run, crowd, arguments, message):
+    status, _, err = run("clean", *arguments, "--out", "c.csv")
+    assert status != 0
+    assert message in re.sub(r"\s+", " ", err)
+
+
+def test_words_may_be_labels_in_long_form_too(run, crowd):
+    answers = pd.read_csv("answers.csv").replace({"label": {"cat": "NA"}})
+    answers.to_csv("answers.csv", index=False)
+    options = ["--exclude", "truth", "--no-skills", "--na-is-label", "--out", "c.csv"]
+    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
+    assert status == 0
+    assert "3 labels" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--annotators-out", "m.model"], "m.model would be written twice"),
+        (["--skills", "--min-votes", 1], "--skills and --min-votes cannot be combined"),
+    ],
+)
+def test_fit_refuses_the_same(run, crowd, arguments, message):
+    status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
+    assert status != 0
+    assert message in re.sub(r"\s+", " ", err)
+
+
+def test_landmarks_are_given_once():
+    assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
+    assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
+    with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
+        method_parameters(("reg=1", "n_landmarks=5"), 7)
+    assert method_parameters((), None) == {}

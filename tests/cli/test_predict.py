@@ -1,0 +1,46 @@
+import os
+import pickle
+from pathlib import Path
+
+CLEAN = ["--candidates", "names", "--exclude", "truth"]
+
+
+def test_predict_names_the_column_that_does_not_fit(run, people, people_csv):
+    run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
+    people.rename(columns={"height": "heigth"}).to_csv("new.csv", index=False)
+    status, out, err = run("predict", "m.model", "new.csv")
+    assert (status, out) == (1, "")
+    assert "Error: new.csv has no column 'height'. Did you mean 'heigth'?" in err
+    people.assign(height="tall").to_csv("new.csv", index=False)
+    status, _, err = run("predict", "m.model", "new.csv")
+    assert "Error: new.csv, column 'height', row 0: 'tall' is not a number." in err
+    people.assign(town="Atlantis").to_csv("new.csv", index=False)
+    assert run("predict", "m.model", "new.csv")[0] == 0
+
+
+def test_a_pickle_is_not_executed(run, people_csv, tmp_path):
+    class Payload:
+        def __reduce__(self):
+            return os.mkdir, ("executed",)
+
+    Path("evil.model").write_bytes(pickle.dumps(Payload()))
+    status, _, err = run("predict", "evil.model", people_csv)
+    assert status == 1
+    assert "Error: evil.model is not a model" in err
+    assert not (tmp_path / "executed").exists()
+
+
+def test_features_that_are_not_there_are_all_named(run, people_csv):
+    names = [word for name in ("hight", "town", "shoes") for word in ("--features", name)]
+    status, _, err = run("fit", people_csv, *CLEAN, *names, "--out", "m.model")
+    assert status == 1
+    assert "has no columns 'hight', 'shoes'. Did you mean 'height' for 'hight'? It has: id," in err
+
+
+def test_a_model_that_was_copied_in_part(run, people_csv):
+    run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
+    content = Path("m.model").read_bytes()
+    Path("half.model").write_bytes(content[: len(content) // 2])
+    status, _, err = run("predict", "half.model", people_csv)
+    assert status == 1
+    assert err.startswith("Error: half.model is damaged: its end is missing.")

@@ -1,0 +1,194 @@
+import io
+
+import numpy as np
+import pytest
+
+from ambilearn.cli.console import user_console
+from ambilearn.cli.result_summary import (
+    describe_accuracy,
+    describe_cleaned,
+    describe_model,
+)
+from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", label="truth")
+
+
+@pytest.fixture
+def said(capsys):
+    def said(function, *arguments):
+        with user_console() as console:
+            function(console, *arguments)
+        return capsys.readouterr().err
+
+    return said
+
+
+def csv(text, **options):
+    return read_candidate_table(
+        io.StringIO(text), **({"candidates": "names", "format": "csv"} | options)
+    )
+
+
+def test_accuracy_counts_rows_of_known_label_only(said):
+    table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
+    assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
+        "50.0% of the 2 rows with a known label are right\n"
+        "50.0% of them have a known label that is not a candidate (1 row); their chosen label is "
+        "always wrong\n"
+    )
+    assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
+    unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
+    assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
+
+
+def test_the_truth_is_a_candidate_everywhere_and_nothing_is_said(said):
+    table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", label="t")
+    assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
+        "100.0% of the 3 rows with a known label are right\n"
+    )
+
+
+def test_the_model(said, table):
+    assert said(describe_model, fit_table(table, "plknn"), {}) == ""
+    model = fit_table(table, "plknn", select=True)
+    chosen, score = model.about["chosen"], model.about["selection score"]
+    assert said(describe_model, model, {}) == (
+        f"chosen without true labels: n_neighbors={chosen['n_neighbors']} "
+        f"(covering rate {score:.3f}: held-out predictions that are a candidate)\n"
+    )
+    model = fit_table(table, "sure", {"n_landmarks": 9})
+    assert "the kernel of 60 rows is approximated by 9 landmarks" in said(describe_model, model, {})
+    assert said(describe_model, model, {"n_landmarks": 9}) == ""
+
+
+def test_the_rows_to_look_at_first(said, table):
+    cleaned = clean_table(table)
+    text = said(describe_cleaned, cleaned)
+    ambiguous = (table.candidates.sizes > 1).sum()
+    close = (cleaned.choices.margins < 0.1).sum()
+    assert text.startswith(
+        f"{ambiguous} rows with several candidates, among them {close} close calls"
+    )
+    rows = text.partition("the first row is 0):\n")[2].splitlines()[1:]
+    assert [int(row.split()[0]) for row in rows] == cleaned.order[:10].tolist()
+    label, confidence = cleaned.candidates(cleaned.order[0])[0]
+    assert f" {label} {confidence:.2f}, " in rows[0]
+
+
+def test_one_close_call_is_singular(said):
+    text = "x,names\n1,a\n2,a\n5,a|b\n8,b\n9,b\n"
+    cleaned = clean_table(csv(text), "plknn", {"n_neighbors": 4})
+    assert said(describe_cleaned, cleaned).startswith(
+        "1 row with several candidates, among them 1 close call (margin below 0.1)\n"
+    )
+
+
+def test_nothing_to_look_at(said):
+    table = csv("x,names\n1,a\n2,a\n8,b\n9,b\n")
+    nothing = "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, doubt=False)
+    assert said(describe_cleaned, cleaned) == nothing
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
+    assert said(describe_cleaned, cleaned) == (
+        f"{nothing}0 rows for which a label that is not a candidate scores higher than all "
+        "candidates (doubt above 0): rows to check, not an estimate of how many are wrong\n"
+    )
+
+
+def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
+    row = people["names"].eq(people["truth"]).idxmax()
+    people.loc[row, "names"] = "anna" if people["truth"][row] != "anna" else "bob"
+    table = read_candidate_table(people, candidates="names", exclude=["truth"])
+    cleaned = clean_table(table)
+    text = said(describe_cleaned, cleaned)
+    assert "\n1 row for which a label that is not a candidate scores higher than all" in text
+    shown = [line.split() for line in text.partition("the first row is 0):\n")[2].splitlines()[1:]]
+    [line] = [line for line in shown if line[0] == str(row)]
+    assert line[1:4] == ["1.000", f"{cleaned.doubt.score[row]:+.3f}", people["truth"][row]]
+
+
+def test_rows_that_a_person_settled_are_not_shown(said, people):
+    lines = [f"{i},{text},zoe" for i, text in enumerate(people["names"])]
+    corrections = io.StringIO("\n".join(["row,candidates,label", *lines]))
+    table = read_candidate_table(
+        people, candidates="names", exclude=["truth"], corrections=corrections
+    )
+    assert "Check these rows" not in said(describe_cleaned, clean_table(table))
+
+
+def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
+    """The person insists on the label that the method doubts."""
+    row = people["names"].eq(people["truth"]).idxmax()
+    wrong = "anna" if people["truth"][row] != "anna" else "bob"
+    people.loc[row, "names"] = wrong
+    corrections = io.StringIO(f"row,candidates,label\n{row},{wrong},{wrong}\n")
+    table = read_candidate_table(
+        people, candidates="names", exclude=["truth"], corrections=corrections
+    )
+    assert "\n0 rows for which a label that is no" in said(describe_cleaned, clean_table(table))
+
+
+def test_long_labels_and_many_candidates_are_cut(said):
+    many = "|".join(f"{'x' * 50}{i}" for i in range(6))
+    cleaned = clean_table(csv(f"x,names\n1,{many}\n2,{many}\n3,a\n"), "plknn", {"n_neighbors": 2})
+    text = " ".join(said(describe_cleaned, cleaned).split())
+    assert "x" * 30 not in text
+    assert "x…" in text
+    assert ", and 2 more" in text
+
+
+def judged_votes(**options):
+    """Twenty rows of two groups: A and B err in row 9 alone, C often; row 4 has no answer."""
+    truth = "ab" * 10
+    rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]},{t}" for i, t in enumerate(truth)]
+    rows[4], rows[9] = "0.2,,,,a", "5.45,a,a,a,b"
+    text = "\n".join(["x,A,B,C,truth", *rows])
+    with pytest.warns(UserWarning, match="1 row without answers, 4"):
+        table = csv(text, candidates=["A", "B", "C"], label="truth", **options)
+    return judge_table(table, "plknn", {"n_neighbors": 3}).table
+
+
+def test_answers_are_no_candidates_where_annotators_were_judged(said):
+    table = judged_votes()
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
+    text = said(describe_accuracy, cleaned.table, cleaned.choices.labels)
+    assert "10.0% of them have a known label that is in no answer (2 rows)\n" in text
+    text += said(describe_cleaned, cleaned)
+    several = (table.unjudged.sizes > 1).sum() - 1  # not of row 4
+    left = (table.candidates.sizes > 1).sum()
+    assert several > left
+    assert f"\n{several} rows with several different answers\n{left} row" in text
+    assert " with several possible labels, among them" in text
+    assert "1 row for which a label that is in no answer scores higher than all answers" in text
+    assert " label  labels and their confidences\n" in text
+    assert "candidate" not in text
+
+
+def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
+    table = judged_votes(corrections=io.StringIO("row,candidates,label\n4,,a\n"))
+    text = said(describe_accuracy, table, np.array(["a"] * 20))
+    assert "5.0% of them have a known label that is in no answer (1 row)\n" in text
+
+
+def test_many_annotators_are_summed_up(capsys):
+    from ambilearn.cli.console import user_console
+    from ambilearn.cli.result_summary import describe_annotators
+    from ambilearn.crowd import Votes, report_annotators
+
+    class Judged:
+        votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
+        annotators = report_annotators(votes, votes.counts().toarray() / 14)
+        feature_trust = 0.5
+        chosen = {"reg": 0.1}
+
+    with user_console() as console:
+        describe_annotators(console, Judged)
+    err = capsys.readouterr().err
+    assert "14 annotators judged" in err
+    assert "share" not in err  # of rows whose label is in no answer: it cannot be estimated
+    assert "reg=0.1 chosen by the answers" in err
+    assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err

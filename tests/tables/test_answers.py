@@ -1,0 +1,193 @@
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from annotators import item_names, make_crowd
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.tables import clean_table, fit_table, read_answer_table, read_candidate_table
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The answers, and the features of the items with a known truth."""
+    X, truth, answers = make_crowd()
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    items = pd.DataFrame(X, columns=["x", "y", "z"]).assign(item=item_names(), truth=truth)
+    items.to_csv(tmp_path / "items.csv", index=False)
+    return tmp_path / "answers.csv", tmp_path / "items.csv"
+
+
+def test_the_rows_are_those_of_the_features(files):
+    answers, items = files
+    table = read_answer_table(answers, features_from=items, label="truth")
+    assert table.frame["item"].to_list() == item_names()
+    assert [column.name for column in table.features.columns] == ["x", "y", "z"]
+    assert table.name.endswith("items.csv")
+    assert len(table.votes.annotators) == 6
+    counts = pd.read_csv(answers).value_counts(["item", "label"])
+    assert table.candidates[7] == counts["i007"].to_dict()
+    assert table.truth == pd.read_csv(items)["truth"].to_list()
+
+
+def test_what_was_said_stands_beside(files):
+    answers, items = files
+    table = read_answer_table(answers, features_from=items, exclude=["truth"], sep=";")
+    said = pd.read_csv(answers).query("item == 'i003'")["label"].value_counts()
+    assert table.frame["answers"][3].split(";")[0] == said.index[0]
+    assert table.texts == table.frame["answers"].to_list()
+
+
+def test_it_is_the_same_as_the_wide_form(files):
+    answers, items = files
+    long = read_answer_table(answers, features_from=items, exclude=["truth"])
+    wide = pd.read_csv(answers, dtype=str).pivot(index="item", columns="annotator", values="label")
+    frame = pd.read_csv(items, dtype=str).join(wide.fillna("-1"), on="item")
+    table = read_candidate_table(
+        frame, candidates=["a*", "r*"], no_answer=["-1"], exclude=["truth", "item"]
+    )
+    assert table.votes.counts().toarray().tolist() == long.votes.counts().toarray().tolist()
+    np.testing.assert_array_equal(table.candidates.weights, long.candidates.weights)
+    one, other = (fit_table(each, "plknn").choices(frame) for each in (long, table))
+    np.testing.assert_array_equal(one.confidences, other.confidences)
+
+
+def test_codes_for_no_answer(files):
+    answers, items = files
+    frame = pd.read_csv(answers, dtype=str)
+    coded = pd.concat([frame, frame.head(5).assign(annotator="eve", label="?!")])
+    expected = read_answer_table(frame, features_from=items, exclude=["truth"])
+    table = read_answer_table(coded, features_from=items, exclude=["truth"], no_answer=["?!"])
+    assert table.votes.n_answers == expected.votes.n_answers
+    assert "eve" not in table.votes.annotators
+
+
+def test_numbers_may_be_codes_too():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "A": [1.0, 2.0, -1.0], "B": [1.0, -1.0, 2.0]})
+    table = read_candidate_table(frame, candidates=["A", "B"], no_answer=[-1])
+    assert table.candidates.to_sets() == [{1.0}, {2.0}, {2.0}]
+
+
+def test_items_without_answers_may_be_anything(files):
+    answers, items = files
+    frame = pd.read_csv(answers, dtype=str)
+    fewer = frame[frame["item"] >= "i002"]
+    with pytest.warns(UserWarning, match="2 items without answers, i000, i001: any label"):
+        table = read_answer_table(fewer, features_from=items, exclude=["truth"])
+    assert table.candidates[:2].sizes.tolist() == [3, 3]
+    assert table.texts[:2] == ["", ""]
+    assert clean_table(table, "plknn").frame["label"].notna().all()
+
+
+def test_answers_without_features_are_left_out_aloud(files):
+    answers, items = files
+    frame = pd.read_csv(items, dtype=str).iloc[1:]
+    with pytest.warns(UserWarning, match="to 1 item without features left out: 'i000'"):
+        table = read_answer_table(answers, features_from=frame, exclude=["truth"])
+    assert len(table.frame) == 89
+
+
+def test_answers_from_a_stream(files):
+    answers, items = files
+    stream = BytesIO(answers.read_bytes())
+    table = read_answer_table(stream, features_from=items, exclude=["truth"], format="csv")
+    assert len(table.votes) == 90
+
+
+def test_corrections(files, tmp_path):
+    answers, items = files
+    table = read_answer_table(answers, features_from=items, exclude=["truth"])
+    corrections = tmp_path / "c.csv"
+    corrections.write_text(f"row,candidates,label\n4,{table.texts[4]},gnu\n")
+    corrected = read_answer_table(
+        answers, features_from=items, exclude=["truth"], corrections=corrections
+    )
+    assert corrected.candidates.to_sets()[4] == {"gnu"}
+    assert corrected.candidates[5] == table.candidates[5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"item": "clip"}, "'clip'"),
+        ({"annotator": "who"}, "'who'"),
+        ({"min_votes": 99}, "no label has 99 votes"),
+    ],
+)
+def test_refused(files, options, message):
+    answers, items = files
+    with pytest.raises(InvalidFileError, match=message):
+        read_answer_table(answers, features_from=items, **options)
+
+
+def test_other_names_of_items_are_refused(files):
+    answers, items = files
+    frame = pd.read_csv(items, dtype=str)
+    frame["item"] = frame["item"].str.upper()
+    with pytest.raises(InvalidFileError, match=r"No answer is to one of the 90 items.*'I000'"):
+        read_answer_table(answers, features_from=frame)
+    twice = pd.concat([frame, frame.head(1)])
+    with pytest.raises(InvalidFileError, match="'I000' is in rows 0 and 90"):
+        read_answer_table(answers, features_from=twice)
+
+
+def test_columns_that_were_mixed_up(files):
+    answers, items = files
+    frame = pd.read_csv(answers, dtype=str)
+    frame["row"] = [f"r{i}" for i in range(len(frame))]
+    with pytest.warns(UserWarning, match="every answer has a different 'row'"):
+        read_answer_table(frame, features_from=items, annotator="row", exclude=["truth"])
+
+
+def small(labels, **options):
+    """Two answers to each of three items, by ann and ben."""
+    answers = pd.DataFrame(
+        {"item": list("pqrpqr"), "annotator": ["ann"] * 3 + ["ben"] * 3, "label": labels}
+    )
+    items = pd.DataFrame({"item": list("pqr"), "x": [1.0, 2.0, 4.0]})
+    return read_answer_table(answers, features_from=items, **options)
+
+
+@pytest.mark.parametrize("word", ["NA", "NaN", " None", "null", "?"])
+def test_words_for_missing_are_no_answer_as_in_the_wide_form(word):
+    labels = ["cat", "dog", "cat", word, "dog", "dog"]
+    with pytest.warns(UserWarning, match=r"column 'label': A cell .* is read as .*in 1 row: 3"):
+        table = small(labels)
+    assert table.votes.classes.tolist() == ["cat", "dog"]
+    assert table.votes.n_answers == 5
+    kept = small(labels, na_is_label=True)
+    assert set(kept.votes.classes.tolist()) == {"cat", "dog", word.strip()}
+
+
+def test_empty_answers_are_none_in_silence(recwarn):
+    assert small(["cat", "dog", "cat", "", " ", None]).votes.n_answers == 3
+    assert not recwarn
+
+
+def test_labels_that_look_like_no_answer_are_named_as_in_the_wide_form(recwarn):
+    with pytest.warns(UserWarning, match=r"column 'label': '-1' is counted .*--no-answer"):
+        small(["1", "2", "1", "-1", "2", "2"])
+    recwarn.clear()
+    small(["1", "2", "1", "-1", "2", "2"], no_answer=["-1"])
+    assert not recwarn
+
+
+def test_labels_that_contain_the_separator_are_named(recwarn):
+    labels = ["gâteau|crème", "tarte", "tarte", "tarte", "tarte", "tarte"]
+    with pytest.warns(UserWarning, match=r"'gâteau\|crème' contains '\|'.*--sep"):
+        small(labels)
+    recwarn.clear()
+    assert small(labels, sep=";").texts[0] == "gâteau|crème;tarte"
+    assert not recwarn
+
+
+def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
+    answers, items = tmp_path / "answers.csv", tmp_path / "items.csv"
+    rows = [f"p{i},{who},{'robert' if i else 'robrt'}" for i in range(12) for who in ("A", "B")]
+    answers.write_text("\n".join(["item,annotator,label", *rows]))
+    items.write_text("\n".join(["item,x", *(f"p{i},{i / 7}" for i in range(12))]))
+    message = r"items.csv, candidates in 'answers': .*'robrt' for 'robert' \(row 0\)"
+    with pytest.warns(UserWarning, match=message) as caught:
+        read_answer_table(answers, features_from=items)
+    assert len(caught) == 1

@@ -1,0 +1,97 @@
+"""A user's table on a device: here, PyTorch's tensors in the processor's memory."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ambilearn.registry import METHODS
+from ambilearn.tables import clean_table, fit_table, load_model, save_model
+from ambilearn.tables.clean import judge_candidates
+from ambilearn.tables.devices import device_rows
+from ambilearn.tables.read import read_candidate_table
+
+pytest.importorskip("torch", reason="needs the extra torch")
+ON_DEVICE = sorted(set(METHODS) - {"plda"})
+
+
+@pytest.fixture
+def table(people, tmp_path):
+    people.to_csv(tmp_path / "people.csv", index=False)
+    return read_candidate_table(tmp_path / "people.csv", candidates=["names"], exclude=["truth"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ON_DEVICE)
+def test_a_model_comes_back_as_if_fitted_here(table, method):
+    here = fit_table(table, method)
+    there = fit_table(table, method, device="cpu")
+    for name, value in vars(here.method).items():
+        found = getattr(there.method, name)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            assert isinstance(found, np.ndarray), name
+            np.testing.assert_allclose(found, value, atol=1e-7, err_msg=name)
+    expected, found = here.choices(table.frame), there.choices(table.frame)
+    assert found.labels.tolist() == expected.labels.tolist()
+    np.testing.assert_allclose(found.confidences, expected.confidences, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ON_DEVICE)
+def test_predicts_there_what_it_predicts_here(table, method):
+    model = fit_table(table, method)
+    here, there = (model.choices(table.frame, device=device) for device in (None, "cpu"))
+    assert there.labels.tolist() == here.labels.tolist()
+    np.testing.assert_allclose(there.confidences, here.confidences, atol=1e-6)
+    assert isinstance(model.method.label_distributions_, np.ndarray)  # the model itself stays
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["plcl", "plknn", "plstacking"])
+def test_a_model_fitted_there_is_saved_and_loaded(table, method, tmp_path):
+    model = fit_table(table, method, device="cpu")
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    expected = model.predict(table.frame)["label"].to_list()
+    assert loaded.predict(table.frame)["label"].to_list() == expected
+    assert loaded.predict(table.frame, device="cpu")["label"].to_list() == expected
+
+
+def test_cleans_there(table):
+    here, there = (clean_table(table, device=device) for device in (None, "cpu"))
+    for name in ("label", "suggestion"):
+        assert there.frame[name].to_list() == here.frame[name].to_list()
+    np.testing.assert_allclose(there.frame["doubt"], here.frame["doubt"], atol=2e-6)
+
+
+@pytest.mark.slow
+def test_thorough_doubt_is_the_same_there(table):
+    model = fit_table(table, "plstacking")
+    here, there = (
+        judge_candidates(model, table, device=device, thorough=True) for device in (None, "cpu")
+    )
+    assert there.suggestion.tolist() == here.suggestion.tolist()
+    np.testing.assert_allclose(there.score, here.score, atol=2e-6)
+
+
+def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatch):
+    monkeypatch.setattr("ambilearn.tables.methods.MAX_EXACT_ROWS", 10)
+    assert fit_table(table, "plcl").method.n_landmarks == 2000
+    assert fit_table(table, "plcl", device="cpu").method.n_landmarks is None
+
+
+def test_a_search_is_refused(table):
+    with pytest.raises(ValueError, match="selected on the CPU"):
+        fit_table(table, select=True, device="cpu")
+
+
+def test_sparse_features_are_refused():
+    with (
+        pytest.raises(ValueError, match="The features are sparse"),
+        device_rows(sparse.csr_array(np.eye(3)), "cpu"),
+    ):
+        pass
+
+
+def test_methods_without_a_way_are_refused(table):
+    with pytest.raises(ValueError, match="does not support devices"):
+        fit_table(table, "plda", device="cpu")

@@ -1,0 +1,75 @@
+import io
+
+import pandas as pd
+import pytest
+from annotators import item_names, make_crowd
+
+from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    X, truth, answers = make_crowd(n=60, lots=3)
+    items = pd.DataFrame(X, columns=["x", "y", "z"]).assign(item=item_names(60))
+    return items, truth, answers
+
+
+def _read(crowd, **options):
+    return read_answer_table(crowd[2], features_from=crowd[0], **options)
+
+
+@pytest.mark.slow
+def test_judged_rows_are_cleaned_better(crowd):
+    table, truth = _read(crowd), crowd[1]
+    judged = judge_table(table, "plknn")
+    counted, trusted = (
+        (clean_table(each, "plknn").choices.labels == truth).mean()
+        for each in (table, judged.table)
+    )
+    assert trusted > counted + 0.02
+    assert judged.table.texts == table.texts  # what the annotators said is still there
+    assert 0 < judged.feature_trust <= 1
+    assert judged.chosen == {}
+    assert judged.annotators.agreement.min() < 0.6 < judged.annotators.agreement.max()
+
+
+@pytest.mark.slow
+def test_a_person_is_right_whatever_annotators_say(crowd, tmp_path):
+    table = _read(crowd)
+    (tmp_path / "c.csv").write_text(f"row,candidates,label\n3,{table.texts[3]},gnu\n")
+    corrected = _read(crowd, corrections=tmp_path / "c.csv")
+    judged = judge_table(corrected, "plknn").table
+    assert judged.candidates.to_sets()[3] == {"gnu"}
+    assert clean_table(judged, "plknn").frame["label"][3] == "gnu"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "name"), [("plknn", "n_neighbors"), ("sure", "reg")])
+def test_one_parameter_is_chosen_by_the_answers(crowd, method, name):
+    told = []
+    judged = judge_table(_read(crowd), method, select=True, progress=told.append)
+    assert list(judged.chosen) == [name]
+    assert told[0].startswith("judging 7 annotators by ")
+
+
+def test_nothing_left_to_choose(crowd):
+    with pytest.raises(ValueError, match="nothing left to choose"):
+        judge_table(_read(crowd), "plknn", {"n_neighbors": 3}, select=True)
+
+
+def test_without_votes_there_is_nothing_to_judge():
+    frame = pd.DataFrame({"x": ["1", "2", "4"], "names": ["a|b", "a", "b"]})
+    table = read_candidate_table(frame, candidates="names")
+    assert table.votes is None
+    with pytest.raises(ValueError, match="table has no votes to judge"):
+        judge_table(table)
+
+
+def test_rounds_are_reported():
+    rows = [f"{i % 2 * 5 + i / 20},{'ab'[i % 2]},{'ab'[i % 3 == 0]}" for i in range(20)]
+    text = "\n".join(["x,A,B", *rows])
+    table = read_candidate_table(io.StringIO(text), candidates=["A", "B"], format="csv")
+    said = []
+    judge_table(table, "plknn", {"n_neighbors": 3}, progress=said.append)
+    assert said[0] == "judging 2 annotators by 40 answers and 1 feature"
+    assert said[1].startswith(f"{said[0]}: round 2 of at most 20")

@@ -1,0 +1,560 @@
+"""Saving and loading; foreign and changed files are refused and never executed."""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from ambilearn import PLCL
+from ambilearn.registry import METHODS
+from ambilearn.tables import (
+    Choices,
+    InvalidModelError,
+    UnsupportedSkopsError,
+    fit_table,
+    load_model,
+    model_file,
+    read_candidate_table,
+    save_model,
+)
+
+
+@pytest.fixture
+def table(people_csv):
+    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
+
+
+_SAVED = {}
+
+
+@pytest.fixture
+def saved(table, tmp_path):
+    """A model of the people, fitted once for all tests."""
+    path = tmp_path / "people.model"
+    if not _SAVED:
+        save_model(fit_table(table, "plknn"), path)
+        _SAVED["content"] = path.read_bytes()
+    path.write_bytes(_SAVED["content"])
+    return path
+
+
+def bits(choices):
+    return [choices.labels.tolist(), choices.confidences.tobytes(), choices.margins.tobytes()]
+
+
+PREDICT = """
+import pickle, sys
+import pandas as pd
+from ambilearn.tables import load_model
+frame = pd.read_csv(sys.argv[1], dtype=str, keep_default_na=False)
+found = [tuple(load_model(path).choices(frame)) for path in sys.argv[2:]]
+sys.stdout.buffer.write(pickle.dumps(found))
+"""
+
+
+def variants():
+    for name, method in METHODS.items():
+        yield name, {}
+        known = method.load()().get_params()
+        if "kernel" in known:
+            yield name, {"kernel": "linear"}
+        elif "neighbors" in known and find_spec("faiss"):
+            yield name, {"neighbors": "approximate"}
+        if "n_landmarks" in known:
+            yield name, {"n_landmarks": 20}
+
+
+@pytest.mark.slow
+def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, tmp_path):
+    models, paths = [], []
+    for method, params in variants():
+        models.append(fit_table(table, method, params))
+        paths.append(tmp_path / f"{len(paths)}.model")
+        save_model(models[-1], paths[-1])
+    ran = subprocess.run(
+        [sys.executable, "-c", PREDICT, people_csv, *paths], capture_output=True, check=True
+    )
+    for model, found in zip(models, pickle.loads(ran.stdout), strict=True):
+        assert bits(Choices(*found)) == bits(model.choices(people)), model
+
+
+def test_everything_comes_back(table, saved):
+    fitted, back = fit_table(table, "plknn"), load_model(saved)
+    assert back.columns == fitted.columns
+    times = ("created",)
+    assert {k: v for k, v in back.about.items() if k not in times} == {
+        k: v for k, v in fitted.about.items() if k not in times
+    }
+    assert back.method.get_params() == fitted.method.get_params()
+    np.testing.assert_array_equal(back.method.X_fit_, fitted.method.X_fit_)
+
+
+def test_the_file_says_in_plain_text_what_it_is(saved):
+    with zipfile.ZipFile(saved) as archive:
+        about = json.loads(archive.read("about.json"))
+    assert about["format"] == "ambilearn model"
+    assert about["format version"] == 2
+    assert about["method"] == "plknn"
+    assert about["labels"] == ["anna", "bob", "cleo"]
+    assert about["columns"][0] == {"name": "height", "kind": "number"}
+    assert {"ambilearn", "scikit-learn", "python", "created", "parameters"} <= set(about)
+
+
+def test_checksums_are_in_the_form_that_sha256sum_reads(saved):
+    with zipfile.ZipFile(saved) as archive:
+        lines = archive.read("SHA256SUMS").decode().splitlines()
+        members = set(archive.namelist()) - {"SHA256SUMS"}
+        for line in lines:
+            found, name = re.fullmatch(r"([0-9a-f]{64})  (\S+)", line).groups()
+            assert found == hashlib.sha256(archive.read(name)).hexdigest()
+            members.remove(name)
+    assert not members
+
+
+def test_saving_replaces_in_one_step(table, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_text("old")
+    fitted = fit_table(table, "plknn")
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", lambda *a, **k: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            save_model(fitted, path)
+    assert path.read_text() == "old"
+    save_model(fitted, path)
+    assert load_model(path).about["method"] == "plknn"
+    assert {p.name for p in tmp_path.iterdir()} == {"model", "people.csv"}
+
+
+def refused(path, message):
+    with pytest.raises(InvalidModelError, match=message) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def change(path, name, content):
+    """Replace a member of the archive, as somebody would who does not know the checksums."""
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    members[name] = content if isinstance(content, bytes) else content(members[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+
+
+def forge(path, name, content):
+    """The same by somebody who knows them."""
+    change(path, name, content)
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in ("about.json", "pipeline.skops")}
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {n}\n" for n, data in members.items())
+    change(path, "SHA256SUMS", sums.encode())
+
+
+class Payload:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "joblib", "csv", "empty", "folder of numbers"])
+def test_foreign_files(tmp_path, kind):
+    path = tmp_path / "model"
+    if kind == "joblib":
+        joblib.dump(Payload(), path)
+    elif kind == "folder of numbers":
+        with open(path, "wb") as file:
+            np.savez(file, a=np.zeros(3))  # a ZIP archive, too
+    else:
+        path.write_bytes(
+            {"pickle": pickle.dumps(Payload()), "csv": b"a,b\n1,2\n", "empty": b""}[kind]
+        )
+    refused(path, "is empty" if kind == "empty" else "is not a model|not a model of ambilearn")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_skops_file_is_no_model(tmp_path):
+    path = tmp_path / "model"
+    skops.io.dump(LogisticRegression(), path)
+    refused(path, "not a model of ambilearn: the archive has no SHA256SUMS, about.json")
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
+def test_truncated_files(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(len(content) * share)])
+    refused(
+        saved,
+        r"is damaged: its end is missing\. Was it copied or downloaded in part\? Do that again",
+    )
+
+
+def test_flipped_bytes_never_go_unnoticed(saved, people):
+    """A byte anywhere: the file is refused, or the byte was of no importance (a time, say)."""
+    content = saved.read_bytes()
+    expected = bits(load_model(saved).choices(people))
+    places = np.random.default_rng(0).integers(0, len(content), 150)
+    n_refused = 0
+    for place in places.tolist():
+        changed = bytearray(content)
+        changed[place] ^= 0x55
+        saved.write_bytes(changed)
+        try:
+            model = load_model(saved)
+        except InvalidModelError:
+            n_refused += 1
+        else:
+            assert bits(model.choices(people)) == expected
+    assert n_refused > 140
+
+
+@pytest.mark.parametrize("name", ["about.json", "pipeline.skops"])
+def test_changed_members(saved, name):
+    change(saved, name, lambda content: content + b" ")
+    refused(saved, f"{name} in the archive does not match its checksum: .*Fit the model again")
+
+
+def test_a_description_of_another_model(saved):
+    forge(saved, "about.json", lambda content: content.replace(b'"height"', b'"width"'))
+    refused(saved, r"the pipeline does not match about\.json")
+
+
+def test_a_description_with_an_endless_vector(saved):
+    def edit(content):
+        about = json.loads(content)
+        about["columns"][0] |= {"kind": "vector", "length": 10**12}
+        return json.dumps(about).encode()
+
+    forge(saved, "about.json", edit)
+    refused(saved, r"the pipeline does not match about\.json")
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[]", b"3", b"null", b'"text"', b"nonsense", b"[" * 100_000, b"\xff"]
+)
+def test_a_description_that_is_none(saved, content):
+    forge(saved, "about.json", content)
+    refused(saved, "is damaged, or not a model|not a model of ambilearn")
+
+
+def test_another_format(saved):
+    forge(saved, "about.json", b'{"format": "other"}')
+    refused(saved, "not a model of ambilearn")
+
+
+def test_a_model_of_a_removed_method_names_the_replacement(saved):
+    edit_about(saved, {"format version": 1, "method": "pra"})
+    refused(saved, r"PRA was removed.*PLStacking\(estimators=\[\('plaggd', PLAGGD\(\)\)\]")
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (3, r"saved by a newer version of ambilearn, 9\.1\. Update ambilearn"),
+        (1, r"saved by an older version of ambilearn, 9\.1, .*\. Fit the model again\.$"),
+    ],
+)
+def test_another_version_of_the_format(saved, version, message):
+    edit_about(saved, {"format version": version, "ambilearn": "9.1"})
+    refused(saved, message)
+
+
+def edit_about(saved, entries):
+    """Change the description without updating its checksum."""
+    change(saved, "about.json", lambda content: json.dumps(json.loads(content) | entries).encode())
+
+
+def shell(frame):
+    os.mkdir("executed")
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: make_pipeline(FunctionTransformer(shell), PLCL()), "FunctionTransformer|shell"),
+        (lambda: make_pipeline(FunctionTransformer(np.exp), PLCL()), "FunctionTransformer|exp"),
+        (lambda: LogisticRegression(), "LogisticRegression"),
+        (lambda: PLCL(kernel=shell), "shell"),
+        (lambda: np.random.default_rng(0), "Generator"),
+        (lambda: {"a": os.mkdir}, "mkdir"),
+    ],
+)
+def test_other_types_are_refused_before_anything_is_made(saved, tmp_path, make, named):
+    forge(saved, "pipeline.skops", skops.io.dumps(make()))
+    refused(saved, f"refused: .*({named}).* is not part of a model")
+    assert not (tmp_path / "executed").exists()
+
+
+def with_schema(content, edit):
+    """A skops file whose schema was edited by hand."""
+    source, target = io.BytesIO(content), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, edit(data) if name == "schema.json" else data)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"__class__": "PLKNN"', '"__class__": "Popen"', "refused: .*Popen"),
+        ('"__module__": "ambilearn.methods.plknn"', '"__module__": "os"', r"refused: os\.PLKNN"),
+        ('"__loader__": "ObjectNode"', '"__loader__": "FunctionNode"', "refused: .*FunctionNode"),
+        ('"__loader__": "ObjectNode"', '"__loader__": ["x"]', "is damaged"),
+        ('"__loader__": "JsonNode"', '"__loader__": "CachedNode"', "refused: .*CachedNode"),
+        ('"protocol": 2', '"protocol": 0', "a format that ambilearn never writes"),
+        ('"protocol": 2', '"protocol": 99', "is damaged.*update skops"),
+        ('"content"', '"other"', "is damaged"),
+    ],
+)
+def test_schemas_edited_by_hand(saved, old, new, message):
+    def edit(schema):
+        assert old.encode() in schema
+        return schema.replace(old.encode(), new.encode())
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, edit))
+    refused(saved, message)
+
+
+def test_arrays_with_pickles_inside_are_refused(saved, tmp_path):
+    def edit(content):
+        source, target = io.BytesIO(content), io.BytesIO()
+        evil = io.BytesIO()
+        np.save(evil, np.array([Payload()], dtype=object), allow_pickle=True)
+        with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+            for name in old.namelist():
+                new.writestr(name, evil.getvalue() if name.endswith(".npy") else old.read(name))
+        return target.getvalue()
+
+    forge(saved, "pipeline.skops", edit)
+    refused(saved, r"the array \S+ should have 8 bytes and has \d+: the file is damaged")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_bomb_is_not_unpacked(saved):
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10**7))
+    with pytest.raises(InvalidModelError, match=r"needs \d+ bytes in memory, more than max_bytes"):
+        load_model(saved, max_bytes=10**7)
+    assert load_model(saved).about["method"] == "plknn"
+
+
+def many_objects(content):
+    return content.replace(b"{", b'{"x": [' + b"{}," * 200_000 + b"{}],", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("about.json", many_objects),
+        ("pipeline.skops", lambda content: with_schema(content, many_objects)),
+    ],
+)
+def test_objects_that_text_describes_count_as_memory(saved, name, edit):
+    """Three bytes, packed to nothing, became 72."""
+    forge(saved, name, edit)
+    with pytest.raises(InvalidModelError, match=r"describes objects of up to \d+ bytes"):
+        load_model(saved, max_bytes=10**7)
+    if name == "about.json":
+        assert load_model(saved, max_bytes=10**8).about["method"] == "plknn"
+
+
+@pytest.mark.slow
+def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_by_itself(saved):
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(2**30))
+    assert saved.stat().st_size < 2**21
+    refused(saved, r"needs \d+ bytes in memory, more than max_bytes=268435456 allows")
+
+
+def test_a_model_that_packs_well_is_saved_so_that_it_can_be_loaded(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "_FREE_BYTES", 1000)
+    monkeypatch.setattr(model_file, "_MAX_RATIO", 20)
+    save_model(fit_table(table, "plknn"), tmp_path / "zeros.model")
+    with zipfile.ZipFile(tmp_path / "zeros.model") as archive:
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert load_model(tmp_path / "zeros.model").about["method"] == "plknn"
+
+
+def with_about(**changes):
+    """Metadata with some entries changed; None removes one."""
+
+    def edit(content):
+        about = json.loads(content) | changes
+        return json.dumps({k: v for k, v in about.items() if v is not None}).encode()
+
+    return edit
+
+
+NEEDED = ["ambilearn", "scikit-learn", "method", "chosen", "columns", "labels", "format version"]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_metadata_that_lack_an_entry_are_named(saved, name):
+    forge(saved, "about.json", with_about(**{name: None}))
+    refused(saved, f"about.json in the archive does not describe a model: '{name}' is missing")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format version": "1"}, "format version must be a whole number, not '1'"),
+        ({"scikit-learn": 1.5}, "scikit-learn must be text, not 1.5"),
+        ({"method": ["plknn"]}, "method must be text"),
+        ({"chosen": []}, "chosen must be a table"),
+        ({"labels": 3}, "labels must be a list, not 3"),
+        ({"columns": {}}, "columns must be a list"),
+        ({"columns": ["height"]}, r"columns\[0\] must be a table"),
+        ({"columns": [{"name": "height"}]}, r"'columns\[0\].kind' is missing"),
+        ({"columns": [{"name": "height", "kind": "poem"}]}, "describes invalid columns"),
+        ({"columns": [{"name": "h", "kind": "vector", "length": -1}]}, "describes invalid columns"),
+        (
+            {"columns": [{"name": "h", "kind": "vector", "length": 10**12}]},
+            "does not match about",
+        ),
+        ({"format": "a poem"}, "not a model of ambilearn"),
+    ],
+)
+def test_metadata_of_wrong_types_are_named(saved, changes, message):
+    forge(saved, "about.json", with_about(**changes))
+    refused(saved, message)
+
+
+def with_members(content, edit):
+    """A skops file whose other members were edited by hand."""
+    source, target = io.BytesIO(content), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, edit(name, old.read(name)))
+    return target.getvalue()
+
+
+def test_arrays_that_claim_more_than_they_have_take_no_memory(saved):
+    def claim(name, data):
+        if not name.endswith(".npy"):
+            return data
+        header = io.BytesIO()
+        described = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+        np.lib.format.write_array_header_1_0(header, described)
+        return header.getvalue() + data[-8:]
+
+    forge(saved, "pipeline.skops", lambda content: with_members(content, claim))
+    refused(saved, r"the array \S+ should have 8000000000000 bytes and has 8")
+
+
+def test_many_objects_that_share_an_array_are_counted(saved):
+    def repeat(schema):
+        tree = json.loads(schema)
+        tree["content"] = [{"__loader__": "NdArrayNode", "file": "a.npy"} | NDARRAY] * 10**4
+        return json.dumps(tree).encode()
+
+    def edit(content):
+        return with_members(content, lambda name, data: repeat(data) if "schema" in name else data)
+
+    def add(content):
+        buffer, array = io.BytesIO(edit(content)), io.BytesIO()
+        np.save(array, np.zeros(2**14))
+        with zipfile.ZipFile(buffer, "a") as archive:
+            archive.writestr("a.npy", array.getvalue())
+        return buffer.getvalue()
+
+    forge(saved, "pipeline.skops", add)
+    refused(saved, r"needs \d+ bytes in memory, more than max_bytes=\d+")
+
+
+NDARRAY = {"__class__": "ndarray", "__module__": "numpy", "type": "numpy", "__id__": 1}
+
+
+@pytest.mark.parametrize("part", ["X_fit_", "classes_", "steps"])
+def test_a_model_that_lacks_a_part_is_refused_when_it_is_loaded(saved, part):
+    def rename(schema):
+        assert f'"{part}"'.encode() in schema
+        return schema.replace(f'"{part}"'.encode(), b'"other_"')
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, rename))
+    refused(saved, "is damaged, or not a model")
+
+
+def test_a_pipeline_that_is_none(saved):
+    forge(saved, "pipeline.skops", skops.io.dumps({"a": [1, 2]}))
+    refused(saved, r"the pipeline does not match")
+
+
+def test_another_scikit_learn_gives_one_warning(saved, recwarn):
+    def older(content):
+        return json.dumps(json.loads(content) | {"scikit-learn": "1.2.3"}).encode()
+
+    forge(saved, "about.json", older)
+    load_model(saved)
+    assert len(recwarn) == 1
+    assert "was saved with scikit-learn 1.2.3" in str(recwarn[0].message)
+    assert recwarn[0].filename == __file__
+
+
+def test_its_own_warning_replaces_those_of_scikit_learn(saved, recwarn):
+    def older(schema):
+        from sklearn import __version__
+
+        return schema.replace(f'\\"{__version__}\\"'.encode(), b'\\"1.2.3\\"')
+
+    forge(saved, "pipeline.skops", lambda content: with_schema(content, older))
+    load_model(saved)
+    assert len(recwarn) == 0
+
+
+def test_what_cannot_be_loaded_is_not_saved(table, tmp_path):
+    fitted = fit_table(table, "plcl", {"kernel": linear_kernel})
+    with pytest.raises(InvalidModelError, match=r"cannot be saved: .*linear_kernel"):
+        save_model(fitted, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def linear_kernel(X, Z):
+    return X @ Z.T
+
+
+def test_a_missing_file():
+    with pytest.raises(FileNotFoundError):
+        load_model("nowhere.model")
+
+
+@pytest.mark.parametrize("version", ["0.14.2", "0.17.0", "1.0.dev0"])
+def test_another_skops_is_not_blamed_on_the_file(table, saved, tmp_path, monkeypatch, version):
+    fitted = fit_table(table, "plknn")
+    monkeypatch.setattr(skops, "__version__", version)
+    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
+        load_model(saved)
+    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
+        save_model(fitted, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_labels_and_columns_of_all_scripts(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "größe 身長": [str(i % 3 * 9 + i) for i in range(30)],
+            "категория": ["α", "β", "γ"] * 10,
+            "c": ["🙂|ж", "ж", "🙂"] * 10,
+        }
+    )
+    fitted = fit_table(read_candidate_table(frame, candidates="c"), "plknn")
+    save_model(fitted, tmp_path / "модель")
+    back = load_model(tmp_path / "модель")
+    assert back.columns == fitted.columns
+    assert bits(back.choices(frame)) == bits(fitted.choices(frame))

@@ -1,0 +1,90 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ambilearn.candidates import as_candidates
+from ambilearn.doubt import Doubt
+from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels, review_order
+
+SETS = as_candidates([{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}])
+CONFIDENCES = np.array([0.4, 0.6, 1.0, 0.2, 0.2, 0.6, 1.0])
+
+
+def test_the_best_candidate_its_confidence_and_margin():
+    choices = choose_candidates(SETS, CONFIDENCES)
+    assert choices.labels.tolist() == ["b", "b", "c", "c"]
+    np.testing.assert_allclose(choices.confidences, [0.6, 1, 0.6, 1])
+    np.testing.assert_allclose(choices.margins, [0.2, 1, 0.4, 1])
+    assert choices.order.tolist() == [0, 2, 1, 3]
+
+
+def test_the_first_of_equals():
+    choices = choose_candidates(SETS, np.array([0.5, 0.5, 1, 1 / 3, 1 / 3, 1 / 3, 1]))
+    assert choices.labels.tolist() == ["a", "b", "a", "c"]
+    assert choices.margins.tolist() == [0, 1, 0, 1]
+    # The same margin: what is less sure comes first.
+    assert choices.order.tolist() == [2, 0, 1, 3]
+
+
+def test_the_last_row_alone():
+    choices = choose_candidates(as_candidates([{"a"}]), np.array([1.0]))
+    assert (choices.labels.tolist(), choices.margins.tolist()) == (["a"], [1.0])
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True), min_size=1))
+def test_agrees_with_a_loop(rows):
+    sets = as_candidates([set(row) for row in rows], classes=range(5))
+    rng = np.random.default_rng(0)
+    confidences = rng.integers(0, 4, len(sets.labels)) / 4  # with ties
+    choices = choose_candidates(sets, confidences)
+    for i in range(len(rows)):
+        pairs = slice(sets.indptr[i], sets.indptr[i + 1])
+        values = confidences[pairs]
+        assert choices.labels[i] == sets.classes[sets.labels[pairs]][values.argmax()]
+        assert choices.confidences[i] == values.max()
+        ranked = sorted(values, reverse=True)
+        assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else 1)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=30))
+def test_the_order_is_stable(margins):
+    margins = np.array(margins)
+    order = Choices(np.zeros(len(margins)), np.ones(len(margins)), margins).order
+    assert sorted(order.tolist()) == list(range(len(margins)))
+    assert order.tolist() == sorted(range(len(margins)), key=lambda i: (margins[i], i))
+
+
+def test_among_all_labels():
+    classes = np.array(["a", "b", "c"])
+    choices = choose_labels(classes, np.array([[0.2, 0.5, 0.3], [1, 0, 0], [0.4, 0.4, 0.2]]))
+    assert choices.labels.tolist() == ["b", "a", "a"]
+    np.testing.assert_allclose(choices.confidences, [0.5, 1, 0.4])
+    np.testing.assert_allclose(choices.margins, [0.2, 1, 0])
+
+
+def test_one_label_has_no_second():
+    choices = choose_labels(np.array([7]), np.ones((2, 1)))
+    assert (choices.labels.tolist(), choices.margins.tolist()) == ([7, 7], [1, 1])
+
+
+def test_doubt_and_margin_take_turns_while_there_is_doubt():
+    margins = np.array([0.3, 0.1, 1.0, 1.0, 0.2, 1.0])
+    scores = np.array([-0.1, 0.2, 0.5, 0.3, -0.9, -0.2])
+    choices = Choices(np.zeros(6), np.ones(6), margins)
+    doubt = Doubt(scores, np.zeros(6))
+    # By doubt 2, 3, 1; by margin 1, 4, 0, then the rest.
+    assert review_order(choices, doubt).tolist() == [2, 1, 3, 4, 0, 5]
+    assert review_order(choices, doubt, settled={2, 4}).tolist() == [1, 3, 0, 5, 2, 4]
+    assert review_order(choices).tolist() == choices.order.tolist()
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([-1, 0, 1, 2]))))
+def test_every_row_comes_once_and_the_first_of_both_orders_come_first(rows):
+    margins, scores = np.array(rows, dtype=float).reshape(-1, 2).T
+    choices = Choices(np.zeros(len(rows)), np.ones(len(rows)), margins)
+    doubt = Doubt(scores, np.zeros(len(rows)))
+    order = review_order(choices, doubt).tolist()
+    assert sorted(order) == list(range(len(rows)))
+    doubtful = [row for row in doubt.order.tolist() if scores[row] > 0]
+    for k in range(len(doubtful) + 1):
+        assert {*doubtful[:k], *choices.order[:k].tolist()} <= set(order[: 2 * k])

@@ -1,0 +1,156 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sentences import make_vectors
+
+from ambilearn.datasets import InvalidFileError
+from ambilearn.datasets.frames import read_frame
+from ambilearn.tables import fit_table, load_model, read_candidate_table, save_model, write_table
+from ambilearn.tables.vectors import find_vector_length, parse_vectors
+
+OPTIONS = {"candidates": "sets", "exclude": ["truth"]}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[0.5, 1], [2, 3]],
+        [(0.5, 1.0), (2.0, 3.0)],
+        [np.array([0.5, 1]), np.array([2, 3], dtype=np.float32)],
+        ["[0.5, 1]", " [2, 3.0]"],
+        ["[0.5 1. ]", " [ 2.e+00\n  3.0]"],  # as NumPy prints an array
+    ],
+)
+def test_every_form_of_a_list(cells):
+    assert find_vector_length("t, column 'v'", cells) == 2
+    np.testing.assert_array_equal(parse_vectors("t", cells, 2), [[0.5, 1], [2, 3]])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, [], (), np.array([]), "", " "])
+def test_missing_cells_and_numbers(missing):
+    cells = [missing, [1.0, None], [np.nan, 2]]
+    assert find_vector_length("t", cells) == 2
+    nan = np.nan
+    np.testing.assert_array_equal(
+        parse_vectors("t", cells, 2), [[nan, nan], [1.0, nan], [nan, 2.0]]
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [],
+        [None, ""],
+        ["a", "b"],
+        [1.0, 2.0],
+        [["a", "b"]],
+        [[True, False]],
+        [[[1.0], [2.0]]],
+        ["[1, 2]", "[sic] he wrote"],  # text that happens to begin like a list
+        ["[0.1 0.2]", "[see 0.2]"],
+        ["[0.1 1_0]"],
+        ["[...] he wrote", "[...]"],
+        ["[1 ... he wrote]"],
+        ["[" * 5000],
+        [{"a": 1}],
+    ],
+)
+def test_what_is_no_vector(cells):
+    assert find_vector_length("t", cells) is None
+
+
+def test_another_length_is_named_with_its_row():
+    cells = [[1.0] * 512, None, [1.0] * 300]
+    with pytest.raises(InvalidFileError) as caught:
+        find_vector_length("t.parquet, column 'v'", cells)
+    assert str(caught.value) == (
+        "t.parquet, column 'v', row 2: a list of 300 numbers, where 512 are expected. All lists of "
+        "a column must be of one length: correct the cell, leave it empty, or exclude the column."
+    )
+
+
+def test_something_else_among_vectors_is_named_and_not_printed_in_full():
+    with pytest.raises(InvalidFileError, match=r"row 1: \['x', .*… is not a list of") as caught:
+        find_vector_length("t", [[1.0] * 512, ["x"] * 512])
+    assert len(str(caught.value)) < 200
+
+
+def test_a_vector_is_as_good_as_its_numbers_in_columns_of_their_own():
+    frame = make_vectors()
+    table = read_candidate_table(frame, **OPTIONS)
+    (column,) = table.features.columns
+    assert column == ("embedding", "vector", 6)
+    wide = pd.DataFrame(np.stack(frame["embedding"]), columns=[f"x{j}" for j in range(6)])
+    other = read_candidate_table(wide.assign(sets=frame["sets"]), candidates="sets")
+    np.testing.assert_array_equal(table.X.to_numpy(), other.X.to_numpy())
+    assert table.X.columns.to_list() == [f"embedding[{j}]" for j in range(6)]
+    np.testing.assert_array_equal(
+        fit_table(table).choices(frame).confidences, fit_table(other).choices(wide).confidences
+    )
+
+
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
+def test_files_and_models(tmp_path, format):
+    frame = make_vectors()
+    path = tmp_path / f"t.{format}"
+    write_table(frame.assign(embedding=frame["embedding"].map(list)), path)
+    table = read_candidate_table(path, **OPTIONS)
+    assert table.features.columns[0].kind == "vector"
+    fitted = fit_table(table, "plknn", {"n_neighbors": 5})
+    save_model(fitted, tmp_path / "m.model")
+    loaded = load_model(tmp_path / "m.model")
+    assert loaded.columns == fitted.columns
+    choices = loaded.choices(read_frame(path))
+    np.testing.assert_array_equal(choices.confidences, fitted.choices(frame).confidences)
+    assert (choices.labels == frame["truth"]).mean() > 0.9
+
+
+def test_new_rows_must_have_the_length_that_was_learned():
+    frame = make_vectors()
+    fitted = fit_table(read_candidate_table(frame, **OPTIONS), "plknn")
+    short = frame.assign(embedding=[vector[:5] for vector in frame["embedding"]])
+    with pytest.raises(InvalidFileError, match=r"new, column 'embedding', row 0: a list of 5 num"):
+        fitted.predict(short, "new")
+    empty = frame.assign(embedding=[None] * len(frame))
+    assert len(set(fitted.predict(empty)["label"])) == 1  # all get the median
+
+
+def test_the_same_vector_everywhere_is_left_out():
+    frame = make_vectors().assign(fixed=[[1.0, 2.0]] * 40)
+    table = read_candidate_table(frame, **OPTIONS)
+    assert table.features.left_out == {"fixed": "has the same value everywhere"}
+
+
+def test_numbers_that_are_too_large():
+    frame = make_vectors()
+    frame["embedding"] = [[1e200] * 6, *frame["embedding"][1:]]
+    table = read_candidate_table(frame, **OPTIONS)
+    with pytest.raises(InvalidFileError, match=r"column 'embedding', row 0: 1e\+200 is too large"):
+        table.X  # noqa: B018, a property that reads
+
+
+@pytest.mark.parametrize("threshold", [1000, 5])
+def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
+    frame = make_vectors()
+    with np.printoptions(threshold=threshold, edgeitems=2, linewidth=20, precision=17):
+        frame.assign(embedding=frame["embedding"].map(np.asarray)).to_csv(tmp_path / "t.csv")
+    if threshold == 5:  # fewer than the six numbers of each
+        with pytest.raises(InvalidFileError, match=r"'embedding', row 0: .*shortened by '\.\.\.'"):
+            read_candidate_table(tmp_path / "t.csv", **OPTIONS)
+        return
+    table = read_candidate_table(tmp_path / "t.csv", **OPTIONS)
+    assert ("embedding", "vector", 6) in table.features.columns
+    X = table.X[[f"embedding[{j}]" for j in range(6)]]
+    np.testing.assert_allclose(X.to_numpy(), np.stack(frame["embedding"]), rtol=1e-12)
+
+
+def test_a_shortened_array_is_named_wherever_it_stands():
+    cells = ["[0.1 0.2 0.3]", "[0.1 ... 0.3]"]
+    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
+        find_vector_length("t", cells)
+    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
+        parse_vectors("t", cells, 3)
+
+
+def test_numbers_that_are_missing_in_printed_arrays():
+    np.testing.assert_array_equal(parse_vectors("t", ["[nan 2.]"], 2), [[np.nan, 2.0]])
