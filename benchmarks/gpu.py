@@ -21,8 +21,8 @@ import torch
 from common import make_ambiguous, print_result, real_split
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
-from ambilearn.candidates import CandidateSets
 from ambilearn.backend.memory import bytes_beside_kernel
+from ambilearn.candidates import CandidateSets
 
 # Where the time of a fit goes: name of the part, module, class or None, function.
 PARTS = (

@@ -90,7 +90,7 @@ def test_rows_that_coincide_but_for_rounding_have_gram_matrices(seed):
             assert np.isfinite(method.fit(rows, mask).label_distributions_).all()
 
 
-def test_weights_of_neighbors_that_coincide_are_averaged(there):
+def test_weights_of_neighbors_that_coincide_are_averaged(library):
     Z = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1e-16], [0.6, 0.8], [0.0, -1.0]])
     neighbor_indices = np.array([[1, 2, 3], [0, 3, 4]])
     gram = np.concatenate(
@@ -99,10 +99,10 @@ def test_weights_of_neighbors_that_coincide_are_averaged(there):
             for i, others in enumerate(neighbor_indices)
         ]
     )
-    averages = there.back(averages_of_coinciding(there.move(gram)))
+    averages = library.to_host(averages_of_coinciding(library.to_device(gram)))
     np.testing.assert_array_equal(averages[0], [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]])
     np.testing.assert_array_equal(averages[1], np.eye(3))
-    assert averages_of_coinciding(there.move(gram[1:])) is None
+    assert averages_of_coinciding(library.to_device(gram[1:])) is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])

@@ -11,6 +11,7 @@ from ambilearn.own_data.tables import read_candidate_table
 from ambilearn.registry import METHODS
 
 pytest.importorskip("torch", reason="needs the extra torch")
+pytestmark = pytest.mark.array_library
 ON_DEVICE = sorted(set(METHODS) - {"plda"})
 
 
