@@ -118,10 +118,13 @@ class ArrayLibrary:
         return type(array).__module__.partition(".")[0] == self.xp.__name__
 
 
+_array_library = cache(ArrayLibrary)  # the same object in all tests, which may be a key of a cache
+
+
 @pytest.fixture(params=["array_api_strict-device1", "torch-cpu", "torch-cuda"])
 def library(request):
     """An array library other than NumPy: array_api_strict, PyTorch, PyTorch on a GPU if present."""
-    return ArrayLibrary(request.param)
+    return _array_library(request.param)
 
 
 @pytest.fixture(scope="session")
