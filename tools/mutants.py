@@ -87,16 +87,16 @@ def _places(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
 def all_mutants(root: Path) -> list[dict[str, Any]]:
     """Every possible mutant of the core, in a fixed order."""
     found = []
-    for part in CORE:
-        path = root / SOURCE / part
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            text = file.read_text(encoding="utf-8")
-            for node in _places(ast.parse(text)):
-                for new in changes(node):
-                    mutant = {"file": file.relative_to(root).as_posix(), "line": node.lineno}
-                    mutant |= {"column": node.col_offset, "last_line": node.end_lineno}
-                    old = ast.get_source_segment(text, node)
-                    found.append(mutant | {"end": node.end_col_offset, "old": old, "new": new})
+    for file in sorted((root / SOURCE).rglob("*.py")):
+        if file.relative_to(root / SOURCE).parts[0] not in CORE:
+            continue
+        text = file.read_text(encoding="utf-8")
+        for node in _places(ast.parse(text)):
+            for new in changes(node):
+                mutant = {"file": file.relative_to(root).as_posix(), "line": node.lineno}
+                mutant |= {"column": node.col_offset, "last_line": node.end_lineno}
+                old = ast.get_source_segment(text, node)
+                found.append(mutant | {"end": node.end_col_offset, "old": old, "new": new})
     return found
 
 
@@ -127,9 +127,11 @@ def _pytest(root: Path, arguments: list[str], log: Path) -> None:
     import pytest
 
     os.chdir(root)
-    with log.open("w") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
+    sys.stdout = sys.stderr = log.open("w", buffering=1)
+    os.dup2(sys.stdout.fileno(), 1)
+    os.dup2(sys.stdout.fileno(), 2)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ambilearn"]:
+        del sys.modules[name]
     sys.path[:0] = [str(root / "src")]
     os.environ.update(PYTHONPATH=str(root / "src"), PYTHONDONTWRITEBYTECODE="1")
     sys.dont_write_bytecode = True
