@@ -138,7 +138,9 @@ def _pytest(root: Path, arguments: list[str], log: Path) -> None:
     os._exit(int(pytest.main(arguments)))
 
 
-def run_tests(root: Path, arguments: list[str]) -> tuple[int | None, list[str]]:
+def run_tests(
+    root: Path, arguments: list[str], timeout: float | None = None
+) -> tuple[int | None, list[str]]:
     """Pytest's exit status, None after too long a time, and the tests that failed."""
     log = root / "log.txt"
     # Forked, so that NumPy and scikit-learn, which never change, are imported once.
@@ -146,7 +148,7 @@ def run_tests(root: Path, arguments: list[str]) -> tuple[int | None, list[str]]:
         target=_pytest, args=(root, arguments, log)
     )
     process.start()
-    process.join(TIMEOUT)
+    process.join(timeout)
     status = process.exitcode
     process.kill()
     process.join()
@@ -166,7 +168,7 @@ def try_mutant(
             if batch and status in (0, 4, 5):  # 4 and 5: the test does not exist any more
                 (root / "tests.txt").write_text("\n".join(batch))
                 options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "@tests.txt"]
-                status, failed = run_tests(root, options)
+                status, failed = run_tests(root, options, TIMEOUT)
     finally:
         file.write_text(original, encoding="utf-8")
     outcome = {None: "timeout", 0: "survived"}.get(status, "killed")
