@@ -66,6 +66,9 @@ install: $(INSTALLED)
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
+# Compiled modules are kept: without them every process that a test starts compiles ours again.
+export PYTHONDONTWRITEBYTECODE =
+
 # More than eight processes spend their time on importing.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
