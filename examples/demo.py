@@ -70,10 +70,14 @@ def main(folder: Path, n_rows: int = 400, reproduce_options: tuple[str, ...] = (
     run("report", *experiment, "--output", report)
 
     print(f"\nDone in {perf_counter() - began:.0f} s. What to do next:")
+    installed = Path(sys.executable).with_name("ambilearn")
+    inside = installed.exists() and installed.is_relative_to(Path.cwd())
+    command = installed.relative_to(Path.cwd()) if inside else "ambilearn"
     print(f"  open {page} and {report} in a browser")
-    print("  ambilearn clean YOUR.csv --candidates COLUMN --out clean.csv")
-    print("  ambilearn review YOUR.csv --candidates COLUMN --out review.html")
-    print("  ambilearn --help, README.md and docs/guide/index.md")
+    print(f"  {command} clean YOUR.csv --candidates COLUMN --out clean.csv")
+    print(f"  {command} review YOUR.csv --candidates COLUMN --out review.html")
+    print(f"  {command} --help")
+    print("  read README.md and docs/guide/index.md")
 
 
 if __name__ == "__main__":
