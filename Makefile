@@ -30,7 +30,7 @@ NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retri
 help:
 	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
 	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch's build for processors, for its tests"
-	@echo "make demo            learn from ambiguous labels on embedded data: all methods compared, report written"
+	@echo "make demo            clean, review and compare on embedded data, in half a minute; files in out/demo"
 	@echo "make test            run all tests, in parallel"
 	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
 	@echo "make test-random     the same as make test, in random order"
@@ -65,11 +65,9 @@ install: $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
-	@echo && echo "All methods on iris, wine and digits:"
-	$(BIN)/ambilearn reproduce demo --quick --store out/demo.sqlite
-	$(BIN)/ambilearn tables demo --quick --store out/demo.sqlite --output out/tables
-	$(BIN)/ambilearn report demo --quick --store out/demo.sqlite --output out/report.html
-	@echo "Open the last file in a browser for the report."
+
+# Compiled modules are kept: without them every process that a test starts compiles ours again.
+export PYTHONDONTWRITEBYTECODE =
 
 # More than eight processes spend their time on importing.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
@@ -107,7 +105,7 @@ install-torch: $(TORCH_READY)
 
 test-torch: VENV := $(TORCH_VENV)
 test-torch: $(TORCH_READY)
-	$(PYTEST) src/ambilearn/deep $$(grep -rlE '\bthere[,)]|importorskip\("torch"' tests --include='test_*.py')
+	$(PYTEST) -m "array_library or deep"
 
 coverage: $(READY)
 	@mkdir -p out/coverage

@@ -30,8 +30,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the examples in docstrings that are slow: one starts a cluster, one searches."""
+    """Mark tests of other array libraries and networks, and two slow examples in docstrings."""
     for item in items:
+        if {"library", "torch"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.array_library)
+        if "deep" in item.path.parts:
+            item.add_marker(pytest.mark.deep)
         if item.name.endswith((".DistributedPLCL", ".CandidateSearchCV")):
             item.add_marker(pytest.mark.slow)
 
@@ -84,15 +88,15 @@ def people_csv(people, tmp_path):
     return path
 
 
-class Place:
-    """A library and a device to which tests move arrays; ``move`` and ``back`` are its ways."""
+class ArrayLibrary:
+    """An array library other than NumPy, and the device on which tests create its arrays."""
 
     def __init__(self, name):
         self.name = name
         if name.startswith("array_api_strict"):
             import array_api_strict
 
-            # The second device refuses to be converted by numpy.asarray, as a GPU does.
+            # numpy.asarray cannot convert arrays on the second device, as with a GPU.
             device = name.partition("-")[2]
             self.xp = array_api_strict
             self.device = array_api_strict.Device(device) if device else None
@@ -102,11 +106,11 @@ class Place:
             if self.device == "cuda" and not self.xp.cuda.is_available():
                 pytest.skip("needs a GPU")
 
-    def move(self, array):
+    def to_device(self, array):
         return self.xp.asarray(np.asarray(array), device=self.device)
 
     @staticmethod
-    def back(array):
+    def to_host(array):
         from ambilearn.backend.arrays import to_numpy
 
         return to_numpy(array)
@@ -116,10 +120,19 @@ class Place:
         return type(array).__module__.partition(".")[0] == self.xp.__name__
 
 
+_array_library = cache(ArrayLibrary)  # the same object in all tests, which may be a key of a cache
+
+
 @pytest.fixture(params=["array_api_strict-device1", "torch-cpu", "torch-cuda"])
-def there(request):
-    """Another array library than NumPy: the standard's own; PyTorch, also on a GPU if any."""
-    return Place(request.param)
+def library(request):
+    """An array library other than NumPy: array_api_strict, PyTorch, PyTorch on a GPU if present."""
+    return _array_library(request.param)
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch, or a skip if it is not installed."""
+    return pytest.importorskip("torch", reason="needs the extra torch")
 
 
 @pytest.fixture

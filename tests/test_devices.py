@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import cache
 from unittest import mock
 
 import array_api_strict as strict
@@ -35,6 +36,8 @@ from ambilearn.candidates import as_candidates
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
+
+pytestmark = pytest.mark.array_library
 
 
 def squared_product(X, Z):
@@ -107,114 +110,125 @@ FITTED = (
 )  # fmt: skip
 
 
+@cache
+def fitted_on_device(library, method):
+    """A fit for tests that only read it."""
+    return sklearn.clone(method).fit(library.to_device(DATA.X), DATA.mask)
+
+
 @EACH_METHOD
-def test_computes_what_the_processor_computes(there, dispatch, method):
+def test_computes_what_the_processor_computes(library, dispatch, method):
     host = sklearn.clone(method).fit(DATA.X, DATA.mask)
-    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask)
-    found = there.back(model.label_distributions_)
+    model = fitted_on_device(library, method)
+    found = library.to_host(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
-    test = there.move(DATA.test)
-    np.testing.assert_array_equal(there.back(model.predict(test)), host.predict(DATA.test))
+    test = library.to_device(DATA.test)
+    np.testing.assert_array_equal(library.to_host(model.predict(test)), host.predict(DATA.test))
     np.testing.assert_allclose(
-        there.back(model.decision_function(test)), host.decision_function(DATA.test), atol=1e-7
+        library.to_host(model.decision_function(test)), host.decision_function(DATA.test), atol=1e-7
     )
     np.testing.assert_allclose(
-        there.back(model.predict_proba(test)), host.predict_proba(DATA.test), atol=1e-7
+        library.to_host(model.predict_proba(test)), host.predict_proba(DATA.test), atol=1e-7
     )
     assert model.score(test, DATA.y[::3]) == host.score(DATA.test, DATA.y[::3])
     assert getattr(model, "n_iter_", None) == getattr(host, "n_iter_", None)
 
 
 @EACH_METHOD
-def test_results_stay_where_the_rows_are(there, dispatch, method):
-    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask)
+def test_results_stay_where_the_rows_are(library, dispatch, method):
+    model = fitted_on_device(library, method)
     held = [name for name in FITTED if hasattr(model, name)]
-    assert [name for name in held if not there.holds(getattr(model, name))] == []
+    assert [name for name in held if not library.holds(getattr(model, name))] == []
     for result in (model.predict, model.predict_proba, model.decision_function):
-        assert there.holds(result(there.move(DATA.test)))
+        assert library.holds(result(library.to_device(DATA.test)))
     if hasattr(model, "graph_"):
         assert isinstance(model.graph_, DeviceGraph)
 
 
 @EACH_METHOD
-def test_equal_inputs_give_identical_results(there, dispatch, method):
+def test_equal_inputs_give_identical_results(library, dispatch, method):
     first, second = (
-        there.back(sklearn.clone(method).fit(there.move(DATA.X), DATA.mask).label_distributions_)
+        library.to_host(
+            sklearn.clone(method).fit(library.to_device(DATA.X), DATA.mask).label_distributions_
+        )
         for _ in range(2)
     )
     np.testing.assert_array_equal(first, second)
 
 
 @EACH_METHOD
-def test_weights_of_candidates(there, dispatch, method):
+def test_weights_of_candidates(library, dispatch, method):
     table = DATA.mask * np.random.default_rng(1).integers(1, 4, size=DATA.mask.shape)
     host = sklearn.clone(method).fit(DATA.X, table)
-    model = sklearn.clone(method).fit(there.move(DATA.X), table)
-    found = there.back(model.label_distributions_)
+    model = sklearn.clone(method).fit(library.to_device(DATA.X), table)
+    found = library.to_host(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if takes_row_weights(m)], ids=name_of)
-def test_weights_of_rows(there, dispatch, method):
+def test_weights_of_rows(library, dispatch, method):
     host = sklearn.clone(method).fit(DATA.X, DATA.mask, sample_weight=DATA.row_weights)
-    weights = there.move(DATA.row_weights)
-    model = sklearn.clone(method).fit(there.move(DATA.X), DATA.mask, sample_weight=weights)
-    found = there.back(model.label_distributions_)
+    weights = library.to_device(DATA.row_weights)
+    model = sklearn.clone(method).fit(library.to_device(DATA.X), DATA.mask, sample_weight=weights)
+    found = library.to_host(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
 
 
-def test_candidates_on_the_device(there, dispatch):
-    X = there.move(DATA.X)
+def test_candidates_on_the_device(library, dispatch):
+    X = library.to_device(DATA.X)
     expected = PLKNN().fit(X, DATA.mask)
-    found = PLKNN().fit(X, there.move(DATA.mask))
-    assert there.back(found.transduction_).tolist() == there.back(expected.transduction_).tolist()
-    labels = PLKNN().fit(X, there.move(DATA.y))
-    assert there.back(labels.transduction_).tolist() == DATA.y.tolist()
+    found = PLKNN().fit(X, library.to_device(DATA.mask))
+    assert (
+        library.to_host(found.transduction_).tolist()
+        == library.to_host(expected.transduction_).tolist()
+    )
+    labels = PLKNN().fit(X, library.to_device(DATA.y))
+    assert library.to_host(labels.transduction_).tolist() == DATA.y.tolist()
 
 
-def test_names_of_labels_are_no_numbers_of_a_device(there, dispatch):
+def test_names_of_labels_are_no_numbers_of_a_device(library, dispatch):
     names = np.array(["ant", "bee", "cat", "dog"])
     sets = [set(names[row]) for row in DATA.mask]
-    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), sets)
+    model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), sets)
     host = PLCL(max_iter=2, tol=0).fit(DATA.X, sets)
-    assert model.predict(there.move(DATA.test)).tolist() == host.predict(DATA.test).tolist()
+    assert model.predict(library.to_device(DATA.test)).tolist() == host.predict(DATA.test).tolist()
     assert model.transduction_.tolist() == host.transduction_.tolist()
 
 
-def test_a_sparse_mask_gives_dense_results(there, dispatch):
-    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), sparse.csr_array(DATA.mask))
+def test_a_sparse_mask_gives_dense_results(library, dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), sparse.csr_array(DATA.mask))
     host = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
-    found = there.back(model.label_distributions_)
+    found = library.to_host(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
 
 
-def test_single_precision_costs_its_rounding_and_no_more(there, dispatch):
+def test_single_precision_costs_its_rounding_and_no_more(library, dispatch):
     rounded = DATA.X.astype(np.float32)
-    model = PLCL(max_iter=3, tol=0).fit(there.move(rounded), DATA.mask)
+    model = PLCL(max_iter=3, tol=0).fit(library.to_device(rounded), DATA.mask)
     host = PLCL(max_iter=3, tol=0).fit(rounded.astype(np.float64), DATA.mask)
-    found = there.back(model.label_distributions_)
+    found = library.to_host(model.label_distributions_)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
     exact = PLCL(max_iter=3, tol=0).fit(DATA.X, DATA.mask).label_distributions_
     assert 0 < np.abs(found - exact).max() < 1e-6
 
 
-def test_one_factor_where_two_do_not_fit(there, dispatch):
+def test_one_factor_where_two_do_not_fit(library, dispatch):
     n, n_pairs = len(DATA.X), int(DATA.mask.sum())
-    two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(there.move(DATA.X), DATA.mask)
+    two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
     room = bytes_beside_kernel(n, 4, n_pairs, 10) + 8 * n**2
     solve = mock.patch.object(
         ShiftedFactor, "solve", autospec=True, side_effect=ShiftedFactor.solve
     )
     with mock.patch("ambilearn.backend.memory.free_memory", return_value=room), solve as used:
-        one = PLCL(max_iter=4, tol=0, alpha=0.2).fit(there.move(DATA.X), DATA.mask)
+        one = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
     assert used.call_count == 5  # once for the bias
     for name in ("label_distributions_", "complementary_train_output_", "dual_coef_"):
-        expected = there.back(getattr(two, name))
-        np.testing.assert_allclose(there.back(getattr(one, name)), expected, atol=1e-8)
+        expected = library.to_host(getattr(two, name))
+        np.testing.assert_allclose(library.to_host(getattr(one, name)), expected, atol=1e-8)
 
 
-def test_a_fit_that_does_not_fit_is_refused_before_it_begins(there, dispatch):
+def test_a_fit_that_does_not_fit_is_refused_before_it_begins(library, dispatch):
     model = PLCL()
     begun = mock.patch.object(PLCL, "_train_kernel", side_effect=AssertionError)
     with (
@@ -222,18 +236,18 @@ def test_a_fit_that_does_not_fit_is_refused_before_it_begins(there, dispatch):
         begun,
         pytest.raises(MemoryError, match="n_landmarks"),
     ):
-        model.fit(there.move(DATA.X), DATA.mask)
+        model.fit(library.to_device(DATA.X), DATA.mask)
 
 
-def test_what_a_cache_holds_needs_no_room_again(there, dispatch):
-    cache, X = FitCache(), there.move(DATA.X)
+def test_what_a_cache_holds_needs_no_room_again(library, dispatch):
+    cache, X = FitCache(), library.to_device(DATA.X)
     first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
     beside = bytes_beside_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
     with mock.patch("ambilearn.backend.memory.free_memory", return_value=beside):
         again = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
         with pytest.raises(MemoryError, match="n_landmarks"):
             PLCL(reg=1.0, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
-    found, expected = (there.back(each.label_distributions_) for each in (again, first))
+    found, expected = (library.to_host(each.label_distributions_) for each in (again, first))
     np.testing.assert_array_equal(found, expected)
 
 
@@ -255,7 +269,7 @@ def bytes_of_vote(vote, data):
 
 
 @pytest.mark.parametrize("room", ["plenty", "for one factor"])
-def test_members_share_a_kernel_where_there_is_room(there, dispatch, room):
+def test_members_share_a_kernel_where_there_is_room(library, dispatch, room):
     vote = PLVoting(estimators=MEMBERS[:2])
     data = Data(n=160)  # a kernel matrix is larger than all results
     free = np.inf if room == "plenty" else bytes_of_vote(vote, data)
@@ -264,16 +278,16 @@ def test_members_share_a_kernel_where_there_is_room(there, dispatch, room):
         mock.patch("ambilearn.backend.memory.free_memory", return_value=free),
         count_of("_train_kernel") as kernels,
     ):
-        vote.fit(there.move(data.X), data.mask)
+        vote.fit(library.to_device(data.X), data.mask)
     assert kernels.call_count == (1 if room == "plenty" else 2)
     for member, expected in zip(vote.estimators_, alone, strict=True):
-        found = there.back(member.label_distributions_)
+        found = library.to_host(member.label_distributions_)
         np.testing.assert_allclose(found, expected.label_distributions_, atol=1e-8)
 
 
 @pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
-def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(there, dispatch, ensemble):
-    X = there.move(DATA.X)
+def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(library, dispatch, ensemble):
+    X = library.to_device(DATA.X)
     room = bytes_of_vote(ensemble(), DATA) - 1
     with (
         mock.patch("ambilearn.backend.memory.free_memory", return_value=room),
@@ -285,36 +299,36 @@ def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(there, dispat
             ensemble(n_landmarks=1, random_state=0).fit(X, DATA.mask)
 
 
-def test_processes_are_for_processors(there, dispatch):
+def test_processes_are_for_processors(library, dispatch):
     """Another process has no arrays of the device."""
     members = MEMBERS[1:]
     with mock.patch("ambilearn.methods._members.Parallel", side_effect=AssertionError):
-        model = PLVoting(estimators=members, n_jobs=2).fit(there.move(DATA.X), DATA.mask)
+        model = PLVoting(estimators=members, n_jobs=2).fit(library.to_device(DATA.X), DATA.mask)
     host = PLVoting(estimators=members).fit(DATA.X, DATA.mask)
-    found = there.back(model.label_distributions_)
+    found = library.to_host(model.label_distributions_)
     np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
 
 
-def test_a_search_over_a_stack_fits_members_once(there, dispatch):
-    cache, X = FitCache(), there.move(DATA.X)
+def test_a_search_over_a_stack_fits_members_once(library, dispatch):
+    cache, X = FitCache(), library.to_device(DATA.X)
     stack = PLStacking(estimators=MEMBERS[1:2], final_estimator=PLKNN())
     for k in (3, 5):
         model = sklearn.clone(stack).set_params(final_estimator__n_neighbors=k)
         model.fit(X, DATA.mask, cache=cache)
     assert cache.n_computed["member"] == cache.n_computed["level"] == 1
     alone = sklearn.clone(model).fit(X, DATA.mask)
-    found, expected = (there.back(m.label_distributions_) for m in (model, alone))
+    found, expected = (library.to_host(m.label_distributions_) for m in (model, alone))
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_member_at_the_end_of_a_pipeline(there, dispatch):
+def test_a_member_at_the_end_of_a_pipeline(library, dispatch):
     if not sklearn.utils.get_tags(StandardScaler()).array_api_support:
         pytest.skip("this release of scikit-learn has no scaler for devices")
     scaled = make_pipeline(StandardScaler(), "passthrough", SURE(max_iter=3, tol=0))
     vote = PLVoting(estimators=[("scaled", scaled), ("plknn", PLKNN())])
     host = sklearn.clone(vote).fit(DATA.X, DATA.mask)
-    vote.fit(there.move(DATA.X), DATA.mask)
-    found = there.back(vote.predict_proba(there.move(DATA.test)))
+    vote.fit(library.to_device(DATA.X), DATA.mask)
+    found = library.to_host(vote.predict_proba(library.to_device(DATA.test)))
     np.testing.assert_allclose(found, host.predict_proba(DATA.test), atol=1e-9)
 
 
@@ -339,39 +353,39 @@ def test_a_member_at_the_end_of_a_pipeline(there, dispatch):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_member_without_a_way_is_named(there, dispatch, ensemble, name):
+def test_a_member_without_a_way_is_named(library, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
-    message = refused(there, there.move(DATA.X), method=ensemble)
+    message = refused(library, library.to_device(DATA.X), method=ensemble)
     assert message.startswith(f"{name} does not support device arrays")
     assert "pass a NumPy array, or give PL" in message
 
 
-def test_a_member_of_weight_zero_need_not_have_a_way(there, dispatch):
+def test_a_member_of_weight_zero_need_not_have_a_way(library, dispatch):
     members = [("plda", PLDA()), ("plknn", PLKNN())]
-    PLVoting(estimators=members, weights=(0, 1)).fit(there.move(DATA.X), DATA.mask)
+    PLVoting(estimators=members, weights=(0, 1)).fit(library.to_device(DATA.X), DATA.mask)
 
 
-def test_a_member_with_a_kernel_matrix_is_named(there, dispatch):
+def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
     vote = PLVoting(estimators=[("first", SURE(kernel="precomputed"))])
-    message = refused(there, there.move(DATA.X @ DATA.X.T), method=vote)
+    message = refused(library, library.to_device(DATA.X @ DATA.X.T), method=vote)
     assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' has no")
 
 
-def test_a_stack_predicts_where_it_was_fitted(there, dispatch):
-    model = PLVoting(estimators=MEMBERS[1:]).fit(there.move(DATA.X), DATA.mask)
+def test_a_stack_predicts_where_it_was_fitted(library, dispatch):
+    model = PLVoting(estimators=MEMBERS[1:]).fit(library.to_device(DATA.X), DATA.mask)
     with pytest.raises(ValueError, match=r"PLVoting was fitted to an array of .*: pass X there"):
         model.predict(DATA.test)
 
 
-def test_fits_share_a_cache(there, dispatch):
-    cache, X = FitCache(), there.move(DATA.X)
+def test_fits_share_a_cache(library, dispatch):
+    cache, X = FitCache(), library.to_device(DATA.X)
     models = [PLCL(mu=mu, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache) for mu in (0.1, 1.0)]
     assert cache.n_computed["kernel"] == cache.n_computed["graph"] == 1
     alone = PLCL(mu=1.0, max_iter=2, tol=0).fit(X, DATA.mask)
-    found, expected = (there.back(m.label_distributions_) for m in (models[1], alone))
+    found, expected = (library.to_host(m.label_distributions_) for m in (models[1], alone))
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(ValueError, match="other rows"):
-        PLCL().fit(there.move(DATA.X + 1), DATA.mask, cache=cache)
+        PLCL().fit(library.to_device(DATA.X + 1), DATA.mask, cache=cache)
 
 
 @pytest.mark.parametrize(
@@ -385,15 +399,15 @@ def test_fits_share_a_cache(there, dispatch):
     ],
     ids=name_of,
 )
-def test_doubt(there, dispatch, method):
+def test_doubt(library, dispatch, method):
     host = find_doubtful(DATA.X, DATA.mask, estimator=method)
-    found = find_doubtful(there.move(DATA.X), DATA.mask, estimator=method)
+    found = find_doubtful(library.to_device(DATA.X), DATA.mask, estimator=method)
     np.testing.assert_allclose(found.score, host.score, atol=1e-9)
     assert found.suggestion.tolist() == host.suggestion.tolist()
 
 
-def test_a_model_can_be_pickled(there, dispatch):
-    X = there.move(DATA.X)
+def test_a_model_can_be_pickled(library, dispatch):
+    X = library.to_device(DATA.X)
     try:
         pickle.loads(pickle.dumps(X))
     except TypeError:
@@ -401,42 +415,40 @@ def test_a_model_can_be_pickled(there, dispatch):
     for method in (PLCL(max_iter=2, tol=0), PLKNN()):
         model = sklearn.clone(method).fit(X, DATA.mask)
         again = pickle.loads(pickle.dumps(model))
-        found, expected = (there.back(each.predict(X)) for each in (again, model))
+        found, expected = (library.to_host(each.predict(X)) for each in (again, model))
         assert found.tolist() == expected.tolist()
 
 
 # What is refused
 
 
-def refused(there, X, y=DATA.mask, method=None, **fit_params):
+def refused(library, X, y=DATA.mask, method=None, **fit_params):
     with pytest.raises((ValueError, TypeError)) as caught:
         (method or PLCL()).fit(X, y, **fit_params)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_values(there, dispatch, value):
+def test_missing_values(library, dispatch, value):
     X = DATA.X.copy()
     X[7, 2] = value
-    message = refused(there, there.move(X))
+    message = refused(library, library.to_device(X))
     assert "contains NaN or infinity, first in row 7" in message
     assert "Impute" in message
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
-def test_entries_that_are_no_floats(there, dispatch, dtype):
-    message = refused(there, there.move(DATA.X.astype(dtype)))
+def test_entries_that_are_no_floats(library, dispatch, dtype):
+    message = refused(library, library.to_device(DATA.X.astype(dtype)))
     assert "float64 is needed, or float32" in message
 
 
-def test_half_precision(dispatch):
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
+def test_half_precision(dispatch, torch):
     with pytest.raises(TypeError, match=r"torch.float16; on a device float64 is needed"):
         PLCL().fit(torch.asarray(DATA.X).half(), DATA.mask)
 
 
-def test_a_tensor_that_needs_a_gradient(dispatch):
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
+def test_a_tensor_that_needs_a_gradient(dispatch, torch):
     X = torch.asarray(DATA.X).requires_grad_()
     with pytest.raises(ValueError, match=r"requires a gradient.*X\.detach\(\)"):
         PLCL().fit(X, DATA.mask)
@@ -444,22 +456,22 @@ def test_a_tensor_that_needs_a_gradient(dispatch):
 
 
 @pytest.mark.parametrize("shape", [(60,), (60, 5, 1)])
-def test_other_than_two_dimensions(there, dispatch, shape):
-    assert "2D" in refused(there, there.move(np.ones(shape)))
+def test_other_than_two_dimensions(library, dispatch, shape):
+    assert "2D" in refused(library, library.to_device(np.ones(shape)))
 
 
-def test_too_few_rows(there, dispatch):
-    assert "minimum of 2 rows" in refused(there, there.move(DATA.X[:1]), DATA.mask[:1])
+def test_too_few_rows(library, dispatch):
+    assert "minimum of 2 rows" in refused(library, library.to_device(DATA.X[:1]), DATA.mask[:1])
 
 
-def test_numbers_whose_squares_overflow(there, dispatch):
-    assert "leave the range of floating point" in refused(there, there.move(DATA.X * 1e80))
+def test_numbers_whose_squares_overflow(library, dispatch):
+    assert "leave the range of floating point" in refused(library, library.to_device(DATA.X * 1e80))
 
 
-def test_another_number_of_features(there, dispatch):
-    model = PLKNN().fit(there.move(DATA.X), DATA.mask)
+def test_another_number_of_features(library, dispatch):
+    model = PLKNN().fit(library.to_device(DATA.X), DATA.mask)
     with pytest.raises(ValueError, match="X has 4 features, but PLKNN is expecting 12"):
-        model.predict(there.move(DATA.X[:, :4].copy()))
+        model.predict(library.to_device(DATA.X[:, :4].copy()))
 
 
 @pytest.mark.parametrize("name", ["y", "sample_weight"])
@@ -490,25 +502,27 @@ def test_a_fit_on_another_device_than_the_first(dispatch):
         assert model.predict(strict.asarray(DATA.test, device=far)).device == far
 
 
-def test_a_model_of_a_device_and_rows_of_the_processor(there, dispatch):
-    model = PLCL(max_iter=2, tol=0).fit(there.move(DATA.X), DATA.mask)
+def test_a_model_of_a_device_and_rows_of_the_processor(library, dispatch):
+    model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), DATA.mask)
     with pytest.raises(ValueError, match=r"was fitted to an array of .*: pass X there, too"):
         model.predict(DATA.test)
 
 
-def test_a_model_of_the_processor_and_rows_of_a_device(there, dispatch):
+def test_a_model_of_the_processor_and_rows_of_a_device(library, dispatch):
     model = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
     with pytest.raises(ValueError, match="was fitted to one of NumPy: pass X there"):
-        model.predict(there.move(DATA.test))
+        model.predict(library.to_device(DATA.test))
 
 
-def test_a_kernel_matrix(there, dispatch):
-    message = refused(there, there.move(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed"))
+def test_a_kernel_matrix(library, dispatch):
+    message = refused(
+        library, library.to_device(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed")
+    )
     assert "kernel='precomputed' does not support device arrays" in message
 
 
-def test_a_method_without_a_way(there, dispatch):
-    message = refused(there, there.move(DATA.X), method=PLDA())
+def test_a_method_without_a_way(library, dispatch):
+    message = refused(library, library.to_device(DATA.X), method=PLDA())
     assert "does not support device arrays" in message
     assert "NumPy array, or use PLCL" in message
 
@@ -520,16 +534,14 @@ def test_the_tag_says_which_methods_have_a_way():
     assert [name for name, yes in supported.items() if not yes] == ["PLDA"]
 
 
-def test_without_dispatch_a_device_is_refused():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
+def test_without_dispatch_a_device_is_refused(torch):
     X = torch.empty((60, 5), device="meta")  # the device that is everywhere, and holds nothing
     with pytest.raises(ValueError, match=r"X is on the device meta.*config_context") as caught:
         PLCL().fit(X, DATA.mask)
     assert "SCIPY_ARRAY_API=1" in str(caught.value)
 
 
-def test_without_dispatch_a_tensor_of_the_processor_is_an_array_like():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
+def test_without_dispatch_a_tensor_of_the_processor_is_an_array_like(torch):
     model = PLKNN().fit(torch.asarray(DATA.X), DATA.mask)
     assert isinstance(model.label_distributions_, np.ndarray)
     np.testing.assert_array_equal(
@@ -544,29 +556,31 @@ def test_with_dispatch_numpy_remains_numpy(dispatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
-def test_real_data(there, dispatch, real_split, name):
+def test_real_data(library, dispatch, real_split, name):
     X, mask, _, X_test, _ = real_split(name, 0)
     host = PLCL(max_iter=3, tol=0).fit(X, mask)
-    model = PLCL(max_iter=3, tol=0).fit(there.move(X), mask)
-    single = PLCL(max_iter=3, tol=0).fit(there.move(X.astype(np.float32)), mask)
+    model = PLCL(max_iter=3, tol=0).fit(library.to_device(X), mask)
+    single = PLCL(max_iter=3, tol=0).fit(library.to_device(X.astype(np.float32)), mask)
     for each, test in ((model, X_test), (single, X_test.astype(np.float32))):
-        found = there.back(each.label_distributions_)
+        found = library.to_host(each.label_distributions_)
         np.testing.assert_allclose(found, host.label_distributions_, atol=1e-6)
-        assert (there.back(each.predict(there.move(test))) == host.predict(X_test)).all()
+        assert (
+            library.to_host(each.predict(library.to_device(test))) == host.predict(X_test)
+        ).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
-def test_a_stack_of_real_data(there, dispatch, real_split, name):
+def test_a_stack_of_real_data(library, dispatch, real_split, name):
     X, mask, _, X_test, _ = real_split(name, 0)
     stack = PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS))
     host = sklearn.clone(stack).fit(X, mask)
-    model = sklearn.clone(stack).fit(there.move(X), mask)
-    found = there.back(model.label_distributions_)
+    model = sklearn.clone(stack).fit(library.to_device(X), mask)
+    found = library.to_host(model.label_distributions_)
     # Three rows of MSRCv2 are equal: how weights are shared among them is rounding.
     atol = 1e-5 if name == "MSRCv2" else 1e-6
     np.testing.assert_allclose(found, host.label_distributions_, atol=atol)
-    assert (there.back(model.predict(there.move(X_test))) == host.predict(X_test)).all()
+    assert (library.to_host(model.predict(library.to_device(X_test))) == host.predict(X_test)).all()
 
 
 @pytest.mark.slow
@@ -587,7 +601,6 @@ def test_a_stack_of_real_data(there, dispatch, real_split, name):
 )
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_passes_the_check_of_scikit_learn(method, dtype, monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_passes_the_check_of_scikit_learn(method, dtype, monkeypatch, torch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     check_array_api_input(type(method).__name__, method, "torch", "cpu", dtype, check_values=True)

@@ -18,10 +18,12 @@ from ambilearn.backend.arrays import (
     to_numpy,
 )
 
+pytestmark = pytest.mark.array_library
 
-def test_only_other_arrays_are_on_a_device_and_only_with_dispatch(there, monkeypatch):
-    X = there.move(np.ones((2, 2)))
-    if there.device == "cuda":
+
+def test_only_other_arrays_are_on_a_device_and_only_with_dispatch(library, monkeypatch):
+    X = library.to_device(np.ones((2, 2)))
+    if library.device == "cuda":
         with pytest.raises(ValueError, match="X is on the device cuda"):
             on_device(X)
     else:
@@ -39,28 +41,28 @@ def test_other_libraries_are_refused(dispatch):
         on_device(array.ones((2, 2)))
 
 
-def test_double_precision_is_taken_as_it_is(there):
-    X = there.move(np.ones((3, 2)))
+def test_double_precision_is_taken_as_it_is(library):
+    X = library.to_device(np.ones((3, 2)))
     assert check_device_array(X) is X
 
 
-def test_single_precision_is_widened(there):
-    X = check_device_array(there.move(np.ones((3, 2), dtype=np.float32)))
-    assert there.back(X).dtype == np.float64
+def test_single_precision_is_widened(library):
+    X = check_device_array(library.to_device(np.ones((3, 2), dtype=np.float32)))
+    assert library.to_host(X).dtype == np.float64
 
 
-def test_to_numpy_and_back(there):
+def test_to_numpy_and_back(library):
     array = np.arange(6.0).reshape(2, 3)
-    moved = to_device_of(array, there.move(np.zeros(1)))
-    assert there.holds(moved)
+    moved = to_device_of(array, library.to_device(np.zeros(1)))
+    assert library.holds(moved)
     np.testing.assert_array_equal(to_numpy(moved), array)
 
 
-def test_rows_by_their_numbers(there):
+def test_rows_by_their_numbers(library):
     X, rows = np.arange(12.0).reshape(4, 3), np.array([2, 0, 2])
-    found = choose_backend(there.move(X)).take_rows(there.move(X), rows)
-    assert there.holds(found)
-    np.testing.assert_array_equal(there.back(found), X[rows])
+    found = choose_backend(library.to_device(X)).take_rows(library.to_device(X), rows)
+    assert library.holds(found)
+    np.testing.assert_array_equal(library.to_host(found), X[rows])
     np.testing.assert_array_equal(HOST.take_rows(X, rows), X[rows])
     np.testing.assert_array_equal(HOST.take_rows(sparse.csr_array(X), rows).toarray(), X[rows])
 
@@ -72,25 +74,29 @@ def test_what_is_no_array_comes_back():
     assert to_numpy(array) is array
 
 
-def test_texts_stay(there):
+def test_texts_stay(library):
     texts = np.array(["a", "b"])
-    assert to_device_of(texts, there.move(np.zeros(1))) is texts
+    assert to_device_of(texts, library.to_device(np.zeros(1))) is texts
 
 
-def test_an_array_that_must_not_be_written_is_copied(there):
+def test_an_array_that_must_not_be_written_is_copied(library):
     array = np.arange(3.0)
     array.flags.writeable = False
-    assert there.back(to_device_of(array, there.move(np.zeros(1)))).tolist() == [0, 1, 2]
+    assert library.to_host(to_device_of(array, library.to_device(np.zeros(1)))).tolist() == [
+        0,
+        1,
+        2,
+    ]
 
 
-def test_places(there):
-    here, other = np.ones(1), there.move(np.ones(1))
+def test_places(library):
+    here, other = np.ones(1), library.to_device(np.ones(1))
     assert on_same_device(here, here)
-    assert on_same_device(other, there.move(np.zeros(2)))
+    assert on_same_device(other, library.to_device(np.zeros(2)))
     assert not on_same_device(here, other)
     assert not on_same_device(None, other)
     assert describe_device(here) == "NumPy"
-    assert describe_device(other).startswith(there.xp.__name__)
+    assert describe_device(other).startswith(library.xp.__name__)
 
 
 def test_devices_of_one_library_differ():
@@ -99,13 +105,12 @@ def test_devices_of_one_library_differ():
     assert to_numpy(far).tolist() == [1.0]
 
 
-def test_free_memory(there):
-    free = free_memory(there.move(np.ones(1)))
-    assert 0 < free < np.inf if there.device == "cuda" else free == np.inf
+def test_free_memory(library):
+    free = free_memory(library.to_device(np.ones(1)))
+    assert 0 < free < np.inf if library.device == "cuda" else free == np.inf
 
 
-def test_computes_on_a_device_by_its_name(monkeypatch):
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
+def test_computes_on_a_device_by_its_name(monkeypatch, torch):
     monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
     with computing_on("cpu") as move:
         assert sklearn.get_config()["array_api_dispatch"]
@@ -114,8 +119,7 @@ def test_computes_on_a_device_by_its_name(monkeypatch):
     assert not sklearn.get_config()["array_api_dispatch"]
 
 
-def test_what_the_environment_said_is_said_again(monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_what_the_environment_said_is_said_again(monkeypatch, torch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "0")
     with computing_on("cpu"):
         assert os.environ["SCIPY_ARRAY_API"] == "1"
@@ -123,8 +127,7 @@ def test_what_the_environment_said_is_said_again(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
-def test_a_device_that_is_not_here(name):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_a_device_that_is_not_here(name, torch):
     with (
         pytest.raises(ValueError, match=f"Device '{name}' is not available"),
         computing_on(name),

@@ -9,21 +9,23 @@ from ambilearn.backend.ties import nearest_first, nearest_places, without_roundi
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
 
 
-def test_different_distances_are_sorted(there):
+def test_different_distances_are_sorted(library):
     distances = np.random.default_rng(0).random((20, 15))
-    found = there.back(nearest_first(there.move(distances)))
+    found = library.to_host(nearest_first(library.to_device(distances)))
     np.testing.assert_array_equal(found, np.argsort(distances, axis=1))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e70, 1e-70])
-def test_rounding_decides_nothing_whatever_the_scale(there, scale):
+def test_rounding_decides_nothing_whatever_the_scale(library, scale):
     distances = scale * np.array([[3.0, 2.0 + 1e-14, 2.0, 1.0, 2.0 - 1e-14]])
-    assert there.back(nearest_first(there.move(distances))).tolist() == [[3, 1, 2, 4, 0]]
+    assert library.to_host(nearest_first(library.to_device(distances))).tolist() == [
+        [3, 1, 2, 4, 0]
+    ]
 
 
-def test_zeros_and_infinities(there):
+def test_zeros_and_infinities(library):
     distances = np.array([[np.inf, 0.0, 0.0], [np.inf, 2.0, 1.0], [np.inf, np.inf, np.inf]])
-    found = there.back(nearest_first(there.move(distances))).tolist()
+    found = library.to_host(nearest_first(library.to_device(distances))).tolist()
     assert found == [[1, 2, 0], [2, 1, 0], [0, 1, 2]]
 
 
@@ -34,17 +36,17 @@ def duplicates_but_for_rounding():
     return X, X * (1 + 1e-15 * rng.integers(-2, 3, size=X.shape))
 
 
-def test_a_search_finds_the_same_among_duplicates_and_what_rounding_made_of_them(there, dispatch):
+def test_a_search_finds_the_same_among_duplicates_and_what_rounding_made_of_them(library, dispatch):
     exact, rounded = duplicates_but_for_rounding()
     expected = NeighborSearch().fit(exact, 7)[:, 4:]  # of the next group the first three
     np.testing.assert_array_equal(NeighborSearch().fit(rounded, 7)[:, 4:], expected)
-    found = there.back(NeighborSearch().fit(there.move(rounded), 7))[:, 4:]
+    found = library.to_host(NeighborSearch().fit(library.to_device(rounded), 7))[:, 4:]
     np.testing.assert_array_equal(found, expected)
     distances = np.linalg.norm(rounded[:, None] - rounded[None], axis=2)
     np.testing.assert_array_equal(nearest_in_matrix(distances, 7)[:, 4:], expected)
 
 
-def test_a_stack_of_rows_that_occur_several_times_is_the_same_on_every_device(there, dispatch):
+def test_a_stack_of_rows_that_occur_several_times_is_the_same_on_every_device(library, dispatch):
     X, _ = duplicates_but_for_rounding()
     rng = np.random.default_rng(1)
     mask = np.eye(4, dtype=int)[np.arange(60) // 15] | (rng.random((60, 4)) < 0.3)
@@ -52,27 +54,27 @@ def test_a_stack_of_rows_that_occur_several_times_is_the_same_on_every_device(th
         plcl__max_iter=3, sure__max_iter=3, plcl__tol=0, sure__tol=0
     )
     host = stack.fit(X, mask).transduction_
-    found = there.back(stack.fit(there.move(X), mask).transduction_)
+    found = library.to_host(stack.fit(library.to_device(X), mask).transduction_)
     np.testing.assert_array_equal(found, host)
 
 
 # --- ties for the last place ---------------------------------------------------------------------
 
 
-def test_the_last_place_is_open_if_all_further_proposals_are_as_near(there):
+def test_the_last_place_is_open_if_all_further_proposals_are_as_near(library):
     distances = np.array([[3.0, 1.0, 3.0 + 1e-14, 2.0], [1.0, 2.0, 3.0, 3.0], [2.0, 0.0, 1.0, 2.0]])
     distances = np.concatenate([distances, [[np.inf, 1.0, 1.0, 1.0]]])
-    places, tied = nearest_places(there.move(distances), 3)
-    assert there.back(places).tolist() == [[1, 3, 0], [0, 1, 2], [1, 2, 0], [1, 2, 3]]
-    assert there.back(tied).tolist() == [True, True, True, True]
-    _, tied = nearest_places(there.move(distances), 2)
-    assert there.back(tied).tolist() == [False, False, False, True]
+    places, tied = nearest_places(library.to_device(distances), 3)
+    assert library.to_host(places).tolist() == [[1, 3, 0], [0, 1, 2], [1, 2, 0], [1, 2, 3]]
+    assert library.to_host(tied).tolist() == [True, True, True, True]
+    _, tied = nearest_places(library.to_device(distances), 2)
+    assert library.to_host(tied).tolist() == [False, False, False, True]
 
 
-def test_rows_that_coincide_up_to_rounding_are_at_distance_zero(there):
-    distances = there.move(np.array([[1e-14, 1e-12], [1e-14, 1e-12]]))
-    lengths = there.move(np.array([[10.0], [0.1]]))
-    found = there.back(without_rounding(distances, lengths))
+def test_rows_that_coincide_up_to_rounding_are_at_distance_zero(library):
+    distances = library.to_device(np.array([[1e-14, 1e-12], [1e-14, 1e-12]]))
+    lengths = library.to_device(np.array([[10.0], [0.1]]))
+    found = library.to_host(without_rounding(distances, lengths))
     np.testing.assert_array_equal(found, [[0, 1e-12], [1e-14, 1e-12]])
 
 
@@ -150,10 +152,10 @@ def test_ties_do_not_depend_on_the_layout(method, kind, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO, IPAL, PLKNN])
-def test_ties_do_not_depend_on_the_library(there, dispatch, method, kind):
+def test_ties_do_not_depend_on_the_library(library, dispatch, method, kind):
     X, mask, new = make_rows(kind, 120)
     tolerance = 1e-5 if method is IPAL else 1e-8
-    found = results(method, there.move(X), mask, there.move(new))
+    found = results(method, library.to_device(X), mask, library.to_device(new))
     assert_same(found, results(method, X, mask, new), tolerance)
 
 

@@ -222,6 +222,7 @@ def test_rows_that_do_not_belong_are_refused():
         soft_labels(P, rows=["a", "b"])
 
 
+@pytest.mark.array_library
 @pytest.mark.usefixtures("dispatch")
 def test_models_of_a_device_that_refuses_implicit_conversion():
     X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])

@@ -693,8 +693,7 @@ def test_no_such_method(run, people_csv):
     assert "'PL-XY' is not one of 'ipal', 'lalo'" in " ".join(err.split())
 
 
-def test_a_device(run, people_csv):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_a_device(run, people_csv, torch):
     here = run("clean", people_csv, *CLEAN)[1]
     status, there, err = run("clean", people_csv, *CLEAN, "--device", "cpu")
     assert status == 0
@@ -722,8 +721,7 @@ def device_commands():
     yield "predict", "no.model", "no.csv", "--device", "abacus"
 
 
-def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run, torch):
     for command in device_commands():
         status, _, err = run(*command)
         assert status == 1

@@ -63,8 +63,7 @@ def test_a_stack_was_measured_there_too(script):
 
 
 @pytest.mark.slow
-def test_the_code_runs(monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra torch")
+def test_the_code_runs(monkeypatch, torch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     (code,) = blocks(PAGE, "py")
     namespace = {}

@@ -49,6 +49,27 @@ def test_lines_can_be_told_apart_without_colour(figures_of):
     assert figure.legends[0].get_texts()[0].get_text() == "PLStacking"
 
 
+def test_all_methods_of_the_demo_look_different(figures_of):
+    _, figure = figures_of("demo", runs=1)["demo-curves"]
+    lines = figure.axes[0].get_lines()
+    assert len(lines) == len(load_spec("demo").methods)
+    for look in ("get_color", "get_marker", "_unscaled_dash_pattern"):
+        found = [getattr(line, look) for line in lines]
+        assert len({str(each() if callable(each) else each) for each in found}) == len(lines)
+
+
+@pytest.mark.parametrize("name", ["demo", "controlled", "stacking-controlled"])
+def test_the_legend_is_inside_the_figure(figures_of, name):
+    figures = figures_of(name, runs=1).values()
+    legends = [(figure, legend) for _, figure in figures for legend in figure.legends]
+    assert legends
+    for figure, legend in legends:
+        figure.draw_without_rendering()
+        box = legend.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+
+
 def test_sensitivity_has_a_panel_for_every_parameter(figures_of):
     def accuracy(label, task):
         return 0.6 + task.params.get("alpha", 0.5) / 100 + task.run / 1000

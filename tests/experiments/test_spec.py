@@ -189,7 +189,7 @@ def test_the_quick_version_is_smaller():
     spec = load_spec("demo")
     quick = spec.quick_version()
     assert quick.runs < spec.runs
-    assert quick.protocol["rows"] == 500
+    assert quick.protocol["rows"] == 400
     assert not {t.key for t in quick.tasks()} & {t.key for t in spec.tasks() if t.data == "digits"}
     plain = parse_spec("plain", MINIMAL).quick_version()
     assert (plain.runs, plain.protocol) == (2, {})

@@ -90,7 +90,7 @@ def test_near_duplicates_have_valid_gram_matrices(seed):
             assert np.isfinite(method.fit(rows, mask).label_distributions_).all()
 
 
-def test_duplicate_averages_average_the_weights(there):
+def test_duplicate_averages_average_the_weights(library):
     Z = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1e-16], [0.6, 0.8], [0.0, -1.0]])
     neighbor_indices = np.array([[1, 2, 3], [0, 3, 4]])
     gram = np.concatenate(
@@ -99,10 +99,10 @@ def test_duplicate_averages_average_the_weights(there):
             for i, others in enumerate(neighbor_indices)
         ]
     )
-    averages = there.back(duplicate_averages(there.move(gram)))
+    averages = library.to_host(duplicate_averages(library.to_device(gram)))
     np.testing.assert_array_equal(averages[0], [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]])
     np.testing.assert_array_equal(averages[1], np.eye(3))
-    assert duplicate_averages(there.move(gram[1:])) is None
+    assert duplicate_averages(library.to_device(gram[1:])) is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])

@@ -158,18 +158,18 @@ def test_the_array_that_a_kernel_function_stores_is_not_overwritten(method, weig
     np.testing.assert_allclose(fits[0].label_distributions_, own.label_distributions_, atol=1e-8)
 
 
-def test_a_writable_array_that_a_kernel_function_stores_is_not_overwritten(there, dispatch):
+def test_a_writable_array_that_a_kernel_function_stores_is_not_overwritten(library, dispatch):
     X, mask, _ = ambiguous(n=30)
     stored = gaussian(X, X, 2.0)
     before = stored.copy()
     for _ in range(2):
         SURE(kernel=lambda a, b: stored, max_iter=1, tol=0).fit(X, mask)
     np.testing.assert_array_equal(stored, before)
-    on_device = there.move(before)
+    on_device = library.to_device(before)
     SURE(kernel=lambda a, b: on_device, max_iter=1, tol=0).fit(
-        there.move(X), mask, np.arange(30) % 3 + 1.0
+        library.to_device(X), mask, np.arange(30) % 3 + 1.0
     )
-    np.testing.assert_array_equal(there.back(on_device), before)
+    np.testing.assert_array_equal(library.to_host(on_device), before)
 
 
 def test_our_own_kernel_matrix_is_overwritten_by_its_factor(monkeypatch):

@@ -6,6 +6,7 @@ What is particular to a method is tested in the method's own file.
 import pickle
 import tracemalloc
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,18 @@ def to_sets(Y):
     return [set(NAMES[row.astype(bool)]) for row in Y]
 
 
+def with_zeros(X):
+    """The same rows with zeros, for sparse formats."""
+    return np.where(np.abs(X) < 0.3, 0, X)
+
+
+@cache
+def fitted(method, change=None):
+    """A fit with default parameters to :func:`ambiguous` data, for tests that only read it."""
+    X, Y, _ = ambiguous()
+    return method().fit(X if change is None else change(X), Y)
+
+
 # --- forms of input -----------------------------------------------------------------------------
 
 CANDIDATE_FORMS = {  # form → whether the labels have names
@@ -109,7 +122,7 @@ CANDIDATE_FORMS = {  # form → whether the labels have names
 def test_forms_of_candidates(method, form):
     X, Y, _ = ambiguous()
     convert, named = CANDIDATE_FORMS[form]
-    expected, model = method().fit(X, Y), method().fit(X, convert(Y))
+    expected, model = fitted(method), method().fit(X, convert(Y))
     assert model.classes_.tolist() == (NAMES.tolist() if named else [0, 1, 2, 3])
     assert_same_fit(model, expected, X, X)
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
@@ -135,9 +148,9 @@ FEATURE_FORMS = {
 @pytest.mark.parametrize("form", FEATURE_FORMS)
 def test_forms_of_features(method, form):
     X, Y, _ = ambiguous()
-    X[np.abs(X) < 0.3] = 0
+    X = with_zeros(X)
     convert, atol = FEATURE_FORMS[form]
-    expected, model = method().fit(X, Y), method().fit(convert(X), Y)
+    expected, model = fitted(method, with_zeros), method().fit(convert(X), Y)
     assert_same_fit(model, expected, convert(X), X, atol=atol)
     assert model.n_features_in_ == 4
     if "frame" in form:

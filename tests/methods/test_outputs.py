@@ -8,10 +8,10 @@ X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
 Z = np.array([[0.0], [5.0], [6.0]])
 
 
-def test_columns_of_all_blocks_in_their_order(there):
-    found = side_by_side(there.move(X), there.move(Z), there.move(X))
-    assert there.holds(found)
-    np.testing.assert_array_equal(there.back(found), np.hstack([X, Z, X]))
+def test_columns_of_all_blocks_in_their_order(library):
+    found = side_by_side(library.to_device(X), library.to_device(Z), library.to_device(X))
+    assert library.holds(found)
+    np.testing.assert_array_equal(library.to_host(found), np.hstack([X, Z, X]))
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix])

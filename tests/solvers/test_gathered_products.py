@@ -21,42 +21,46 @@ def padding(request, monkeypatch):
     return request.param
 
 
-def matrix(there, rows, columns, values, n_rows=30):
-    return SparsePattern(there.move(rows), there.move(columns), n_rows).matrix(there.move(values))
+def matrix(library, rows, columns, values, n_rows=30):
+    return SparsePattern(library.to_device(rows), library.to_device(columns), n_rows).matrix(
+        library.to_device(values)
+    )
 
 
 @pytest.mark.parametrize("shape", [(12,), (12, 4)])
-def test_multiplies_like_scipy(there, padding, shape):
+def test_multiplies_like_scipy(library, padding, shape):
     rows, columns, values = entries()
     x = np.random.default_rng(1).normal(size=shape)
     expected = sparse.coo_array((values, (rows, columns)), shape=(30, 12)).tocsr() @ x
-    found = matrix(there, rows, columns, values) @ there.move(x)
-    np.testing.assert_allclose(there.back(found), expected, atol=1e-14)
+    found = matrix(library, rows, columns, values) @ library.to_device(x)
+    np.testing.assert_allclose(library.to_host(found), expected, atol=1e-14)
 
 
-def test_the_number_of_layouts(there, padding):
+def test_the_number_of_layouts(library, padding):
     rows, columns, _ = entries()
-    n_layouts = len(SparsePattern(there.move(rows), there.move(columns), 30).layouts)
+    n_layouts = len(SparsePattern(library.to_device(rows), library.to_device(columns), 30).layouts)
     assert n_layouts == 1 if padding == 10**6 else n_layouts > 1
 
 
-def test_pattern_is_reused_for_many_values(there, padding):
+def test_pattern_is_reused_for_many_values(library, padding):
     rows, columns, values = entries()
-    pattern = SparsePattern(there.move(rows), there.move(columns), 30)
-    ones = there.move(np.ones(12))
-    once, twice = (there.back(pattern.matrix(there.move(c * values)) @ ones) for c in (1, 2))
+    pattern = SparsePattern(library.to_device(rows), library.to_device(columns), 30)
+    ones = library.to_device(np.ones(12))
+    once, twice = (
+        library.to_host(pattern.matrix(library.to_device(c * values)) @ ones) for c in (1, 2)
+    )
     np.testing.assert_allclose(twice, 2 * once, atol=1e-14)
 
 
-def test_no_entries_at_all(there):
+def test_no_entries_at_all(library):
     nothing = np.empty(0, dtype=np.int64)
-    found = matrix(there, nothing, nothing, np.empty(0)) @ there.move(np.ones(12))
-    assert (there.back(found) == 0).all()
+    found = matrix(library, nothing, nothing, np.empty(0)) @ library.to_device(np.ones(12))
+    assert (library.to_host(found) == 0).all()
     assert found.shape == (30,)
 
 
-def test_equal_inputs_give_identical_results(there, padding):
+def test_equal_inputs_give_identical_results(library, padding):
     rows, columns, values = entries()
-    x = there.move(np.random.default_rng(1).normal(size=12))
-    first, second = (there.back(matrix(there, rows, columns, values) @ x) for _ in range(2))
+    x = library.to_device(np.random.default_rng(1).normal(size=12))
+    first, second = (library.to_host(matrix(library, rows, columns, values) @ x) for _ in range(2))
     np.testing.assert_array_equal(first, second)

@@ -142,6 +142,7 @@ def test_moments_of_parts_add_up(form):
     np.testing.assert_allclose(whole.gram, X.T @ X)
 
 
+@pytest.mark.array_library
 def test_both_run_in_another_array_namespace():
     X, K, P = problem(6)
     there = (
@@ -234,6 +235,7 @@ def test_leverages_are_the_diagonal_of_the_hat_matrix():
     np.testing.assert_allclose(1 - ridge.leverage_complements(), np.diag(outputs), atol=1e-12)
 
 
+@pytest.mark.array_library
 def test_leverages_of_any_array_library_are_those_of_numpy():
     X, K, _ = problem(7)
     got = KernelRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks).leverage_complements()
@@ -264,41 +266,41 @@ def test_leverages_of_weighted_rows():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("other", [0.2, 0.01])
-def test_with_ridge_reuses_the_factor(there, other, weighted):
+def test_with_ridge_reuses_the_factor(library, other, weighted):
     rng = np.random.default_rng(0)
     X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30) + 0.5
     K = X @ X.T
     expected = KernelRidge(K, other, row_weights=v if weighted else None).solve(P).value
-    weights = there.move(v) if weighted else None
-    factored = KernelRidge(there.move(K.copy()), 0.1, True, weights, factorize_by_blocks)
-    found = factored.with_ridge(other).solve(there.move(P)).value
+    weights = library.to_device(v) if weighted else None
+    factored = KernelRidge(library.to_device(K.copy()), 0.1, True, weights, factorize_by_blocks)
+    found = factored.with_ridge(other).solve(library.to_device(P)).value
     for name in ("coef", "intercept", "fitted"):
         np.testing.assert_allclose(
-            there.back(getattr(found, name)), getattr(expected, name), atol=1e-8
+            library.to_host(getattr(found, name)), getattr(expected, name), atol=1e-8
         )
-    again = factored.solve(there.move(P)).value  # which keeps its own ridge
+    again = factored.solve(library.to_device(P)).value  # which keeps its own ridge
     own = KernelRidge(K, 0.1, row_weights=v if weighted else None).solve(P).value
-    np.testing.assert_allclose(there.back(again.fitted), own.fitted, atol=1e-9)
+    np.testing.assert_allclose(library.to_host(again.fitted), own.fitted, atol=1e-9)
 
 
-def test_indefinite_kernel_raises_the_same_error_on_a_device(there):
+def test_indefinite_kernel_raises_the_same_error_on_a_device(library):
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        KernelRidge(there.move(-np.eye(5)), 0.1, factorize=factorize_by_blocks)
+        KernelRidge(library.to_device(-np.eye(5)), 0.1, factorize=factorize_by_blocks)
 
 
-def test_leverages_on_a_device(there):
+def test_leverages_on_a_device(library):
     X = np.random.default_rng(0).normal(size=(30, 4))
     expected = KernelRidge(X @ X.T, 0.1).leverage_complements()
     found = KernelRidge(
-        there.move(X @ X.T), 0.1, factorize=factorize_by_blocks
+        library.to_device(X @ X.T), 0.1, factorize=factorize_by_blocks
     ).leverage_complements()
-    np.testing.assert_allclose(there.back(found), expected, atol=1e-12)
+    np.testing.assert_allclose(library.to_host(found), expected, atol=1e-12)
 
 
-def test_kernel_matrix_on_a_device_is_unchanged_without_overwrite(there):
-    K = there.move(np.eye(5))
+def test_kernel_matrix_on_a_device_is_unchanged_without_overwrite(library):
+    K = library.to_device(np.eye(5))
     KernelRidge(K, 0.1, factorize=factorize_by_blocks)
-    assert (there.back(K) == np.eye(5)).all()
+    assert (library.to_host(K) == np.eye(5)).all()
 
 
 def test_matrices_too_large_for_lapack_use_blocks(monkeypatch):

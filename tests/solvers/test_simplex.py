@@ -109,6 +109,7 @@ def test_singletons_are_one():
     assert (simplex.project(np.array([-3.0, 0.0, 99.0])) == 1).all()
 
 
+@pytest.mark.array_library
 def test_runs_in_another_array_namespace():
     rng = np.random.default_rng(0)
     mask = random_mask(rng, 12, 6)

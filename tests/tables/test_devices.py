@@ -11,6 +11,7 @@ from ambilearn.tables.devices import device_rows
 from ambilearn.tables.read import read_candidate_table
 
 pytest.importorskip("torch", reason="needs the extra torch")
+pytestmark = pytest.mark.array_library
 ON_DEVICE = sorted(set(METHODS) - {"plda"})
 
 

@@ -13,10 +13,21 @@ from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import compute_ranking
 
-# Colors of Okabe and Ito for color-blind readers, from dark to light, and a gray.
+# Okabe and Ito's colors for color-blind readers, from dark to light, a gray, and four of Tol's.
 _COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
-_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
-_DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2)), (0, (8, 2))]
+_COLORS += ["#882255", "#332288", "#999933", "#661100"]
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", "p", ">", "h"]
+_DASHES: list[Any] = [
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1, 1, 1, 1, 1)),
+    (0, (3, 2)),
+    (0, (1, 2)),
+    (0, (8, 2)),
+]
+_DASHES += [(0, (8, 2, 2, 2)), (0, (5, 4)), (0, (3, 1, 1, 1)), (0, (12, 3, 3, 3))]
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -83,11 +94,12 @@ def _style(i: int) -> dict[str, Any]:
     n = len(_COLORS)
     return {
         "color": _COLORS[i % n],
-        "marker": _MARKERS[i % n],
+        "marker": _MARKERS[(i + i // n) % n],  # a color that comes again has another marker
         "linestyle": _DASHES[i % n],
         "markersize": 4,
-        "linewidth": 1.8 if i == 0 else 1.1,
-        "zorder": 3 if i == 0 else 2,
+        # The first line is wide and behind the others: a line that coincides with it is visible.
+        "linewidth": 2.4 if i == 0 else 1.1,
+        "zorder": 2 if i == 0 else 3,
     }
 
 
@@ -98,7 +110,8 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     lines = [line for line in experiment.lines if _has_results(experiment, line)]
     if not lines or not groups:
         return None
-    figure, axes = _panels(len(groups), len(experiment.spec.data), 2.6, 2.1)
+    n_data = len(experiment.spec.data)
+    figure, axes = _panels(len(groups), n_data, max(2.6, 6 / n_data), 2.1 if n_data > 1 else 3.6)
     for row, group in zip(axes, groups, strict=True):
         for panel, data in zip(row, experiment.spec.data, strict=True):
             here = [setting for setting in settings if setting.group == group]
@@ -114,9 +127,21 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
             panel.set_xlabel(SYMBOLS.get(vary, vary))
             panel.set_title(f"{data}, {group}: {here[0].title}", fontsize=8)
         row[0].set_ylabel("accuracy")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    _add_legend(figure, *axes[0, 0].get_legend_handles_labels())
     return figure
+
+
+def _add_legend(figure: Any, handles: list[Any], labels: list[str]) -> None:
+    """A legend above the panels, in as many rows as it needs not to be wider than the figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(figure)
+    renderer = canvas.get_renderer()
+    for n_columns in range(len(labels), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside upper center", ncols=n_columns)
+        if n_columns == 1 or legend.get_window_extent(renderer).width < 0.98 * figure.bbox.width:
+            return
+        legend.remove()
 
 
 def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:

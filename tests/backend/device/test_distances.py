@@ -24,42 +24,50 @@ def rows(n, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 3)) + 7
 
 
-def test_the_gaussian_kernel_of_the_training_rows(there, block):
+def test_the_gaussian_kernel_of_the_training_rows(library, block):
     X = rows(40)
     expected, sigma = train_kernel(X, "rbf")
-    K, found = on_device(train_kernel, there.move(X), "rbf")
-    np.testing.assert_allclose(there.back(K), expected, atol=1e-14)
+    K, found = on_device(train_kernel, library.to_device(X), "rbf")
+    np.testing.assert_allclose(library.to_host(K), expected, atol=1e-14)
     assert found == pytest.approx(sigma, rel=1e-14)
-    assert (np.diag(there.back(K)) == 1).all()
+    assert (np.diag(library.to_host(K)) == 1).all()
 
 
-def test_a_given_bandwidth(there, block):
-    K, sigma = on_device(train_kernel, there.move(rows(20)), "rbf", 2.0)
-    np.testing.assert_allclose(there.back(K), train_kernel(rows(20), "rbf", 2.0)[0], atol=1e-14)
+def test_a_given_bandwidth(library, block):
+    K, sigma = on_device(train_kernel, library.to_device(rows(20)), "rbf", 2.0)
+    np.testing.assert_allclose(
+        library.to_host(K), train_kernel(rows(20), "rbf", 2.0)[0], atol=1e-14
+    )
     assert sigma == 2.0
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_between_new_and_training_rows(there, block, kernel):
+def test_between_new_and_training_rows(library, block, kernel):
     X, Z = rows(9, 1), rows(20)
-    found = on_device(cross_kernel, there.move(X), there.move(Z), kernel, 1.5)
-    np.testing.assert_allclose(there.back(found), cross_kernel(X, Z, kernel, 1.5), atol=1e-12)
+    found = on_device(cross_kernel, library.to_device(X), library.to_device(Z), kernel, 1.5)
+    np.testing.assert_allclose(library.to_host(found), cross_kernel(X, Z, kernel, 1.5), atol=1e-12)
 
 
-def test_a_kernel_function_computes_there(there):
-    K = on_device(cross_kernel, there.move(rows(5)), there.move(rows(6)), lambda X, Z: X @ Z.T)
-    assert there.holds(K)
+def test_a_kernel_function_computes_there(library):
+    K = on_device(
+        cross_kernel, library.to_device(rows(5)), library.to_device(rows(6)), lambda X, Z: X @ Z.T
+    )
+    assert library.holds(K)
     with pytest.raises(ValueError, match="finite matrix of shape"):
-        on_device(cross_kernel, there.move(rows(5)), there.move(rows(6)), lambda X, Z: X)
+        on_device(
+            cross_kernel, library.to_device(rows(5)), library.to_device(rows(6)), lambda X, Z: X
+        )
 
 
-def test_the_mean_distance(there, block):
-    assert mean_distance(there.move(rows(30))) == pytest.approx(mean_distance(rows(30)), rel=1e-13)
-    assert mean_distance(there.move(np.ones((4, 2)))) == 1.0
+def test_the_mean_distance(library, block):
+    assert mean_distance(library.to_device(rows(30))) == pytest.approx(
+        mean_distance(rows(30)), rel=1e-13
+    )
+    assert mean_distance(library.to_device(np.ones((4, 2)))) == 1.0
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.01])
-def test_the_mean_distance_of_rows_with_weights(there, scale):
+def test_the_mean_distance_of_rows_with_weights(library, scale):
     X, v = rows(30), scale * np.random.default_rng(0).uniform(0, 3, 30)
-    found = mean_distance(there.move(X), there.move(v))
+    found = mean_distance(library.to_device(X), library.to_device(v))
     assert found == pytest.approx(mean_distance(X, v), rel=1e-13)

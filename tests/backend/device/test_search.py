@@ -17,75 +17,75 @@ def rows(n=101, d=3):
     return np.random.default_rng(0).normal(size=(n, d))
 
 
-def test_finds_the_neighbours_that_the_processor_finds(there, groups):
+def test_finds_the_neighbours_that_the_processor_finds(library, groups):
     X = rows()
-    found = nearest_rows(there.move(X), None, 5, 5)
-    np.testing.assert_array_equal(there.back(found), NeighborSearch("exact").fit(X, 5))
+    found = nearest_rows(library.to_device(X), None, 5, 5)
+    np.testing.assert_array_equal(library.to_host(found), NeighborSearch("exact").fit(X, 5))
 
 
-def test_neighbours_of_new_rows(there, groups):
+def test_neighbours_of_new_rows(library, groups):
     X, queries = rows(), rows(17)[::-1] + 0.1
     host = NeighborSearch("exact")
     host.fit(X, 5)
-    found = nearest_rows(there.move(X), there.move(queries.copy()), 5, 5)
-    np.testing.assert_array_equal(there.back(found), host.query(queries, 5))
+    found = nearest_rows(library.to_device(X), library.to_device(queries.copy()), 5, 5)
+    np.testing.assert_array_equal(library.to_host(found), host.query(queries, 5))
 
 
-def test_of_equals_the_first_comes_first(there, groups):
+def test_of_equals_the_first_comes_first(library, groups):
     X = np.repeat(rows(30), 4, axis=0)  # three duplicates of every row
-    found = there.back(nearest_rows(there.move(X), None, 3, 5))
+    found = library.to_host(nearest_rows(library.to_device(X), None, 3, 5))
     expected = [[j for j in range(i // 4 * 4, i // 4 * 4 + 4) if j != i] for i in range(120)]
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_row_among_many_duplicates_is_not_its_own_neighbour(there, groups):
-    found = there.back(nearest_rows(there.move(np.zeros((60, 2))), None, 3, 2))
+def test_a_row_among_many_duplicates_is_not_its_own_neighbour(library, groups):
+    found = library.to_host(nearest_rows(library.to_device(np.zeros((60, 2))), None, 3, 2))
     assert (found != np.arange(60)[:, None]).all()
 
 
-def test_ties_beyond_the_proposed_neighbours_go_to_the_lower_numbers(there, groups):
+def test_ties_beyond_the_proposed_neighbours_go_to_the_lower_numbers(library, groups):
     X = rows()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X[40], X[60:90] = 0, X[60]  # equally far from all rows; more duplicates than k + 5
-    found = there.back(nearest_rows(there.move(X), None, 5, 5))
+    found = library.to_host(nearest_rows(library.to_device(X), None, 5, 5))
     assert found[40].tolist() == [0, 1, 2, 3, 4]
     assert found[[60, 61, 89]].tolist() == [
         [61, 62, 63, 64, 65], [60, 62, 63, 64, 65], [60, 61, 62, 63, 64]
     ]  # fmt: skip
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
-    new = there.back(nearest_rows(there.move(X), there.move(X[[40, 89]]), 5, 5))
+    new = library.to_host(nearest_rows(library.to_device(X), library.to_device(X[[40, 89]]), 5, 5))
     assert new.tolist() == [[40, 0, 1, 2, 3], [60, 61, 62, 63, 64]]
 
 
-def test_rows_far_from_the_origin(there, groups):
+def test_rows_far_from_the_origin(library, groups):
     X = rows() + 1e6
-    found = there.back(nearest_rows(there.move(X), None, 5, 5))
+    found = library.to_host(nearest_rows(library.to_device(X), None, 5, 5))
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
 
 
-def test_as_many_neighbours_as_there_are(there, groups):
-    found = there.back(nearest_rows(there.move(rows(6)), None, 5, 5))
+def test_as_many_neighbours_as_there_are(library, groups):
+    found = library.to_host(nearest_rows(library.to_device(rows(6)), None, 5, 5))
     assert [sorted(row) for row in found] == [[j for j in range(6) if j != i] for i in range(6)]
 
 
-def test_the_search_stays_on_the_device(there):
+def test_the_search_stays_on_the_device(library):
     host = NeighborSearch()
-    assert there.holds(host.fit(there.move(rows()), 4))
-    assert there.holds(host.query(there.move(rows(3)), 4))
+    assert library.holds(host.fit(library.to_device(rows()), 4))
+    assert library.holds(host.query(library.to_device(rows(3)), 4))
 
 
 @pytest.mark.parametrize("neighbors", ["approximate"])
-def test_other_searches_are_refused(there, neighbors):
+def test_other_searches_are_refused(library, neighbors):
     with pytest.raises(ValueError, match="On a device the neighbors are searched exactly"):
-        NeighborSearch(neighbors).fit(there.move(rows()), 4)
+        NeighborSearch(neighbors).fit(library.to_device(rows()), 4)
 
 
-def test_a_search_can_be_moved(there):
+def test_a_search_can_be_moved(library):
     host = NeighborSearch()
     host.fit(rows(), 4)
-    moved = host.to_device(there.move)
+    moved = host.to_device(library.to_device)
     np.testing.assert_array_equal(
-        there.back(moved.query(there.move(rows(7)), 4)), host.query(rows(7), 4)
+        library.to_host(moved.query(library.to_device(rows(7)), 4)), host.query(rows(7), 4)
     )
-    back = moved.to_device(there.back)
+    back = moved.to_device(library.to_host)
     np.testing.assert_array_equal(back.query(rows(7), 4), host.query(rows(7), 4))
