@@ -9,7 +9,7 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import sklearn
-from problems import random_mask
+from problems import random_mask, support
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -32,7 +32,6 @@ from ambilearn import (
 )
 from ambilearn.backend.device.graph import DeviceGraph
 from ambilearn.backend.memory import bytes_beside_kernel
-from ambilearn.candidates import as_candidates
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
@@ -265,7 +264,7 @@ def count_of(function):
 
 
 def bytes_of_vote(vote, data):
-    return vote._bytes_of_fit(data.X.shape[1], as_candidates(data.mask))
+    return vote._bytes_of_fit(data.X.shape[1], support(data.mask))
 
 
 @pytest.mark.parametrize("room", ["plenty", "for one factor"])
@@ -357,7 +356,7 @@ def test_a_member_without_a_way_is_named(library, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
     message = refused(library, library.to_device(DATA.X), method=ensemble)
     assert message.startswith(f"{name} does not support device arrays")
-    assert "pass a NumPy array, or give PL" in message
+    assert "pass a NumPy array, or use PL" in message
 
 
 def test_a_member_of_weight_zero_need_not_have_a_way(library, dispatch):
@@ -368,12 +367,14 @@ def test_a_member_of_weight_zero_need_not_have_a_way(library, dispatch):
 def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
     vote = PLVoting(estimators=[("first", SURE(kernel="precomputed"))])
     message = refused(library, library.to_device(DATA.X @ DATA.X.T), method=vote)
-    assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' has no")
+    assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' does")
 
 
 def test_a_stack_predicts_where_it_was_fitted(library, dispatch):
     model = PLVoting(estimators=MEMBERS[1:]).fit(library.to_device(DATA.X), DATA.mask)
-    with pytest.raises(ValueError, match=r"PLVoting was fitted to an array of .*: pass X there"):
+    with pytest.raises(
+        ValueError, match=r"PLVoting was fitted to an array of .*: pass X on the same"
+    ):
         model.predict(DATA.test)
 
 

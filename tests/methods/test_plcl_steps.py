@@ -93,7 +93,7 @@ def test_rows_that_are_no_neighbors_add_up():
     F_hat, _ = classifier(2)
     total = []
     for members in (np.arange(6), np.arange(2), np.arange(2, 6)):
-        sets = SETS[members]
+        sets = support(SETS.sets[members])
         fits = [
             SupportFit(None, None, sets.gather(each[members]), 0.0, 0.0, 0.0, 0)
             for each in (F, F_hat)
