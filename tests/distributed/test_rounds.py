@@ -13,7 +13,6 @@ from ambilearn import PLCL
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import Rows
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.regression import target_sums
 from ambilearn.methods.plcl import PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit
 
