@@ -142,7 +142,7 @@ def test_label_that_no_row_of_a_partition_has(whole):
     rows = whole.take(whole.mask.toarray()[:, 3] == 0)
     partition = build(rows)
     state = rounds.advance(partition, rounds.start(partition, WEIGHTS), classifiers(), WEIGHTS)
-    product, total = target_sums(partition.features, partition.candidates, state.p, 0.0)
+    product, total = partition.candidates.target_sums(partition.features, state.p, 0.0)
     assert product.shape == (4, 4)
     assert total[3] == 0
     assert total.sum() == pytest.approx(len(rows.numbers))
