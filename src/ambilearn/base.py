@@ -21,7 +21,7 @@ from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
-from ambilearn.backend import Backend, Support, choose_backend
+from ambilearn.backend import HOST, Backend, Support, choose_backend
 from ambilearn.backend.arrays import (
     DISPATCH_HINT,
     check_device_array,
@@ -39,15 +39,17 @@ from ambilearn.solvers import project_rows
 _MAX_MAGNITUDE = 1e75
 
 
-def check_magnitude(X: Any) -> None:
+def check_magnitude(X: Any, backend: Backend = HOST) -> None:
     """Raise an error for features whose squares overflow or underflow.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n, d)
         Finite features.
+    backend : Backend, default=HOST
+        Where X is.
     """
-    largest = choose_backend(X).largest_magnitude(X)
+    largest = backend.largest_magnitude(X)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
         i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
         raise ValueError(
@@ -246,7 +248,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if on_device(X):
             self._check_device_support(X)
             X = self._validate_device_rows(X, **options)
-            check_magnitude(X)
+            check_magnitude(X, self._choose_backend(X))
             return X
         fitted = self._fitted_rows
         if not options.get("reset", True) and fitted is not None and not is_host_array(fitted):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
-from ambilearn.backend import HOST, Backend, Support, choose_backend
+from ambilearn.backend import HOST, Backend, Support
 from ambilearn.backend.memory import has_room, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
@@ -171,7 +171,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         self._validate_params()
         X = self._validate_rows(X, ensure_min_samples=2)
         bind_cache(cache, X, sets)
-        candidates = choose_backend(X).support(sets)
+        candidates = self._choose_backend(X).support(sets)
         (regressor,), _ = self._factor(X, candidates, cache, self.reg)
         return regressor
 
@@ -272,7 +272,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         elif self._pairwise:
             scores = X @ self.dual_coef_ + self.intercept_
         else:
-            backend, parts = choose_backend(X), []
+            backend, parts = self._choose_backend(X), []
             for rows in backend.blocks(X, self.dual_coef_.shape[0]):
                 K = cross_kernel(
                     X[rows, ...], self.X_fit_, self.kernel, self.sigma_, backend=backend
