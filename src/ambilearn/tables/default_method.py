@@ -38,7 +38,7 @@ def choose_default(
     r"""The method for a table: a stack up to 10 000 rows, PL-CL above.
 
     The stack tells more rows apart. A fit takes two to three times as long as one of PL-CL,
-    cleaning as a whole 1.4 to 2.7 times. PL-CL is taken, whatever the size, where the stack is no
+    cleaning as a whole 1.4 to 3.2 times. PL-CL is taken, whatever the size, where the stack is no
     better (free text), and for what it cannot do: more than 1000 labels, parameters of PL-CL or
     chosen by the answers of annotators. Where it computes, on the processor or on a device, makes
     no difference, as it makes none to the answer.
