@@ -9,7 +9,7 @@ from unittest import SkipTest
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ambilearn import PLKNN, CandidateSearchCV
+from ambilearn import PLDA, PLKNN, CandidateSearchCV
 
 # Skipped by scikit-learn unless SciPy was imported with its array API on, which our users do not
 # have: it runs in a process of its own, and all other checks as our users would run them.
@@ -34,7 +34,7 @@ def expected_failure(estimator, check_name):
     """The reason why an estimator fails a check; None if it passes."""
     if check_name not in WEIGHTS_AND_COPIES:
         return None
-    if isinstance(estimator, PLKNN):
+    if isinstance(estimator, (PLKNN, PLDA)):
         return "a row of weight 2 is one of the k neighbors, and two copies of it are two"
     if isinstance(estimator, CandidateSearchCV):
         return "a row of weight 2 is in one fold, and two copies of it may be in two"

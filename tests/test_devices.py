@@ -441,7 +441,7 @@ def test_missing_values(library, dispatch, value):
 @pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
 def test_entries_that_are_no_floats(library, dispatch, dtype):
     message = refused(library, library.to_device(DATA.X.astype(dtype)))
-    assert "float64 is needed, or float32" in message
+    assert "must be float64, or float32" in message
 
 
 def test_half_precision(dispatch, torch):
@@ -483,7 +483,7 @@ def test_mixed_devices_in_a_fit(dispatch, name):
     weights = strict.asarray(DATA.row_weights, device=far) if name != "y" else None
     message = refused(None, X, y, sample_weight=weights)
     assert f"{name} of array_api_strict on" in message
-    assert f"move {name} to where X is" in message
+    assert f"move {name} to the device of X" in message
 
 
 def test_mixed_devices_of_fit_and_predict(dispatch):
@@ -505,13 +505,15 @@ def test_a_fit_on_another_device_than_the_first(dispatch):
 
 def test_a_model_of_a_device_and_rows_of_the_processor(library, dispatch):
     model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), DATA.mask)
-    with pytest.raises(ValueError, match=r"was fitted to an array of .*: pass X there, too"):
+    with pytest.raises(
+        ValueError, match=r"was fitted to an array of .*: pass X on the same device"
+    ):
         model.predict(DATA.test)
 
 
 def test_a_model_of_the_processor_and_rows_of_a_device(library, dispatch):
     model = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
-    with pytest.raises(ValueError, match="was fitted to one of NumPy: pass X there"):
+    with pytest.raises(ValueError, match="was fitted to one of NumPy: pass X on that device"):
         model.predict(library.to_device(DATA.test))
 
 

@@ -98,7 +98,7 @@ def test_damaged_matrices_are_stopped(door, sparse_format, kind):
 @pytest.mark.parametrize("door", DOORS)
 def test_masked_entries_are_stopped(door):
     masked = np.ma.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], mask=[[0, 0], [0, 1], [0, 0]])
-    with pytest.raises(ValueError, match=r" is a masked array, .* the first at \[1, 1\]"):
+    with pytest.raises(ValueError, match=r" is a masked array with .* the first at \[1, 1\]"):
         DOORS[door](masked)
 
 

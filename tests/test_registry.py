@@ -110,7 +110,7 @@ class Frequent(PartialLabelClassifier):
         self.power = power
 
     def _fit(self, X, candidates, cache):
-        mask = candidates.to_mask()
+        mask = candidates.sets.to_mask()
         self.counts_ = np.asarray(mask, float).sum(axis=0) ** self.power
         weights = mask * self.counts_
         self.label_distributions_ = weights / weights.sum(axis=1, keepdims=True)

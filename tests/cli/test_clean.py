@@ -263,7 +263,7 @@ def test_select_chooses_how_many_votes_make_a_candidate(run, command):
     status, _, err = run(command, "votes.csv", *options, "--out", out)
     assert status == 0
     assert "chosen without true labels: min_votes=" in err
-    assert "1.7% of them have a known label that is no candidate (1 row)" in err
+    assert "1.7% of them have a known label that is not a candidate (1 row)" in err
 
 
 def test_min_votes_on_one_column_is_refused(run, people_csv):

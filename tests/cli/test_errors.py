@@ -120,6 +120,6 @@ def test_a_limit_of_memory_that_is_too_low_is_one_message(command):
     ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == (
-        "Error: The memory of a process is limited to 488 MB here, and 1024 MB are needed: raise "
+        "Error: The memory of a process is limited to 488 MB, and 1024 MB are needed. Raise "
         "the limit (`ulimit -v`).\n"
     )

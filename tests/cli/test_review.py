@@ -184,7 +184,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     out = tmp_path / "r.html"
     output = run(table, "--candidates", "names", "--label", "truth", "--no-images", "--out", out)
     assert "of the 20 rows with a known label are right" in output
-    assert "5.0% of them have a known label that is no candidate (1 row)" in output
+    assert "5.0% of them have a known label that is not a candidate (1 row)" in output
     assert "secret" not in out.read_text(encoding="utf-8")
     assert "truth" not in data_in(out)["columns"]
 

@@ -12,8 +12,8 @@ def test_the_demo_cleans_reviews_and_compares(tmp_path, capfd):
     output = " ".join("".join(capfd.readouterr()).split())
     for step in range(1, 5):
         assert f"Step {step} of 4" in output
-    assert "% of the 80 rows of known label right" in output
-    assert "Look at these rows first" in output
+    assert "% of the 80 rows with a known label are right" in output
+    assert "Check these rows first" in output
     assert "Accuracy on new rows" in output
     assert output.index("What to do next") > output.index("report.html")
     table, cleaned = (pd.read_csv(tmp_path / name) for name in ("digits.csv", "clean.csv"))

@@ -176,7 +176,7 @@ def test_read_only_rows_are_fine(problem):
 
 
 REFUSED = {
-    "masked": (lambda X: np.ma.array(X, mask=X > 2), r"^X is a masked array, .*SimpleImputer"),
+    "masked": (lambda X: np.ma.array(X, mask=X > 2), r"^X is a masked array with .*SimpleImputer"),
     "masked rows": (lambda X: [np.ma.array(x, mask=x > 9) for x in 5 * X], "^Row . of X is a mask"),
     "times": (lambda X: X.astype(int).astype("M8[D]"), "^X contains times"),
     "spans": (lambda X: X.astype(int).astype("m8[D]"), "^X contains times"),
@@ -194,7 +194,7 @@ REFUSED = {
     "400 digits": (lambda X: [*X.tolist()[:-1], [10**400] * 4], "^Row .* of X .*too large"),
     "complex": (lambda X: X * 1j, "Complex data not supported"),
     "complex, sparse": (lambda X: sparse.csr_array(X * 1j), "^X is a sparse matrix with entries"),
-    "one-dimensional, sparse": (lambda X: sparse.coo_array(X[:, 0]), "^X is a sparse array of 1"),
+    "one-dimensional, sparse": (lambda X: sparse.coo_array(X[:, 0]), "^X is a sparse array with 1"),
     "missing, sparse": (lambda X: sparse.csr_array(np.where(X > 2, np.nan, X)), "contains NaN"),
     "1e308": (lambda X: X * 1e307, "^The largest entry of X is"),
     "subnormal": (lambda X: X * 5e-324, "^The largest entry of X is"),

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from literal import confidence_step, graph_step, kernel_classifier, knn, unit_rows
 from literal_methods import LiteralAGGD
 from optimality import assert_no_better_confidences, assert_on_candidate_simplices
-from problems import ambiguous
+from problems import ambiguous, support
 from scipy.spatial.distance import cdist, pdist
 
-from ambilearn import PLAGGD, PLCL, as_candidates
+from ambilearn import PLAGGD, PLCL
 from ambilearn._utils.fit_cache import NO_CACHE
 
 
@@ -125,7 +125,7 @@ def test_is_pl_cl_without_its_complementary_classifier():
 
 def test_resumed_fit_continues():
     X, Y, _ = ambiguous(n=50, extra=0.5, seed=2)
-    sets = as_candidates(Y)
+    sets = support(Y)
     half, whole = (PLAGGD(max_iter=rounds, tol=0).fit(X, Y) for rounds in (4, 8))
     graph, _ = half._initial_graph(X, sets, NO_CACHE)
     half._resume(X, sets, NO_CACHE, graph, sets.gather(half.label_distributions_))

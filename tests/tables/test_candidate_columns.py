@@ -299,5 +299,5 @@ def test_a_table_by_pattern():
     frame = pd.DataFrame({"x": ["1", "2", "4"], **votes})
     table = read_candidate_table(frame, candidates="A*")
     assert table.candidate_columns == ("A1", "A2", "A3")
-    assert table.candidates.to_dicts() == [{"a": 3}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
+    assert list(table.candidates) == [{"a": 3}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
     assert [column.name for column in table.features.columns] == ["x"]

@@ -118,7 +118,8 @@ def on_cluster(
         cluster = None
     try:
         with (
-            _silenced("distributed.client"),  # logs tracebacks if the scheduler is lost
+            _silenced("distributed.client"),  # both log tracebacks if the scheduler is lost
+            _silenced("distributed.batched"),
             _connect(Client, cluster, address) as client,
             _report_loss(client, address),
         ):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 
@@ -27,7 +28,6 @@ from ambilearn.methods._members import (
     train_scores_of,
     warn_without_set_learner,
 )
-from ambilearn.methods._outputs import side_by_side
 from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
@@ -398,3 +398,20 @@ class _Level(NamedTuple):
 
 def _default_final_estimator() -> PLVoting:
     return PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
+
+
+def side_by_side(*blocks: Any) -> Any:
+    """Concatenate the columns of several blocks; sparse if one of them is.
+
+    Parameters
+    ----------
+    *blocks : arrays or sparse matrices of shape (n, …)
+        Features and outputs of the same rows.
+
+    Returns
+    -------
+    rows : array or CSR matrix
+    """
+    if any(sparse.issparse(block) for block in blocks):
+        return sparse.hstack(blocks).tocsr()
+    return array_namespace(*blocks).concat(blocks, axis=1)

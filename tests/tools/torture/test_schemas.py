@@ -31,7 +31,7 @@ def test_a_crafted_schema_is_refused(folder):
 @pytest.mark.slow
 def test_a_crafted_schema_that_is_used_is_seen(folder, monkeypatch):
     monkeypatch.setattr(schemas, "run_command", lambda *arguments: Ended(0))
-    with pytest.raises(Defect, match="wrong: a store with more than a store is used"):
+    with pytest.raises(Defect, match="wrong: a store with additional objects is used"):
         check_crafted_schema(CASE, folder)
 
 
