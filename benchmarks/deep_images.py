@@ -106,7 +106,7 @@ def add_suggestions(model, X, mask, n_folds=3):
     """Candidates with the label that held-out outputs put before all of them."""
     from ambilearn import find_doubtful
 
-    doubt = find_doubtful(model, X, mask, n_folds=n_folds)
+    doubt = find_doubtful(X, mask, estimator=model, n_folds=n_folds)
     more = mask.copy()
     rows = np.flatnonzero(doubt.score > 0)
     more[rows, doubt.suggestion[rows].astype(int)] = True

@@ -15,7 +15,7 @@ import numpy as np
 from common import print_result
 from sklearn.neighbors import NearestNeighbors
 
-from ambilearn.graph.geometry import unit_rows
+from ambilearn.backend.host.neighbors import unit_rows
 from ambilearn.graph.neighbors import NeighborSearch
 
 FEATURES, CLUSTERS, K = 64, 100, 10

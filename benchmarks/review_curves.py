@@ -18,6 +18,7 @@ from common import data_split, print_result
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLStacking, as_candidates, find_doubtful
+from ambilearn.backend import HOST
 from ambilearn.datasets import add_noise
 from ambilearn.tables.ranking import choose_candidates, review_order
 
@@ -98,7 +99,7 @@ def by_doubt(model, X, sets, settled=(), n_folds=FOLDS):
 
 def choices(model, sets):
     """Label, confidence and margin of each row."""
-    return choose_candidates(sets, sets.gather(model.label_distributions_))
+    return choose_candidates(sets, HOST.support(sets).gather(model.label_distributions_))
 
 
 def settle(sets, y, rows):
