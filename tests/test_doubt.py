@@ -150,7 +150,7 @@ def test_an_ensemble_is_judged_by_its_first_member_that_has_a_closed_form(ensemb
     told = []
     default = find_doubtful(X, mask, estimator=ensemble(), progress=told.append)
     np.testing.assert_array_equal(default.score, find_doubtful(X, mask, estimator=PLCL()).score)
-    assert told == ["looking for sets without their truth"]  # nothing is fitted
+    assert told == ["looking for rows without their true label"]  # nothing is fitted
     members = [("z", SURE(reg=0.7)), ("b", PLKNN()), ("y", PLVoting(estimators=[("a", LALO())]))]
     found = find_doubtful(X, mask, estimator=ensemble(estimators=members))
     np.testing.assert_array_equal(found.score, find_doubtful(X, mask, estimator=LALO()).score)
@@ -190,7 +190,7 @@ def test_folds_are_taken_where_they_are_asked_for(method):
     told = []
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
-    assert steps == [f"looking for sets without their truth: {i} of 2 fits" for i in (1, 2)]
+    assert steps == [f"looking for rows without their true label: {i} of 2 fits" for i in (1, 2)]
     assert roc_auc_score(absent, doubt.score) > 0.9
     assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
@@ -211,7 +211,7 @@ def test_steps_that_look_at_the_labels_are_held_out_too():
     told = []
     model = make_pipeline(PLDATransformer(), PLCL())
     doubt = find_doubtful(X, mask, estimator=model, progress=told.append)
-    assert told[-1] == "looking for sets without their truth: 5 of 5 fits"
+    assert told[-1].startswith("looking for rows without their true label: 5 of 5 fits")
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
@@ -222,7 +222,9 @@ def test_any_classifier_of_candidate_sets_is_judged_by_folds():
     doubt = find_doubtful(X, mask, estimator=search, n_folds=4, progress=told.append)
     assert roc_auc_score(absent, doubt.score) > 0.9
     steps = [text.partition(",")[0] for text in told]  # without the time left
-    assert steps == [f"looking for sets without their truth: {i} of 4 fits" for i in (1, 2, 3, 4)]
+    assert steps == [
+        f"looking for rows without their true label: {i} of 4 fits" for i in (1, 2, 3, 4)
+    ]
 
 
 def test_two_labels_and_data_frames():

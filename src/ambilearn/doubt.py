@@ -170,7 +170,7 @@ def find_doubtful(
     X, estimator = without_preprocessing(X, estimator)
     ridge_method = find_ridge_method(estimator) if n_folds is None else None
     if ridge_method is not None:
-        progress("looking for sets without their truth")
+        progress("looking for rows without their true label")
         regressor = ridge_method._make_regressor(X, candidates.sets, cache)
         targets = candidates.prior()
         for _ in range(HELD_OUT_ROUNDS):
@@ -178,7 +178,7 @@ def find_doubtful(
             targets = candidates.simplex.project(held_out.inside + candidates.preference())
         return _judge(held_out, candidates)
     if isinstance(estimator, PLKNN) and n_folds is None:
-        progress("looking for sets without their truth")
+        progress("looking for rows without their true label")
         blocks = _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
     else:
         blocks = _folds(estimator, X, candidates, n_folds or _FOLDS, random_state, progress)
@@ -267,7 +267,7 @@ def _folds(
     total, time_left = folds.get_n_splits(), TimeLeft()
     for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
         left = time_left.describe(i - 1, total - i + 1)
-        progress(f"looking for sets without their truth: {i} of {total} fits{left}")
+        progress(f"looking for rows without their true label: {i} of {total} fits{left}")
         columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who fits to all rows is warned of the same

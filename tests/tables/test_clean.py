@@ -224,7 +224,7 @@ def test_two_rows_leave_nothing_to_hold_out():
 def test_folds_are_announced(table):
     told = []
     clean_table(table, "ipal", progress=told.append)
-    assert told[-1].startswith("looking for sets without their truth: 5 of 5 fits")
+    assert told[-1].startswith("looking for rows without their true label: 5 of 5 fits")
 
 
 def test_columns_of_an_earlier_cleaning_are_no_features(people):
@@ -268,7 +268,7 @@ def test_thorough_doubt_takes_no_fits_where_outputs_are_held_out_anyway(table, m
     quick = judge_candidates(model, table)
     thorough = judge_candidates(model, table, progress=told.append, thorough=True)
     np.testing.assert_array_equal(thorough.score, quick.score)
-    assert told == ["looking for sets without their truth"]
+    assert told == ["looking for rows without their true label"]
 
 
 def test_thorough_doubt_fits_an_ensemble_without_closed_form_five_times_not_ten(table):
