@@ -21,10 +21,10 @@ PARTS = {  # function → what it is called in the report
     "landmarks.choose_landmarks": "landmarks",
     "landmarks.transform": "features",
     "ridge.of": "moments",
-    "regression.target_sums": "target_sums",
-    "regression.pair_outputs": "outputs",
+    "support.target_sums": "target_sums",
+    "support.pair_outputs": "outputs",
     "neighbors.fit": "neighbors",
-    "geometry.difference_grams": "feature_grams",
+    "neighbors.difference_grams": "feature_grams",
     "adaptive.fit_graph": "graph_weights",
     "adaptive.smooth": "confidences",
 }

@@ -17,10 +17,10 @@ from ambilearn import PLCL
 
 PARTS = {  # function → what it is called in the report
     "functions.train_kernel": "kernel",
-    "ridge._cholesky": "factor",
+    "cholesky.factorize_by_lapack": "factor",
     "ridge.solve": "ridge_solves",
     "neighbors.fit": "neighbors",
-    "geometry.difference_grams": "grams",
+    "neighbors.difference_grams": "grams",
     "support_graph.difference_grams": "grams",
     "neighbor_weights.solve_neighbor_weights": "neighbor_weights",
     "confidence.solve_confidences": "confidences",

@@ -112,6 +112,10 @@ def resolve(app: Sphinx, env: Any, node: Any, contnode: Any) -> nodes.Node | Non
     if re.fullmatch(r"sklearn(\.\w+)+", target):  # its addresses need no inventory
         address = f"https://scikit-learn.org/stable/modules/generated/{target}.html"
         return nodes.reference("", "", contnode, internal=False, refuri=address)
+    pages = {"term": f"glossary.html#term-{target}", "ref": f"{target}.html"}
+    if node.get("reftype") in pages:  # in docstrings that are inherited from scikit-learn
+        address = f"https://scikit-learn.org/stable/{pages[node['reftype']]}"
+        return nodes.reference("", "", contnode, internal=False, refuri=address)
     if node.get("refdomain") != "py":
         return None
     name = re.search(r"([A-Z]\w*\.)?\w+$", target)[0]  # with its class, if it is a method

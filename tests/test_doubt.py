@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -354,3 +356,11 @@ def test_doubt_is_printed_in_one_line_and_is_a_table():
     np.testing.assert_array_equal(table["score"], doubt.score)
     assert table["suggestion"].drop(3).tolist() == np.delete(doubt.suggestion, 3).tolist()
     assert pd.isna(table.loc[3, "suggestion"])
+
+
+def test_rows_of_weight_zero_are_scored_and_negative_weights_are_refused():
+    X, mask, _, _ = swapped(n=40)
+    sets = replace(as_candidates(mask), row_weights=np.arange(40) % 3.0)
+    assert np.isfinite(find_doubtful(X, sets).score).all()
+    with pytest.raises(ValueError, match="egative"):
+        find_doubtful(X, replace(sets, row_weights=-np.ones(40)))

@@ -521,5 +521,5 @@ def not_supported_on_device(what: str, X: Any) -> ValueError:
     """The error for an estimator that cannot compute on the device of X."""
     return ValueError(
         f"{what} does not support device arrays, and X is an array of {describe_device(X)}: pass a "
-        "NumPy array, or use PLCL, PLAGGD, LALO, SURE, IPAL or PLKNN."
+        "NumPy array, or use PLCL, PLAGGD, LALO, SURE, PLCP, IPAL or PLKNN."
     )

@@ -1,11 +1,16 @@
+import warnings
+
 import numpy as np
 import pytest
 from annotators import item_names, make_crowd
-from sklearn.linear_model import Ridge
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import PLCL, SURE, PLVoting, as_candidates
+from ambilearn import PLCL, PLKNN, SURE, PLVoting, as_candidates
+from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn.backend import HOST
 from ambilearn.crowd import CrowdClassifier, Votes
 from ambilearn.crowd.held_out import HeldOutByFolds, HeldOutByRidge
@@ -99,3 +104,23 @@ def test_two_items_are_needed(crowd):
     X, _, _ = crowd
     with pytest.raises(ValueError, match="judged by the others, and the votes have 1 items"):
         CrowdClassifier(PLCL()).fit(X[:1], Votes.from_wide([["a", "b"]]))
+
+
+def test_weights_reach_a_classifier_whose_fit_takes_any_parameter(crowd):
+    X, _, votes = crowd
+    members = [("a", LogisticRegression()), ("b", GaussianNB())]
+    model = make_pipeline(StandardScaler(), VotingClassifier(members, voting="soft"))
+    fitted = CrowdClassifier(model, max_iter=1, cv=2, tol=10.0, random_state=0).fit(X, votes)
+    assert fitted.predict_proba(X).shape == (len(X), len(fitted.classes_))
+
+
+def test_progress_does_not_pass_its_limit(crowd):
+    X, _, votes = crowd
+    rounds = []
+    vote = PLVoting(estimators=[("plcl", PLCL(max_iter=2, tol=0)), ("knn", PLKNN())])
+    with listen_to_rounds(rounds.append), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        CrowdClassifier(vote, max_iter=2, random_state=0).fit(X, votes)
+    mine = [each for each in rounds if each.name == "CrowdClassifier"]
+    assert len(mine) > 2
+    assert all(each.number <= each.limit for each in mine)

@@ -315,6 +315,6 @@ def test_votes_and_doubt():
     assert (crowd.transduction_ == truth).all()
     wrong = truth.copy()
     wrong[5] = "light"
-    doubt = find_doubtful(model, images, wrong, n_folds=3)
+    doubt = find_doubtful(images, wrong, estimator=model, n_folds=3)
     assert doubt.order[0] == 5
     assert doubt.suggestion[5] == "dark"

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -538,3 +538,12 @@ def test_a_data_frame_of_numbers_is_the_same_as_its_array(data, ensemble):
     members = [("a", SURE()), ("b", make_pipeline(StandardScaler(), PLKNN()))]
     found, expected = (ensemble(estimators=members).fit(rows, mask) for rows in (frame, X))
     assert_close(found.predict_proba(frame), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("parameters", [{"n_neighbors": "x"}, {"n_landmarks": "x"}])
+@pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
+def test_a_wrong_parameter_of_a_member_is_named(data, ensemble, parameters):
+    X, mask, _ = data
+    model = ensemble(estimators=[("plcl", PLCL(**parameters)), ("plaggd", PLAGGD())])
+    with pytest.raises(ValueError, match=f"'plcl' could not be fitted: .*{next(iter(parameters))}"):
+        model.fit(X, mask)

@@ -130,17 +130,5 @@ def kill(child: int) -> None:
     os.waitpid(child, 0)
 
 
-def run_forked(*arguments: Any, folder: Path, streams: Path | None = None) -> Ended:
-    """Run a command in a folder, in a copy of this process."""
-
-    def call() -> int:
-        os.chdir(folder)
-        return call_main(arguments)
-
-    ended = wait_for(fork(call, streams or folder), streams or folder)
-    check_ended(ended)
-    return ended
-
-
 def _content(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""

@@ -16,8 +16,10 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
 from ambilearn.solvers import CandidateSimplex
 
+MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
 _NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
 
 
@@ -197,7 +199,7 @@ class Support(ABC):
 
     @cached_property
     def _host_rows(self) -> NDArray[np.intp]:
-        return np.repeat(np.arange(self.n_rows), self.sets.sizes)
+        return pair_rows(self.sets)
 
     @cached_property
     def rows(self) -> Any:

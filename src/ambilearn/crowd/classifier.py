@@ -78,7 +78,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         or a vote takes those of its first such member until they converge, then two rounds of
         five folds of its own; other classifiers take five folds.
     max_iter : int, default=20
-        Limit of rounds. A round takes ``cv`` fits, or none in closed form.
+        Limit of rounds, without the two rounds of folds of a stack or a vote. A round takes ``cv``
+        fits, or none in closed form.
     tol : float, default=0.02
         The rounds end when T changes by at most this, :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
     random_state : int, RandomState instance or None, default=None
@@ -282,13 +283,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64], max_iter: int
     ) -> tuple["CombinedEvidence", float]:
         """Confidences after some rounds, and how much the last one changed them."""
+        name, limit = type(self).__name__, self.n_iter_ + max_iter
         for _ in range(max_iter):
             self.n_iter_ += 1
             found = self._judge_rows(held_out, votes, confidences)
             change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
             confidences = found.confidences
-            name = type(self).__name__
-            report_round(Round(name, self.n_iter_, self.max_iter, change, self.tol))
+            report_round(Round(name, self.n_iter_, limit, change, self.tol))
             if change <= self.tol:
                 break
         return found, change

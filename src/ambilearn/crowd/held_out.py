@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.fit_cache import NO_CACHE
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
@@ -87,5 +89,8 @@ def fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
         return model.fit(X, candidates)
     support = HOST.support(candidates)
     rows = _safe_indexing(X, support.rows)
-    name = weight_argument(model) or "sample_weight"
+    name = weight_argument(model)
+    if name is None:  # its fit has **fit_params
+        prefixed = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
+        name = f"{model.steps[-1][0]}__sample_weight" if prefixed else "sample_weight"
     return model.fit(rows, candidates.classes[candidates.labels], **{name: support.prior()})

@@ -98,7 +98,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     precision : {"auto", "bf16", "fp32"}, default="auto"
         Numbers in which the network computes: ``"auto"`` is bfloat16 on a GPU that has it.
     compile : "auto" or bool, default="auto"
-        Whether :func:`torch.compile` is used; ``"auto"`` is in long runs on a GPU.
+        Whether ``torch.compile`` is used; ``"auto"`` is in long runs on a GPU.
     checkpoint : path, optional
         File in which the state of the training is kept. A fit with the same rows and parameters
         continues from it, and deletes it when complete.

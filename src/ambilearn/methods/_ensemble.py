@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
-from ambilearn.backend import Support
+from ambilearn.backend import HOST, Support
 from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
@@ -201,6 +201,8 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     def _check_memory(self, X: Any, candidates: Support) -> None:
         """Raise an error if the fit does not fit in the memory of X's device."""
+        if candidates.backend is HOST:
+            return
         needed = self._bytes_of_fit(X.shape[1], candidates)
         require_memory(X, needed, low_rank=self.n_landmarks is not None)
 

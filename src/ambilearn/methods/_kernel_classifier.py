@@ -1,5 +1,6 @@
-"""The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO and SURE."""
+"""The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO, SURE and PLCP."""
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -13,7 +14,7 @@ from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.backend.memory import has_room, require_memory
-from ambilearn.base import WeightedRowsClassifier, bind_cache
+from ambilearn.base import WeightedRowsClassifier, bind_cache, check_row_weights
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
@@ -170,6 +171,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         """Regressor of a fit to these rows."""
         self._validate_params()
         X = self._validate_rows(X, ensure_min_samples=2)
+        sets = replace(sets, row_weights=check_row_weights(None, X, sets.row_weights))
         bind_cache(cache, X, sets)
         candidates = self._choose_backend(X).support(sets)
         (regressor,), _ = self._factor(X, candidates, cache, self.reg)

@@ -54,8 +54,8 @@ def bytes_of_member(
         A member that computes there.
     n_features : int
         Columns of its rows.
-    candidates : CandidateSets
-        Their candidate sets.
+    candidates : Support
+        Their candidate pairs.
     n_matrices : int, default=1
         Kernel matrices and factors that there must be room for, if it needs any.
 
@@ -120,8 +120,8 @@ def fit_members(
         Names and estimators.
     X : array or sparse matrix of shape (n, d)
         Training rows.
-    candidates : CandidateSets
-        Their candidate sets.
+    candidates : Support
+        Their candidate pairs.
     cache : FitCache
         A cache that keeps results, as in a search, fits no member twice.
     teacher : ndarray of shape (n_pairs,), optional
@@ -210,6 +210,8 @@ class _Run:
 
     def has_room_to_share(self, members: Members) -> bool:
         """Whether the device has memory for the kernel matrix and a factorization of it."""
+        if self._candidates.backend is HOST:
+            return True
         shape = self._X.shape[1], self._candidates
         return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
@@ -322,8 +324,8 @@ def mean_confidences(
         The members.
     X : array or sparse matrix of shape (n, d)
         The rows that they were fitted to.
-    candidates : CandidateSets
-        Their candidate sets.
+    candidates : Support
+        Their candidate pairs.
     weights : ndarray, optional
         Weight of each member; they sum to one.
 

@@ -86,9 +86,9 @@ def clean_table(
     method, params, select, random_state, device, progress
         As for :func:`ambilearn.tables.fit_table`.
     doubt : bool, default=True
-        Look for rows whose truth is none of their candidates, too; see
-        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PL-KNN, stacks and votes need
-        less than the time of a fit for it, others that of five.
+        Whether to look for rows whose true label is probably not a candidate; see
+        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN, stacks and votes
+        need less than the time of a fit for it, other methods that of five fits.
     prefix : str, default=""
         Prefix of the names of the new columns.
 

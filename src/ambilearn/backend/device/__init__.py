@@ -17,11 +17,9 @@ from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
 from ambilearn.backend.device.search import DeviceSearch
 from ambilearn.backend.device.support import DeviceSupport
-from ambilearn.backend.interface import Backend, Factor
+from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import factorize_by_blocks
-
-_MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
 
 
 class DeviceBackend(Backend):
@@ -69,7 +67,7 @@ class DeviceBackend(Backend):
         xp = array_namespace(K)
         values, vectors = xp.linalg.eigh((K + xp.matrix_transpose(K)) / 2)
         # Eigenvalues ascend: the last ones are kept.
-        kept = int(xp.sum(xp.astype(values > _MIN_EIGENVALUE_RATIO * values[-1], xp.int64)))
+        kept = int(xp.sum(xp.astype(values > MIN_EIGENVALUE_RATIO * values[-1], xp.int64)))
         first = K.shape[0] - kept
         return vectors[:, first:] / xp.sqrt(values[first:])
 

@@ -10,11 +10,9 @@ from scipy import linalg, sparse
 from ambilearn._utils.blocks import row_blocks
 from ambilearn.backend.host import distances, neighbors
 from ambilearn.backend.host.support import HostSupport
-from ambilearn.backend.interface import Backend, Factor
+from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import factorize_by_lapack
-
-MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
 
 
 class HostBackend(Backend):
