@@ -8,7 +8,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from ambilearn.cli.console import user_console
 from ambilearn.cli.main import main
+from ambilearn.tables import read_candidate_table
 
 # Settings of the person who tests, which change what is printed or found.
 SETTINGS = (
@@ -147,3 +149,21 @@ def measured(spec, run):
     status, out, _ = run("reproduce", "mine.toml", "--jobs", 1)
     assert status == 0
     return out
+
+
+@pytest.fixture
+def table(people_csv):
+    """The table of people, read as the commands read it."""
+    return read_candidate_table(people_csv, candidates="names", label="truth")
+
+
+@pytest.fixture
+def said(capsys):
+    """Function (describe, *arguments) → what it prints on the console."""
+
+    def said(function, *arguments):
+        with user_console() as console:
+            function(console, *arguments)
+        return capsys.readouterr().err
+
+    return said

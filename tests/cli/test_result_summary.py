@@ -12,21 +12,6 @@ from ambilearn.cli.result_summary import (
 from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
 
 
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", label="truth")
-
-
-@pytest.fixture
-def said(capsys):
-    def said(function, *arguments):
-        with user_console() as console:
-            function(console, *arguments)
-        return capsys.readouterr().err
-
-    return said
-
-
 def csv(text, **options):
     return read_candidate_table(
         io.StringIO(text), **({"candidates": "names", "format": "csv"} | options)
@@ -175,7 +160,6 @@ def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
 
 
 def test_many_annotators_are_summed_up(capsys):
-    from ambilearn.cli.console import user_console
     from ambilearn.cli.result_summary import describe_annotators
     from ambilearn.crowd import Votes, report_annotators
 

@@ -6,24 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.cli.console import user_console
 from ambilearn.cli.table_summary import describe_table
 from ambilearn.tables import read_candidate_table
-
-
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", label="truth")
-
-
-@pytest.fixture
-def said(capsys):
-    def said(function, *arguments):
-        with user_console() as console:
-            function(console, *arguments)
-        return capsys.readouterr().err
-
-    return said
 
 
 def csv(text, **options):
