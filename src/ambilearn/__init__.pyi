@@ -3,6 +3,7 @@
 
 from . import bridges as bridges
 from . import candidates as candidates
+from . import confidence as confidence
 from . import crowd as crowd
 from . import datasets as datasets
 from . import metrics as metrics

@@ -1,0 +1,10 @@
+"""Confidences that agree with the share of correct labels.
+
+:func:`fit_temperature` and :func:`scale_scores` sharpen or soften probabilities by one number.
+"""
+
+import lazy_loader
+
+# __init__.pyi lists the public names. Each is imported when first used, so that the command line
+# starts fast.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
