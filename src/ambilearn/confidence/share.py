@@ -1,0 +1,162 @@
+"""Share of correct labels, with an interval, from the rows that a person has checked."""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, ndtri, stdtrit
+
+# The shares of the strata are drawn towards the overall share by this many rows where their
+# variance is estimated: five rows of a stratum say little about it.
+_PRIOR_ROWS = 4
+
+
+@dataclass(frozen=True)
+class ShareRight:
+    """Estimated share of correct labels.
+
+    Attributes
+    ----------
+    share : float
+        Estimate.
+    low, high : float
+        Interval around it.
+    level : float
+        Probability that such an interval covers the true share.
+    n_checked : int
+        Number of checked rows.
+    n_rows : int
+        Number of rows of the table.
+    """
+
+    share: float
+    low: float
+    high: float
+    level: float
+    n_checked: int
+    n_rows: int
+
+    @property
+    def n_to_halve(self) -> int:
+        """Number of further rows to check until the interval is about half as wide."""
+        n, N = self.n_checked, self.n_rows
+        return ceil(1 / ((1 / n - 1 / N) / 4 + 1 / N) - 1e-9) - n
+
+
+def estimate_share_right(
+    right: ArrayLike,
+    stratum_sizes: ArrayLike,
+    strata: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+) -> ShareRight:
+    r"""Share of correct labels of a table, from rows that were drawn at random and checked.
+
+    The estimate is :math:`p = \sum_h w_h p_h` with the share :math:`w_h` of the rows and the share
+    :math:`p_h` of correct labels of stratum *h*. The interval is that of Korn and Graubard [1]_:
+    the exact binomial interval for
+
+    .. math::
+
+        n_\mathrm{eff} = n \, \frac{\bar p (1 - \bar p) / n}
+        {\sum_h w_h^2 (1 - n_h/N_h)\, \tilde p_h (1 - \tilde p_h) / n_h}
+        \left(\frac{z}{t_{n-H}}\right)^2
+
+    rows, where :math:`\tilde p_h` is the share of stratum *h*, drawn towards the overall share by
+    four rows, and :math:`\bar p = \sum_h w_h \tilde p_h`. It is narrower than an interval that
+    ignores the strata if their shares differ, and covers the truth also near 0 and 1.
+
+    Parameters
+    ----------
+    right : array-like of shape (n_checked,)
+        Whether the label of each checked row is correct: truth values, or 0 and 1.
+    stratum_sizes : int, or array-like of shape (n_strata,)
+        Number of rows of the table in each stratum; without strata the number of rows.
+    strata : array-like of shape (n_checked,), optional
+        Stratum of each checked row, ``0 … n_strata - 1``. Without it there is one stratum. Within
+        a stratum, the rows must have been drawn at random.
+    level : float, default=0.95
+        Probability that the interval covers the true share.
+
+    Returns
+    -------
+    ShareRight
+
+    Raises
+    ------
+    ValueError
+        If no row was checked, or more rows of a stratum than it has.
+
+    See Also
+    --------
+    draw_audit : Draws the rows and makes the strata.
+
+    References
+    ----------
+    .. [1] E. L. Korn, B. I. Graubard, "Confidence intervals for proportions with small expected
+           number of positive counts estimated from survey data", Survey Methodology 24(2), 1998.
+
+    Examples
+    --------
+    >>> from ambilearn.confidence import estimate_share_right
+    >>> found = estimate_share_right([1] * 45 + [0] * 5, 1000)
+    >>> round(found.share, 2), round(found.low, 2), round(found.high, 2)
+    (0.9, 0.78, 0.97)
+    >>> found.n_to_halve
+    124
+    """
+    hits, at, size = _check(right, stratum_sizes, strata)
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, and is {level}.")
+    n_h = np.bincount(at, minlength=len(size))
+    x_h = np.bincount(at, weights=hits, minlength=len(size))
+    n, weights = len(hits), size / size.sum()
+    overall = (x_h.sum() + 1) / (n + 2)
+    share = float(weights @ np.where(n_h > 0, x_h / np.maximum(n_h, 1), overall))
+    if (n_h == size).all():
+        return ShareRight(share, share, share, level, n, int(size.sum()))
+    smooth = (x_h + _PRIOR_ROWS * overall) / (n_h + _PRIOR_ROWS)
+    variance = (1 - n_h / np.maximum(size, 1)) * smooth * (1 - smooth) / np.maximum(n_h, 1)
+    mean = weights @ smooth
+    tail = (1 - level) / 2
+    n_effective = mean * (1 - mean) / (weights**2 @ variance)
+    n_effective *= (ndtri(tail) / stdtrit(max(n - len(size), 1), tail)) ** 2
+    low, high = _exact_interval(share, n_effective, tail)
+    return ShareRight(share, low, high, level, n, int(size.sum()))
+
+
+def _exact_interval(share: float, n: float, tail: float) -> tuple[float, float]:
+    """Interval of Clopper and Pearson; the number of rows need not be an integer."""
+    hits, misses = share * n, (1 - share) * n
+    low = betaincinv(hits, misses + 1, tail) if share > 1e-12 else 0.0
+    high = betaincinv(hits + 1, misses, 1 - tail) if share < 1 - 1e-12 else 1.0
+    return float(low), float(high)
+
+
+def _check(
+    right: ArrayLike, stratum_sizes: ArrayLike, strata: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Checked hits, strata of the checked rows, and sizes of the strata."""
+    hits = np.asarray(right, dtype=np.float64)
+    size = np.atleast_1d(np.asarray(stratum_sizes, dtype=np.intp))
+    if hits.ndim != 1 or not len(hits) or not np.isin(hits, (0, 1)).all():
+        raise ValueError(
+            "right must have one truth value for each checked row, and at least one row."
+        )
+    if strata is None and len(size) > 1:
+        raise ValueError(f"There are {len(size)} strata: pass the stratum of each checked row.")
+    at = np.zeros(len(hits), np.intp) if strata is None else np.asarray(strata, dtype=np.intp)
+    if at.shape != hits.shape or at.min() < 0 or at.max() >= len(size):
+        raise ValueError(
+            f"strata must have a number from 0 to {len(size) - 1} for each of the {len(hits)} "
+            "checked rows."
+        )
+    over = np.flatnonzero(np.bincount(at, minlength=len(size)) > size)
+    if len(over):
+        raise ValueError(
+            f"Stratum {over[0]} has {size[over[0]]} rows, but more of its rows were checked. "
+            "Pass each checked row once."
+        )
+    return hits, at, size

@@ -1,0 +1,119 @@
+"""The interval covers the share of correct labels, and is exact where everything is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from ambilearn.confidence import draw_audit, estimate_share_right
+
+
+def wrong_rows(kind, share, n_rows):
+    """Numbers of wrong labels in ten strata of equal size, the lowest score first."""
+    at_most = n_rows // 10
+    profile = {"flat": np.ones(10), "slope": np.linspace(2, 0, 10), "lowest": np.eye(10)[0] * 10}
+    return np.minimum(np.round(profile[kind] * (1 - share) * at_most), at_most).astype(int)
+
+
+@pytest.mark.parametrize("kind", ["flat", "slope", "lowest"])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.99])
+def test_interval_covers_the_share(kind, share):
+    """400 audits of 50 rows; a coverage of 95 % has a standard error of 1.1 %."""
+    rng = np.random.default_rng(0)
+    n_rows = 1000
+    wrong = wrong_rows(kind, share, n_rows)
+    truth = 1 - wrong.sum() / n_rows
+    drawn = rng.hypergeometric(wrong, n_rows // 10 - wrong, 5, size=(400, 10))
+    strata = np.repeat(np.arange(10), 5)
+    covered = 0
+    for counts in drawn:
+        right = (np.arange(5) >= counts[:, None]).ravel()
+        found = estimate_share_right(right, [n_rows // 10] * 10, strata)
+        covered += found.low - 1e-9 <= truth <= found.high + 1e-9
+    assert covered / 400 > 0.93
+
+
+def test_without_strata_it_is_the_exact_interval_up_to_students_t():
+    found = estimate_share_right([1] * 450 + [0] * 50, 10**9)
+    exact = binomtest(450, 500).proportion_ci(method="exact")
+    assert found.share == 0.9
+    assert found.low == pytest.approx(exact.low, abs=5e-4)
+    assert found.high == pytest.approx(exact.high, abs=5e-4)
+
+
+def test_strata_with_different_shares_make_it_narrower():
+    right, strata = [0] * 20 + [1] * 20, [0] * 20 + [1] * 20
+    informed = estimate_share_right(right, [500, 500], strata)
+    plain = estimate_share_right(right, 1000)
+    assert informed.share == plain.share == 0.5
+    assert informed.high - informed.low < 0.7 * (plain.high - plain.low)
+
+
+def test_estimate_weighs_strata_by_their_size():
+    assert estimate_share_right([1, 1, 0, 0], [900, 100], [0, 0, 1, 1]).share == pytest.approx(0.9)
+
+
+def test_unequal_sampling_makes_it_wider():
+    """Two rows of a stratum with nine tenths of the table: their share is all that counts."""
+    right = [1, 0] + [1, 0] * 20
+    found = estimate_share_right(right, [900, 100], [0, 0] + [1] * 40)
+    assert found.high - found.low > 0.8
+
+
+def test_all_rows_checked():
+    found = estimate_share_right([1, 0, 1, 1], 4)
+    assert (found.share, found.low, found.high, found.n_to_halve) == (0.75, 0.75, 0.75, 0)
+
+
+@pytest.mark.parametrize(("right", "low", "high"), [([1] * 30, 0.85, 1.0), ([0] * 30, 0.0, 0.15)])
+def test_all_right_and_all_wrong(right, low, high):
+    found = estimate_share_right(right, [200] * 5, np.repeat(np.arange(5), 6))
+    assert found.share == right[0]
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.04)
+    assert found.high - found.low > 0.08
+
+
+def test_stratum_without_a_checked_row_counts_as_the_others():
+    assert estimate_share_right([1, 0], [10, 10], [0, 0]).share == pytest.approx(0.5)
+
+
+def test_further_rows_halve_the_interval():
+    first = estimate_share_right(np.arange(100) < 80, 2000)
+    n = 100 + first.n_to_halve
+    second = estimate_share_right(np.arange(n) < 0.8 * n, 2000)
+    ratio = (second.high - second.low) / (first.high - first.low)
+    assert ratio == pytest.approx(0.5, abs=0.04)
+
+
+def test_higher_level_is_wider():
+    right = [1] * 40 + [0] * 10
+    low, high = (estimate_share_right(right, 500, level=level) for level in (0.8, 0.99))
+    assert high.low < low.low < low.high < high.high
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], 10), "at least one row"),
+        (([2], 10), "truth value"),
+        (([1, 0], [5, 5]), "There are 2 strata"),
+        (([1, 0], [5, 5], [0, 2]), "from 0 to 1 for each of the 2"),
+        (([1, 0], [5, 5], [0]), "for each of the 2"),
+        (([1, 0, 1], 2), "Stratum 0 has 2 rows"),
+    ],
+)
+def test_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_share_right(*arguments)
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        estimate_share_right([1], 2, level=95)
+
+
+def test_goes_with_drawn_rows():
+    score = np.random.default_rng(0).random(300)
+    right = score > 0.3
+    sample = draw_audit(score, 60)
+    found = estimate_share_right(
+        right[sample.rows], sample.stratum_sizes, sample.strata[sample.rows]
+    )
+    assert found.low <= right.mean() <= found.high
+    assert found.n_rows == 300
