@@ -1,0 +1,183 @@
+"""Calibrate confidences that were learned from candidate sets, without true labels."""
+
+import warnings
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils import indexable
+
+from ambilearn._utils.rounds import TimeLeft
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_split
+from ambilearn._utils.text import pluralize
+from ambilearn.backend import HOST, HostSupport, index_rows
+from ambilearn.backend.arrays import is_device_array, to_numpy
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.confidence.calibration import Calibration, with_top_confidence
+from ambilearn.confidence.temperature import scale_scores, search_temperature
+from ambilearn.learners import align_columns, find_ridge_method, set_learner
+
+MIN_SINGLES = 20  # rows with a single candidate; fewer do not tell anything
+THRESHOLD = 1.645  # standard errors: a one-sided test at 5 %
+MAX_ENTRIES = 5 * 10**7  # rows × labels
+_BOUNDS = 0.5, 200.0  # of the inverse temperature
+
+
+def calibrate_candidates(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_folds: int = 5,
+    exclude: Collection[int] = (),
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Calibration:
+    r"""Calibrate a fitted method by the rows with a single candidate.
+
+    The label of a row with a single candidate is known. If held-out probabilities are too low on
+    these rows, they are sharpened by a temperature; otherwise nothing is changed. Larger candidate
+    sets cannot decide this: the same sets can come from data with different shares of correct
+    labels.
+
+    1. *H* are probabilities of all rows by models that are fitted without them, in folds.
+    2. :math:`z = \sum_i ([\hat y_i = y_i] - \max H_i) / \sqrt{\sum_i \max H_i (1 - \max H_i)}`
+       over the rows with a single candidate. If there are fewer than 20 such rows, or *z* is at
+       most 1.645, nothing is changed. For a stack or a vote, these are probabilities of its first
+       member that is a kernel method: the test is then more powerful.
+    3. The inverse temperature *b* is the smaller one of two that maximize
+       :math:`\sum_i \log \sum_{j \in S_i} \operatorname{softmax}(b H_i)_j`, over all rows and over
+       the rows with a single candidate.
+
+    New rows have the confidences :math:`\operatorname{softmax}(b\,p)` with the probabilities *p* of
+    the model. A cleaned row has for its label the geometric mean of ``label_distributions_`` and
+    :math:`\operatorname{softmax}(b H_i)`, normalized on its candidates; its label stays the same.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A method, a pipeline that ends in one, or a search over one. It is not changed.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        The rows it was fitted to.
+    y : candidate sets of n rows, in any accepted form
+        Their candidate sets.
+    n_folds : int, default=5
+        Number of folds. A method takes one fit for each, if 20 rows have a single candidate; a
+        stack or a vote takes further fits only if its probabilities are too low.
+    exclude : collection of int, default=()
+        Rows whose single candidate does not count, because they were not drawn at random: rows
+        that a person chose to correct.
+    random_state : int, default=0
+        Seed of the folds.
+    progress : callable, optional
+        Called with a status message before each fit.
+
+    Returns
+    -------
+    Calibration
+        With ``reason``, also if nothing is changed.
+
+    Examples
+    --------
+    >>> from ambilearn import PLCL
+    >>> from ambilearn.confidence import calibrate_candidates
+    >>> from ambilearn.datasets import load_dataset, make_candidates
+    >>> data = load_dataset("iris")
+    >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
+    >>> model = PLCL().fit(data.X, sets)
+    >>> calibration = calibrate_candidates(model, data.X, sets)
+    >>> calibration.reason
+    'the scores are too low on the 75 rows with a single candidate'
+    >>> proba = model.predict_proba(data.X[70:71])
+    >>> float(proba.max().round(2)), float(calibration.scale(proba).max().round(2))
+    (0.52, 0.65)
+    """
+    (X,) = indexable(X)
+    sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+    single = sets.sizes == 1
+    single[list(exclude)] = False
+    n_singles = int(single.sum())
+    if n_singles < MIN_SINGLES:
+        return Calibration(
+            f"only {pluralize(n_singles, 'row')} with a single candidate, and {MIN_SINGLES} are "
+            "needed"
+        )
+    if sets.shape[0] * sets.shape[1] > MAX_ENTRIES:
+        return Calibration("too many rows and labels to calibrate")
+    folds = _Folds(X, sets, n_folds, random_state, progress)
+    learner = set_learner(model)
+    if learner is None:
+        raise TypeError(f"{type(model).__name__} does not learn from candidate sets.")
+    member = find_ridge_method(model) if learner._is_ensemble else None
+    held_out = folds.predict(member or model)
+    labels = sets.labels[sets.indptr[:-1][single]]
+    if _excess_hits(held_out[single], labels) <= THRESHOLD:
+        where = f"on the {n_singles} rows with a single candidate"
+        return Calibration(f"the scores are not too low {where}")
+    if member is not None:
+        held_out = folds.predict(model)
+    b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
+    cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(held_out, b))
+    reason = f"the scores are too low on the {n_singles} rows with a single candidate"
+    return Calibration(reason, b, cleaned=cleaned)
+
+
+class _Folds(NamedTuple):
+    """Rows in folds, for probabilities by models that are fitted to the other folds."""
+
+    X: Any
+    sets: CandidateSets
+    n_folds: int
+    random_state: int
+    progress: Callable[[str], None]
+
+    def predict(self, estimator: Any) -> NDArray[np.float64]:
+        """Held-out probabilities of all rows and labels."""
+        folds = KFold(self.n_folds, shuffle=True, random_state=self.random_state)
+        proba, time_left = np.empty(self.sets.shape), TimeLeft()
+        for i, (train, test) in enumerate(folds.split(proba)):
+            left = time_left.describe(i, self.n_folds - i)
+            self.progress(f"calibrating: {i + 1} of {self.n_folds} fits{left}")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit to all rows warns of the same
+                model = clone(estimator).fit(self._rows(estimator, train), self.sets[train])
+            found = to_numpy(model.predict_proba(self._rows(estimator, test, train)))
+            proba[test] = align_columns(found, model.classes_, self.sets.classes)
+        return proba
+
+    def _rows(self, estimator: Any, rows: NDArray[np.intp], columns: Any = None) -> Any:
+        if is_device_array(self.X):
+            return index_rows(self.X, rows)
+        return _safe_split(estimator, self.X, None, rows, columns)[0]
+
+
+def _excess_hits(proba: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
+    """Hits of the most likely label above their expectation, in standard errors."""
+    top = proba.max(axis=1)
+    hits = proba.argmax(axis=1) == labels
+    return float((hits - top).sum() / np.sqrt(max((top * (1 - top)).sum(), 1e-12)))
+
+
+def _fit_to_sets(held_out: NDArray[np.float64], sets: CandidateSets) -> float:
+    """Inverse temperature at which the candidate sets are most likely."""
+    support = HOST.support(sets)
+
+    def loss(b: float) -> float:
+        inside = support.gather(scale_scores(held_out, b))
+        return -float(np.log(np.add.reduceat(inside, sets.indptr[:-1]) + 1e-300).sum())
+
+    return search_temperature(loss, _BOUNDS)
+
+
+def _pool(
+    support: HostSupport, distributions: Any, held_out: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Confidence of every candidate: the label of each row has that of the geometric mean."""
+    learned = support.gather(to_numpy(distributions))
+    pooled = np.sqrt(learned * support.gather(held_out)) + 1e-12
+    starts = support.sets.indptr[:-1]
+    pooled /= np.add.reduceat(pooled, starts)[support.rows]
+    return with_top_confidence(learned, support.rows, pooled[support.best_pairs(learned)])

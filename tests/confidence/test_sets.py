@@ -1,0 +1,164 @@
+"""Calibration from candidate sets: acts where singles show low scores, and nowhere else."""
+
+import numpy as np
+import pytest
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import PLCL, PLKNN, SURE, PLVoting, as_candidates
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.confidence import calibrate_candidates
+from ambilearn.confidence.sets import _excess_hits
+from ambilearn.metrics import excess_calibration_error
+
+N_LABELS = 10
+
+
+def make_sets(y, seed=0, share_single=0.2):
+    """Each further label is a candidate with probability .3, except in some rows."""
+    rng = np.random.default_rng(seed)
+    mask = rng.random((len(y), N_LABELS)) < 0.3
+    mask[rng.random(len(y)) < share_single] = False
+    mask[np.arange(len(y)), y] = True
+    return as_candidates(mask, classes=np.arange(N_LABELS))
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:620]
+    X = StandardScaler().fit_transform(X[rows])
+    return X[:220], make_sets(y[rows[:220]]), y[rows[:220]], X[220:], y[rows[220:]]
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return PLCL().fit(data[0], data[1])
+
+
+@pytest.fixture(scope="module")
+def calibration(data, fitted):
+    return calibrate_candidates(fitted, data[0], data[1])
+
+
+def test_scores_that_are_too_low_are_raised(data, fitted, calibration):
+    _, sets, y, X_new, y_new = data
+    assert "too low on the" in calibration.reason
+    assert calibration.inverse_temperature > 1
+    proba = fitted.predict_proba(X_new)
+    scaled = calibration.scale(proba)
+    hits = proba.argmax(axis=1) == y_new
+    before, after = (excess_calibration_error(hits, p.max(axis=1)) for p in (proba, scaled))
+    assert before > 0.1
+    assert after < 0.04
+    np.testing.assert_array_equal(scaled.argmax(axis=1), proba.argmax(axis=1))
+    learned = fitted.label_distributions_
+    cleaned = np.zeros(learned.shape)
+    cleaned[np.repeat(np.arange(len(sets)), sets.sizes), sets.labels] = calibration.cleaned
+    np.testing.assert_allclose(cleaned.sum(axis=1), 1)
+    np.testing.assert_array_equal(cleaned.argmax(axis=1), learned.argmax(axis=1))
+    hits = learned.argmax(axis=1) == y
+    before, after = (excess_calibration_error(hits, p.max(axis=1)) for p in (learned, cleaned))
+    assert after < before
+    assert after < 0.03
+
+
+def test_the_method_stays_as_it_is(data, fitted):
+    before = clone(fitted).fit(data[0], data[1])
+    np.testing.assert_array_equal(fitted.label_distributions_, before.label_distributions_)
+    np.testing.assert_array_equal(fitted.predict_proba(data[3]), before.predict_proba(data[3]))
+
+
+def test_same_seed_same_calibration(data):
+    X, sets = data[0][:80], data[1][:80]
+    model = PLKNN().fit(X, sets)
+    first, again, other = (
+        calibrate_candidates(model, X, sets, exclude=[0], random_state=seed) for seed in (0, 0, 1)
+    )
+    assert first.inverse_temperature == again.inverse_temperature
+    np.testing.assert_array_equal(first.cleaned, again.cleaned)
+    assert other.inverse_temperature != first.inverse_temperature
+
+
+def test_few_single_candidates_change_nothing_and_take_no_fit(data, fitted):
+    sets = make_sets(data[2], share_single=0.0)
+    fits = []
+    found = calibrate_candidates(fitted, data[0], sets, progress=fits.append)
+    n = int((sets.sizes == 1).sum())
+    assert n < 20
+    assert found.reason == f"only {n} rows with a single candidate, and 20 are needed"
+    assert (found.inverse_temperature, found.cleaned, fits) == (None, None, [])
+
+
+def test_rows_that_a_person_corrected_do_not_count(data, fitted):
+    single = np.flatnonzero(data[1].sizes == 1)
+    found = calibrate_candidates(fitted, data[0], data[1], exclude=single[19:])
+    assert found.reason.startswith("only 19 rows with a single candidate")
+
+
+class Overconfident(PartialLabelClassifier):
+    """Nearest mean of the candidates' rows, far too sure of it."""
+
+    def _fit(self, X, candidates, cache):
+        mask = candidates.sets.to_mask() / candidates.sizes[:, None]
+        self.means_ = (mask.T @ X) / mask.sum(axis=0)[:, None]
+        self.label_distributions_ = mask
+
+    def _scores(self, X):
+        return -((X[:, None] - self.means_) ** 2).sum(axis=2)
+
+    def predict_proba(self, X):
+        return np.eye(len(self.means_))[self._scores(X).argmax(axis=1)] * 0.98 + 0.002
+
+
+def test_scores_that_are_too_high_are_left_alone(data):
+    """Which labels then share the rest is not known; and MSRCv2 would get worse."""
+    model = Overconfident().fit(data[0], data[1])
+    fits = []
+    found = calibrate_candidates(model, data[0], data[1], progress=fits.append)
+    assert "are not too low on the" in found.reason
+    assert found.scale(model.predict_proba(data[3])) is None
+    assert len(fits) == 5
+
+
+def test_excess_hits_are_standard_errors():
+    proba = np.tile([0.5, 0.5 - 1e-9, 1e-9], (100, 1))
+    assert _excess_hits(proba, np.zeros(100, int)) == pytest.approx(10)
+    assert _excess_hits(proba, np.r_[np.zeros(50, int), np.ones(50, int)]) == pytest.approx(0)
+
+
+def test_an_ensemble_is_tested_by_its_kernel_member(data):
+    """Five fits of the member, and five of the ensemble only if the scores are too low."""
+    X, sets = data[0][:200], data[1][:200]
+    fits = []
+    model = PLVoting([("knn", PLKNN()), ("sure", SURE())]).fit(X, sets)
+    found = calibrate_candidates(model, X, sets, progress=fits.append)
+    assert len(fits) == (5 if found.inverse_temperature is None else 10)
+    assert fits[0].startswith("calibrating: 1 of 5 fits")
+
+
+def test_pipelines_and_labels_that_a_fold_does_not_have(data):
+    """A label of one row is unknown to the models that are fitted without this row."""
+    X, sets = data[0][:120], data[1][:120].to_sets()
+    sets[0] = {99}
+    model = make_pipeline(StandardScaler(), PLKNN()).fit(X, sets)
+    found = calibrate_candidates(model, X, sets)
+    assert found.inverse_temperature is not None
+    assert len(found.cleaned) == sum(map(len, sets))
+
+
+def test_sparse_masks(data, fitted, calibration):
+    model = PLCL().fit(data[0], data[1].to_sparse().astype(bool))
+    assert issparse(model.label_distributions_)
+    found = calibrate_candidates(model, data[0], data[1])
+    np.testing.assert_allclose(found.cleaned, calibration.cleaned)
+
+
+def test_refuses_classifiers_without_candidate_sets(data):
+    model: BaseEstimator = LogisticRegression()
+    with pytest.raises(TypeError, match="LogisticRegression does not learn from candidate sets"):
+        calibrate_candidates(model, data[0], data[1])
