@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from ambilearn import find_doubtful
 from ambilearn.datasets import add_noise
-from ambilearn.registry import METHODS
+from ambilearn.registry import METHODS, installed_methods
 
 BY_FOLDS = ", by five folds"  # instead of the closed form of a member
 KERNEL_METHODS = ("PLCL", "PLAGGD", "LALO", "SURE")
@@ -33,7 +33,10 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     for name in args.data:
         eta = 0.1 if name in ("lost", "msrcv2") else 0.0
-        methods = [*(method.name for method in METHODS.values()), f"PLStacking{BY_FOLDS}"]
+        methods = [
+            *(method.name for method in installed_methods().values()),
+            f"PLStacking{BY_FOLDS}",
+        ]
         found = defaultdict(list)
         for seed in range(args.seeds if eta else 1):
             X, sets, y = sentences() if name == "sentiment" else data_split(name, seed)[:3]

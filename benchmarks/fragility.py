@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLCL
 from ambilearn.datasets import add_noise
-from ambilearn.registry import METHODS
+from ambilearn.registry import installed_methods
 
 NOISE = [("swap", eta) for eta in (0.0, 0.1, 0.2, 0.3, 0.4)] + [("drop", 0.1), ("drop", 0.3)]
 
@@ -54,7 +54,7 @@ def measure(name, seed):
     X, sets, y, X_test, y_test = data_split(name, seed)
     for kind, eta in NOISE:
         noisy = add_noise(sets, y, kind=kind, eta=eta, random_state=seed)
-        tasks = {method.name: (method.load()(), noisy) for method in METHODS.values()}
+        tasks = {method.name: (method.load()(), noisy) for method in installed_methods().values()}
         if kind == "swap":
             labels = add_noise([{label} for label in y.tolist()], y, eta=eta, random_state=seed)
             tasks["plain labels"] = PLCL(), labels

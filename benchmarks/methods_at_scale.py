@@ -17,9 +17,9 @@ import numpy as np
 from common import make_ambiguous, print_result
 from plcl_vs_floor import floor
 
-from ambilearn import registry
+from ambilearn.registry import installed_methods
 
-METHODS = {method.name: method.load() for method in registry.METHODS.values()}
+METHODS = {method.name: method.load() for method in installed_methods().values()}
 SIZES = {  # rows in each half, features, labels, mean number of candidates
     "Soccer Player": (8736, 279, 171, 2.09),
     "Yahoo!News": (11495, 163, 219, 1.91),

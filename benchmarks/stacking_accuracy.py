@@ -22,7 +22,7 @@ from ambilearn.metrics import (
     covering_rate_scorer,
     tolerance_accuracy,
 )
-from ambilearn.registry import METHODS
+from ambilearn.registry import installed_methods
 from ambilearn.selection import CandidateSearchCV
 
 STACK = "PLStacking"
@@ -37,7 +37,7 @@ SCORERS = {
 SUBSETS = [None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 WEIGHTS = [(1, 1), (1, 0), (3, 1), (2, 1), (1, 2), (1, 3), (0, 1)]  # of PL-CL and IPAL
 LEARNERS = {
-    **{method.name: method.load()() for method in METHODS.values()},
+    **{method.name: method.load()() for method in installed_methods().values()},
     "PLStacking, PL-CL on top": PLStacking(final_estimator=PLCL()),
     "PLStacking, IPAL on top": PLStacking(final_estimator=IPAL()),
     "PLStacking, five folds": PLStacking(cv=5, random_state=0),

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if {"library", "torch"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.array_library)
-        if "deep" in item.path.parts:
+        if "deep" in item.path.parts or "deepplcl" in item.name.lower():
             item.add_marker(pytest.mark.deep)
         if item.name.endswith((".DistributedPLCL", ".CandidateSearchCV")):
             item.add_marker(pytest.mark.slow)

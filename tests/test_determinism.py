@@ -7,15 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from core_methods import CORE_METHODS
 from problems import ambiguous
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from ambilearn import PLCL, PLKNN, registry
+from ambilearn import PLCL, PLKNN
 from ambilearn.crowd import CrowdClassifier, Votes
 
 MODELS = {
-    **{method.name: method.load()() for method in registry.METHODS.values()},
+    **{method.name: method.load()() for method in CORE_METHODS.values()},
     "PLCL on landmarks": PLCL(n_landmarks=20, random_state=0),
     "linear PLCL": PLCL(kernel="linear"),
     "CrowdClassifier": CrowdClassifier(PLKNN(n_neighbors=5), cv=3, random_state=0),

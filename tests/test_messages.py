@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from core_methods import CORE_METHODS
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
@@ -22,7 +23,6 @@ from ambilearn import (
     as_candidates,
     bridges,
     metrics,
-    registry,
 )
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat
@@ -33,7 +33,7 @@ from ambilearn.experiments.task import Task
 from ambilearn.selection import FitCache
 from ambilearn.tables import read_candidate_table
 
-METHODS = [method.load() for method in registry.METHODS.values()]
+METHODS = [method.load() for method in CORE_METHODS.values()]
 X = np.arange(12.0).reshape(6, 2)
 SETS = [{"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}, {"a"}]
 UNCLEAR = np.random.default_rng(0).normal(size=(30, 2))
@@ -247,7 +247,7 @@ EXPERIMENTS = {
     "method": (
         lambda: parse_spec("mine", SPEC.replace("PL-CL", "PL-XX")),
         "mine: There is no method 'PL-XX'",
-        "Known are: IPAL",
+        "Known are: DeepPLCL",
     ),
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
@@ -259,7 +259,7 @@ EXPERIMENTS = {
         "PLCL has no parameter 'alfa'",
         "It has: alpha",
     ),
-    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "Known are: IPAL"),
+    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "Known are: DeepPLCL"),
     "no store": (lambda: Store("no.sqlite", create=False), "no result store no.sqlite", "--store"),
 }
 

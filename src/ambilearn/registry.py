@@ -2,17 +2,19 @@
 
 A method is a public name of ambilearn with a file of its own, as ``PLCL`` has ``methods/plcl.py``.
 To add one, add its file and one line in ``__init__.pyi``. Its class has everything else, and is
-imported only when it is used.
+imported only when it is used. A method that needs an extra is listed below with its module.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import ambilearn
 from ambilearn import methods
+from ambilearn._utils.optional import install_command
 
 if TYPE_CHECKING:
     from ambilearn.base import PartialLabelClassifier
@@ -26,19 +28,28 @@ class Method:
     ----------
     name : str
         Name of its class, such as ``"PLCL"``.
+    defined_in : str, optional
+        Module of its class, if that is not a file in ``methods/``.
+    extra : str, optional
+        Extra that it needs.
+    needs : tuple of str, default=()
+        Packages of this extra without which it cannot be fitted.
     """
 
     name: str
+    defined_in: str | None = field(default=None, repr=False)
+    extra: str | None = field(default=None, repr=False)
+    needs: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def command_name(self) -> str:
-        """Its name on the command line and in model files, and the name of its module."""
+        """Its name on the command line and in model files."""
         return self.name.lower()
 
     @property
     def module(self) -> str:
         """Where its class is defined."""
-        return f"{methods.__name__}.{self.command_name}"
+        return self.defined_in or f"{methods.__name__}.{self.command_name}"
 
     @property
     def tuning_grid(self) -> Mapping[str, Sequence[Any]]:
@@ -55,14 +66,55 @@ class Method:
         loaded: type[PartialLabelClassifier] = getattr(import_module(self.module), self.name)
         return loaded
 
+    def missing_package(self) -> str | None:
+        """A package of its extra that is not installed; None if it can be fitted."""
+        return next((name for name in self.needs if not _is_installed(name)), None)
+
+    def check_installed(self) -> None:
+        """Raise an error with the install command if its extra is not installed.
+
+        Raises
+        ------
+        ImportError
+            If a package is missing.
+        """
+        missing = self.missing_package()
+        if missing is not None:
+            command = install_command(str(self.extra))
+            raise ImportError(f"{self.name} needs {missing}: {command}", name=missing)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+_WITH_EXTRA = {
+    "DeepPLCL": Method("DeepPLCL", "ambilearn.deep.deepplcl", extra="deep", needs=("torch",))
+}
+
 
 def _all_methods() -> dict[str, Method]:
     files = {module.name for module in iter_modules(methods.__path__)}
-    public = map(Method, dir(ambilearn))
-    return {each.command_name: each for each in public if each.command_name in files}
+    public = (_WITH_EXTRA.get(name, Method(name)) for name in dir(ambilearn))
+    return {each.command_name: each for each in public if each.extra or each.command_name in files}
 
 
-METHODS = _all_methods()  # by their names on the command line
+METHODS = _all_methods()  # by their names on the command line, whether installed or not
+
+
+def installed_methods() -> dict[str, Method]:
+    """The methods that can be fitted here, by their names on the command line.
+
+    Returns
+    -------
+    methods : dict of str to Method
+        All but those whose extra is not installed.
+    """
+    return {name: each for name, each in METHODS.items() if each.missing_package() is None}
+
 
 # Methods that were removed, by the same names, and what to use instead.
 REMOVED = {

@@ -4,12 +4,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ambilearn.registry import METHODS
+from ambilearn.registry import installed_methods
 
 CLEAN = ["--candidates", "names", "--exclude", "truth"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", installed_methods())
 def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
     assert (status, out) == (0, "")

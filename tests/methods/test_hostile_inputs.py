@@ -8,13 +8,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from core_methods import CORE_METHODS
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
 from problems import ambiguous
 from scipy import sparse
 
-from ambilearn import PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, registry
+from ambilearn import PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer
 
-METHODS = [method.load() for method in registry.METHODS.values()]
+METHODS = [method.load() for method in CORE_METHODS.values()]
 every_method = pytest.mark.parametrize("method", METHODS)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from core_methods import CORE_METHODS
 from literal import kernel_classifier
 from problems import ambiguous
 from scipy import sparse
@@ -34,10 +35,9 @@ from ambilearn import (
     PLStacking,
     PLVoting,
     as_candidates,
-    registry,
 )
 
-METHODS = [method.load() for method in registry.METHODS.values()]
+METHODS = [method.load() for method in CORE_METHODS.values()]
 KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
 NEIGHBOUR_METHODS = [PLKNN, IPAL, PLDA]
 ITERATIVE_METHODS = [PLCL, IPAL, LALO, SURE, PLAGGD, PLDA]

@@ -5,10 +5,10 @@ import inspect
 import re
 
 import pytest
+from core_methods import CORE_METHODS
 
 from ambilearn import PLDATransformer
 from ambilearn.distributed import DistributedPLCL
-from ambilearn.registry import METHODS
 
 # What is particular to a method comes first, then what several have.
 COMMON = [
@@ -25,7 +25,11 @@ COMMON = [
     "random_state",
     "verbose",
 ]
-ESTIMATORS = [*(method.load() for method in METHODS.values()), DistributedPLCL, PLDATransformer]
+ESTIMATORS = [
+    *(method.load() for method in CORE_METHODS.values()),
+    DistributedPLCL,
+    PLDATransformer,
+]
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda each: each.__name__)

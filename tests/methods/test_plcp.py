@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from core_methods import CORE_METHODS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_methods import blur, complementary_step, plcp
@@ -12,13 +13,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from ambilearn import IPAL, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE
-from ambilearn.registry import METHODS
 from ambilearn.selection import FitCache
 from ambilearn.solvers import project_rows
 from ambilearn.tables.skops_format import dump_pipeline, load_pipeline
 
 HANDOVERS = {"confidences": False, "graph": True}  # → whether the literal base keeps its outputs
-BASES = [method.load()() for method in METHODS.values()]
+BASES = [method.load()() for method in CORE_METHODS.values()]
 KAPPA = np.exp(-1)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

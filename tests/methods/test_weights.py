@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from core_methods import CORE_METHODS
 from literal import LiteralPLCL, unit_rows
 from literal_methods import plknn_votes
 from problems import ambiguous, support
@@ -9,10 +10,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLDATransformer, as_candidates
-from ambilearn.registry import METHODS
 
 ESTIMATORS = [
-    *(method.load()() for method in METHODS.values()),
+    *(method.load()() for method in CORE_METHODS.values()),
     PLCL(graph=False),
     PLCL(complementary=False),
     PLCL(kernel="linear"),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from core_methods import CORE_METHODS
 from scipy import sparse
 
-from ambilearn.registry import METHODS
 from ambilearn.tables import clean_table, fit_table, load_model, save_model
 from ambilearn.tables.clean import judge_candidates
 from ambilearn.tables.devices import device_rows
@@ -12,7 +12,7 @@ from ambilearn.tables.read import read_candidate_table
 
 pytest.importorskip("torch", reason="needs the extra torch")
 pytestmark = pytest.mark.array_library
-ON_DEVICE = sorted(set(METHODS) - {"plda"})
+ON_DEVICE = sorted(set(CORE_METHODS) - {"plda"})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ambilearn import PLCL
-from ambilearn.registry import METHODS
+from ambilearn.registry import installed_methods
 from ambilearn.tables import (
     Choices,
     InvalidModelError,
@@ -68,7 +68,7 @@ sys.stdout.buffer.write(pickle.dumps(found))
 
 
 def variants():
-    for name, method in METHODS.items():
+    for name, method in installed_methods().items():
         yield name, {}
         known = method.load()().get_params()
         if "kernel" in known:

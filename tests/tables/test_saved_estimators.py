@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN, SURE, PLDATransformer, PLVoting
-from ambilearn.registry import METHODS
+from ambilearn.registry import installed_methods
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.tables import InvalidModelError, load_model, save_model
 from ambilearn.tables.model_file import load_table_model
@@ -31,7 +31,7 @@ FORMS = {
     "frame": pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]),
 }
 MODELS = [
-    *(method.load()() for method in METHODS.values()),
+    *(method.load()() for method in installed_methods().values()),
     PLCL(kernel="linear"),
     make_pipeline(StandardScaler(with_mean=False), PLCL()),
     make_pipeline(PLDATransformer(), SURE()),

@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from core_methods import CORE_METHODS
 from sentences import make_sentences
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ambilearn.registry import METHODS
 from ambilearn.tables import fit_table, load_model, read_candidate_table, save_model
 from ambilearn.tables.text_encoder import TextEncoder
 
@@ -57,7 +57,7 @@ def test_not_fitted():
         TextEncoder().transform(TEXTS)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CORE_METHODS)
 def test_every_method_learns_from_sentences(method):
     frame = make_sentences()
     table = read_candidate_table(frame, **OPTIONS)

@@ -64,6 +64,8 @@ class Request:
                 "--skills and --min-votes cannot be combined: --skills weights annotators instead "
                 "of counting votes. Leave one of them out."
             )
+        if self.method is not None:
+            METHODS[self.method].check_installed()
         check_device(console, self.device)
 
     def read(self) -> "CandidateTable":

@@ -42,6 +42,8 @@ def make_method(
     ------
     ValueError
         If there is no such method or parameter, or a value is out of range.
+    ImportError
+        If the method needs an extra that is not installed.
 
     Examples
     --------
@@ -49,7 +51,9 @@ def make_method(
     >>> make_method("plknn", {"n_neighbors": 5})
     PLKNN(n_neighbors=5)
     """
-    method = find_method(name).load()()
+    found = find_method(name)
+    found.check_installed()
+    method = found.load()()
     known = method.get_params(deep=False)
     chosen = dict(params or {})
     for key in chosen:
