@@ -94,14 +94,8 @@ def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
         return
     held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
     cache.bind(
-        describe_device(X),
-        X.shape,
-        *held,
-        candidates.classes,
-        candidates.indptr,
-        candidates.labels,
-        candidates.weights,
-        candidates.row_weights,
+        (describe_device(X), X.shape, *held, candidates.row_weights),
+        (candidates.classes, candidates.indptr, candidates.labels, candidates.weights),
     )
 
 

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import LALO, PLAGGD, PLCL, PLKNN, SURE
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key, seed_key
+from ambilearn.candidates import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 
 QUICK = {"max_iter": 2, "tol": 0}
@@ -84,9 +85,9 @@ def test_the_last_use_is_of_the_same_rows(rows):
     cache = FitCache()
     expected = PLCL().fit(X, sets, cache=cache)
     with pytest.raises(ValueError, match="other rows"):
-        cache.for_last_use().bind(X + 1)
+        cache.for_last_use().bind([X + 1])
     assert_same(PLCL().fit(X, sets, cache=cache.for_last_use()), expected, X)
-    assert cache.n_computed == {"kernel": 1, "factorization": 2, "graph": 1}
+    assert cache.n_computed == {"kernel": 1, "factorization": 2, "geometry": 1, "graph": 1}
 
 
 def test_failed_computation_is_not_cached():
@@ -99,11 +100,33 @@ def test_failed_computation_is_not_cached():
 def test_different_rows_raise_and_equal_copies_do_not():
     X, y = np.eye(3), np.array([0, 1, 1])
     cache = FitCache()
-    cache.bind(X, y)
-    cache.bind(X.copy(), y.copy())
+    cache.bind([X], [y])
+    cache.bind([X.copy()], [y.copy()])
     X[0, 0] = 2.0
     with pytest.raises(ValueError, match="other rows"):
-        cache.bind(X, y)
+        cache.bind([X], [y])
+
+
+def test_other_sets_keep_the_results_for_the_rows():
+    X, cache = np.eye(3), FitCache()
+    cache.bind([X], [np.array([0, 1, 1])])
+    for kind in ("kernel", "geometry", "graph", "member"):
+        cache.get_or_compute(kind, (), list, kind)
+    cache.bind([X], [np.array([0, 1, 0])])
+    held = [kind for kind in ("kernel", "geometry", "graph", "member") if cache.holds(kind, ())]
+    assert held == ["kernel", "geometry"]
+
+
+@pytest.mark.parametrize("method", [PLCL(), PLAGGD(), PLCL(n_landmarks=9, random_state=0)])
+def test_a_fit_to_changed_sets_reuses_kernel_and_neighbors(rows, method):
+    X, sets = rows
+    changed = as_candidates([{"virginica"}, *list(sets)[1:]], classes=sets.classes)
+    cache = FitCache()
+    clone(method).fit(X, sets, cache=cache)
+    before = dict(cache.n_computed)
+    found = clone(method).fit(X, changed, cache=cache)
+    assert_same(found, clone(method).fit(X, changed), X)
+    assert cache.n_computed == before | {"graph": 2}
 
 
 def test_keys_are_equal_only_for_clones():
@@ -133,8 +156,8 @@ def test_unpicklable_and_unseeded_parameters_are_not_shared():
 
 
 def test_single_fit_caches_nothing():
-    NO_CACHE.bind(np.eye(2))
-    NO_CACHE.bind(np.eye(3))
+    NO_CACHE.bind([np.eye(2)])
+    NO_CACHE.bind([np.eye(3)])
     results = [NO_CACHE.get_or_compute("list", (), list, "a") for _ in range(2)]
     assert results == [["a"], ["a"]]
     assert results[0] is not results[1]
@@ -251,7 +274,7 @@ def test_rows_that_were_changed_in_place_are_refused(rows):
     cache = FitCache()
     SURE(**QUICK).fit(X, mask, cache=cache)
     SURE(**QUICK).fit(X.tolist(), mask, cache=cache)  # the same rows in another form
-    mask[0] = True
+    X[0] += 1
     with pytest.raises(ValueError, match="other rows"):
         SURE(**QUICK).fit(X, mask, cache=cache)
 

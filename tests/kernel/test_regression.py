@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +8,10 @@ from problems import ambiguous, random_mask, support
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
+from ambilearn import SURE
+from ambilearn._utils.fit_cache import NO_CACHE
+from ambilearn.backend import HOST
+from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
 
@@ -97,3 +103,29 @@ def test_held_out_outputs_come_in_blocks_of_rows_and_take_sparse_features(monkey
     few = sparse.csr_array(features)
     primal = PrimalRegressor(few, PrimalRidge(Moments.of(few), 0.2), sets)
     np.testing.assert_allclose(held_out(primal, values, sets), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [SURE(), SURE(kernel="linear"), SURE(n_landmarks=9)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_influence_is_what_new_targets_change(method, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    sets = as_candidates(rng.random((30, 3)) < 0.9)
+    if weighted:
+        sets = replace(sets, row_weights=rng.uniform(0.5, 2, size=30))
+    regressor = method.set_params(random_state=0)._make_regressor(X, sets, NO_CACHE)
+    pairs = HOST.support(sets)
+
+    def held_out(values):
+        blocks = regressor.held_out(values)
+        return np.concatenate([block.outputs for block in blocks])
+
+    values = rng.random(len(sets.labels))
+    rows = np.array([4, 17])
+    changed = np.where(np.isin(pairs.rows, rows), rng.random(len(values)), values)
+    change = pairs.scatter(changed - values)[rows]
+    others = np.setdiff1d(np.arange(30), rows)
+    influence = regressor.influence(rows)
+    expected = (held_out(changed) - held_out(values))[others]
+    np.testing.assert_allclose((influence @ change)[others], expected, atol=1e-9)
+    np.testing.assert_array_equal(influence[rows, [0, 1]], 0)

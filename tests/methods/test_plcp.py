@@ -163,11 +163,11 @@ def test_partner_and_base_share_graph_kernel_and_factorization():
     X, Y, _ = ambiguous()
     cache = FitCache()
     model = PLCP().fit(X, Y, cache=cache)
-    assert cache.n_computed == {"graph": 1, "kernel": 1, "factorization": 1}
+    assert cache.n_computed == {"geometry": 1, "graph": 1, "kernel": 1, "factorization": 1}
     alone = PLCP().fit(X, Y)
     np.testing.assert_array_equal(alone.decision_function(X), model.decision_function(X))
     PLAGGD().fit(X, Y, cache=cache)  # of the same family
-    assert cache.n_computed == {"graph": 1, "kernel": 1, "factorization": 1}
+    assert cache.n_computed == {"geometry": 1, "graph": 1, "kernel": 1, "factorization": 1}
 
 
 @pytest.mark.parametrize("seed", [0, None])

@@ -2,7 +2,7 @@
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from types import FunctionType
@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import joblib
 
 T = TypeVar("T")
+
+# Kinds of results that do not depend on the candidate sets.
+_OF_ROWS = {"geometry", "kernel", "factorization", "features", "moments"}
 
 
 class FitCache:
@@ -22,15 +25,19 @@ class FitCache:
     and ten factorizations instead of 13 122. Pass one cache to all of these fits,
     ``fit(X, y, cache=cache)``.
 
+    The candidate sets may change between fits: results that depend on them are then computed anew,
+    and the kernel matrix, its factorizations and the neighbors are kept. The rows and their weights
+    must stay the same.
+
     Results are the same as without a cache. The cache stores one n×n matrix for the kernel and one
     per ridge weight (m×m matrices with ``n_landmarks=m``).
 
     Attributes
     ----------
     n_computed : Counter
-        Number of computations of each kind: "graph" (neighbors, their Gram matrices, initial
-        weights and confidences), "kernel", "factorization", and for explicit features "features"
-        and "moments".
+        Number of computations of each kind: "geometry" (neighbors and their Gram matrices), "graph"
+        (initial weights and confidences), "kernel", "factorization", and for explicit features
+        "features" and "moments".
 
     Examples
     --------
@@ -42,34 +49,42 @@ class FitCache:
     >>> cache = FitCache()
     >>> models = [PLCL(mu=mu).fit(data.X, sets, cache=cache) for mu in (0.1, 0.5, 1.0)]
     >>> sorted(cache.n_computed.items())
-    [('factorization', 2), ('graph', 1), ('kernel', 1)]
+    [('factorization', 2), ('geometry', 1), ('graph', 1), ('kernel', 1)]
     """
 
     keeps_results = True
 
     def __init__(self) -> None:
-        self._fingerprint: str | None = None
+        self._rows: str | None = None
+        self._sets: str | None = None
         self._results: dict[Any, Any] = {}
         self.n_computed: Counter[str] = Counter()
 
-    def bind(self, *rows: Any) -> None:
-        """Raise if the rows differ from those of the first fit.
+    def bind(self, rows: Sequence[Any], sets: Sequence[Any] = ()) -> None:
+        """Raise if the rows differ from those of the first fit; forget results for other sets.
 
         Parameters
         ----------
-        *rows : arrays, shapes and strings
-            Validated features, with their shape and device, and candidate sets. They are compared
-            by value: rows that were changed in place differ, an equal copy does not.
+        rows : sequence of arrays, shapes and strings
+            Validated features, with their shape, device and weights. They are compared by value:
+            rows that were changed in place differ, an equal copy does not.
+        sets : sequence of arrays, default=()
+            Candidate sets. If they differ from those of the previous fit, results that depend on
+            them are removed.
         """
-        fingerprint = joblib.hash(rows)
-        if self._fingerprint is None:
-            self._fingerprint = fingerprint
-        if self._fingerprint != fingerprint:
+        rows_hash, sets_hash = joblib.hash(rows), joblib.hash(sets)
+        if self._rows is None:
+            self._rows = rows_hash
+        if self._rows != rows_hash:
             raise ValueError(
                 "This cache contains results for other rows, or for the same rows on another "
-                "device: pass the same X and y to all fits that share a cache, or use a new "
-                "FitCache()."
+                "device or with other weights: pass the same X to all fits that share a cache, or "
+                "use a new FitCache()."
             )
+        if self._sets != sets_hash:
+            for known in [k for k in self._results if k[0] not in _OF_ROWS]:
+                del self._results[known]
+        self._sets = sets_hash
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
         """Result of ``function(*inputs)``, computed once for each kind and key.
@@ -126,7 +141,7 @@ class _LastUse(FitCache):
     keeps_results = False
 
     def __init__(self, cache: FitCache) -> None:
-        self._fingerprint, self._results = cache._fingerprint, cache._results
+        self._rows, self._sets, self._results = cache._rows, cache._sets, cache._results
         self.n_computed = cache.n_computed
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:
@@ -142,7 +157,7 @@ class _NoCache(FitCache):
 
     keeps_results = False
 
-    def bind(self, *rows: Any) -> None:
+    def bind(self, rows: Sequence[Any], sets: Sequence[Any] = ()) -> None:
         """Accept any rows."""
 
     def get_or_compute(self, kind: str, key: Any, function: Callable[..., T], *inputs: Any) -> T:

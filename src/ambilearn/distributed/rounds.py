@@ -17,7 +17,7 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.partitions import Rows
 from ambilearn.distributed.sizes import attribute_bytes
-from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods
+from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, local_geometry
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.regression import SupportFit
@@ -61,7 +61,8 @@ def build(
     candidates = HOST.support(replace(sets, row_weights=rows.weights))
     neighborhoods = None
     if n_neighbors is not None:
-        neighborhoods = Neighborhoods(rows.X, candidates, n_neighbors, neighbors=neighbors)
+        geometry = local_geometry(rows.X, candidates, n_neighbors, neighbors=neighbors)
+        neighborhoods = Neighborhoods(geometry, candidates)
     phi = rows.X if features is None else features.transform(rows.X)
     return Partition(rows.numbers, candidates, phi, neighborhoods)
 

@@ -30,16 +30,10 @@ class Neighborhoods:
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        Features, or a kernel matrix with ``precomputed``.
+    geometry : LocalGeometry
+        Neighbors of each row, and the Gram matrices of the differences to them.
     candidates : Support
         Candidate pairs of the rows.
-    n_neighbors : int
-        Neighbors per row; n − 1 if there are not that many other rows.
-    precomputed : bool, default=False
-        Whether X is a kernel matrix.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        Neighbor search; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
@@ -51,21 +45,11 @@ class Neighborhoods:
         The feasible set of the confidences.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        candidates: Support,
-        n_neighbors: int,
-        precomputed: bool = False,
-        neighbors: Any = "auto",
-    ) -> None:
-        n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
+    def __init__(self, geometry: LocalGeometry, candidates: Support) -> None:
         self.backend = candidates.backend
-        self.geometry = LocalGeometry(
-            X, n_neighbors, self.backend, precomputed=precomputed, neighbors=neighbors
-        )
+        self.geometry = geometry
         self.simplex = candidates.simplex
-        self.pattern: Any = candidates.neighbor_graph(self.geometry.neighbor_indices)
+        self.pattern: Any = candidates.neighbor_graph(geometry.neighbor_indices)
 
     def fit_graph(
         self,
@@ -181,18 +165,40 @@ class AdaptiveGraph:
         return hoods.backend.graph(hoods.geometry.neighbor_indices, self.weights)
 
 
-def initial_graph(
+def local_geometry(
     X: Any,
     candidates: Support,
     n_neighbors: int,
     precomputed: bool = False,
     neighbors: Any = "auto",
+) -> LocalGeometry:
+    """Neighbors of the rows, n − 1 each if there are not ``n_neighbors`` other rows.
+
+    Parameters
+    ----------
+    X, n_neighbors, precomputed, neighbors
+        As in :class:`~ambilearn.graph.geometry.LocalGeometry`.
+    candidates : Support
+        Their candidate pairs, of which only the number of rows and the backend are used.
+
+    Returns
+    -------
+    LocalGeometry
+    """
+    n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
+    return LocalGeometry(
+        X, n_neighbors, candidates.backend, precomputed=precomputed, neighbors=neighbors
+    )
+
+
+def initial_graph(
+    geometry: LocalGeometry, candidates: Support
 ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
     """Initial graph, computed only from the features, and the initial confidences.
 
     Parameters
     ----------
-    X, candidates, n_neighbors, precomputed, neighbors
+    geometry, candidates
         As in :class:`Neighborhoods`.
 
     Returns
@@ -201,6 +207,6 @@ def initial_graph(
     p : ndarray of shape (n_pairs,)
         The confidences that are smoothest on the graph, a support vector.
     """
-    neighborhoods = Neighborhoods(X, candidates, n_neighbors, precomputed, neighbors)
+    neighborhoods = Neighborhoods(geometry, candidates)
     graph = neighborhoods.fit_graph(feature_weight=1.0)
     return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)

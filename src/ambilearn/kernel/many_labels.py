@@ -10,7 +10,6 @@ The classifier has to store the factor of *M*, n² numbers.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,13 +152,13 @@ class ManyLabelRegressor:
             targets[block.places] = values[block.pairs]
             with threads_for(4.0 * len(rows) * targets.size):
                 fitted = self._ridge.solve(targets).value.fitted
-            outputs = leave_out(targets, fitted, self._leverage_complements)
+            outputs = leave_out(targets, fitted, self._ridge.leverage_complements())
             yield OutputBlock(rows, block.labels[: block.n_columns], outputs)
 
-    @cached_property
-    def _leverage_complements(self) -> NDArray[np.float64]:
-        complements: NDArray[np.float64] = self._ridge.leverage_complements()
-        return complements
+    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
+        influence: NDArray[np.float64] = self._ridge.influence(rows)
+        return influence
 
 
 def _blocks_of_labels(candidates: HostSupport) -> Iterator[LabelBlock]:

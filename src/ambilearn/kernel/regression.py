@@ -135,14 +135,14 @@ class DualRegressor:
         n, l = targets.shape
         with threads_for(4.0 * n * n * l):
             fitted = self._ridge.solve(targets).value.fitted
-        outputs = to_numpy(leave_out(targets, fitted, self._leverage_complements))
+        outputs = to_numpy(leave_out(targets, fitted, self._ridge.leverage_complements()))
         rows, labels = map(np.arange, outputs.shape)
         yield OutputBlock(rows, labels, outputs)
 
-    @cached_property
-    def _leverage_complements(self) -> NDArray[np.float64]:
-        complements: NDArray[np.float64] = self._ridge.leverage_complements()
-        return complements
+    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
+        influence: NDArray[np.float64] = self._ridge.influence(rows)
+        return influence
 
 
 class PrimalRegressor:
@@ -184,17 +184,44 @@ class PrimalRegressor:
         values = self._candidates.backend.asarray(values)
         fit = self.fit(values)
         labels = np.arange(self._candidates.n_labels)
-        row_weights = self._candidates.row_weights
-        per_row = 8 * len(labels) + 2 * self._features.shape[1]
-        for block in self._candidates.backend.blocks(self._features, per_row):
-            is_sparse = sparse.issparse(self._features)
-            features = self._features[block].toarray() if is_sparse else self._features[block, ...]
-            weights = 1.0 if row_weights is None else row_weights[block]
-            complements = self._ridge.leverage_complements(features, weights)
-            fitted = features @ fit.coef + fit.intercept
+        for block in self._blocks(8 * len(labels)):
+            fitted = self._block(block) @ fit.coef + fit.intercept
             targets = self._candidates.scatter_rows(values, 0.0, block)
-            outputs = to_numpy(leave_out(targets, fitted, complements))
+            outputs = to_numpy(leave_out(targets, fitted, self._leverage_complements[block]))
             yield OutputBlock(np.arange(block.start, block.stop), labels, outputs)
+
+    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
+        features = self._features[rows]
+        features = features.toarray() if sparse.issparse(features) else features
+        row_weights = self._candidates.row_weights
+        weights = np.ones(len(rows)) if row_weights is None else row_weights[rows]
+        fit = self._ridge.solve(features.T * weights, weights).value
+        outputs: NDArray[np.float64] = self._features @ fit.coef + fit.intercept
+        outputs /= self._leverage_complements[:, None]
+        outputs[rows, np.arange(len(rows))] = 0.0
+        return outputs
+
+    @cached_property
+    def _leverage_complements(self) -> Any:
+        row_weights = self._candidates.row_weights
+        parts = [
+            self._ridge.leverage_complements(
+                self._block(block), 1.0 if row_weights is None else row_weights[block]
+            )
+            for block in self._blocks(0)
+        ]
+        return array_namespace(*parts).concat(parts)
+
+    def _blocks(self, per_row: int) -> Iterator[slice]:
+        numbers = per_row + 2 * self._features.shape[1]
+        return self._candidates.backend.blocks(self._features, numbers)
+
+    def _block(self, rows: slice) -> Any:
+        """Some rows of the features, dense."""
+        if sparse.issparse(self._features):
+            return self._features[rows].toarray()
+        return self._features[rows, ...]
 
 
 def leave_out(

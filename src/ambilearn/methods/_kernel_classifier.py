@@ -16,7 +16,7 @@ from ambilearn.backend import HOST, Backend, Support
 from ambilearn.backend.memory import has_room, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache, check_row_weights
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
+from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph, local_geometry
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
 from ambilearn.kernel.landmarks import (
     LANDMARKS_CONSTRAINT,
@@ -258,14 +258,9 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
         """Initial graph of PL-CL and PL-AGGD, built from the features, and its confidences."""
         key = self.n_neighbors, content_key(self.neighbors), self._pairwise
-        inputs = (
-            X,
-            candidates,
-            self.n_neighbors,
-            self._pairwise,
-            self.neighbors,
-        )
-        return cache.get_or_compute("graph", key, initial_graph, *inputs)
+        inputs = X, candidates, self.n_neighbors, self._pairwise, self.neighbors
+        geometry = cache.get_or_compute("geometry", key, local_geometry, *inputs)
+        return cache.get_or_compute("graph", key, initial_graph, geometry, candidates)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores: NDArray[np.float64]

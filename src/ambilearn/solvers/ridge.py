@@ -90,6 +90,7 @@ class KernelRidge:
         self._factor = factorize(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
         self._unit = self._factor.solve(self._scale(ones))
+        self._complements: Any | None = None
 
     def _scale(self, values: Any) -> Any:
         """The product with *D*; no copy if all rows have equal weight."""
@@ -107,6 +108,7 @@ class KernelRidge:
         other._factor = ShiftedFactor(self._factor, ridge - self._ridge)
         xp = array_namespace(self._unit)
         other._unit = other._factor.solve(self._scale(xp.ones_like(self._unit)))
+        other._complements = None
         return other
 
     def solve(self, targets: Any) -> Solution[RidgeFit]:
@@ -138,18 +140,45 @@ class KernelRidge:
                   1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad
                   \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
 
-        so leave-one-out outputs need no further fit [1]_.
+        so leave-one-out outputs need no further fit [1]_. They are computed once.
 
         References
         ----------
         .. [1] Cook. Detection of influential observation in linear regression. Technometrics
            19(1), 15-18, 1977.
         """
+        if self._complements is None:
+            xp = array_namespace(self._unit)
+            unit = self._unit[:, 0]
+            self._complements = self._ridge * (
+                self._factor.inverse_diagonal() - unit**2 / xp.sum(self._scale(self._unit))
+            )
+        return self._complements
+
+    def influence(self, rows: Any) -> Any:
+        r"""Derivatives of the leave-one-out outputs of all rows by the targets of some rows.
+
+        .. math:: \frac{\partial h_i}{\partial p_r} = \frac{S_{ir}}{1 - h_{ii}}, \quad i \ne r
+
+        so new targets of the rows *r* change the outputs of all other rows by this matrix times
+        the change, without another fit.
+
+        Parameters
+        ----------
+        rows : array of shape (k,)
+            The rows *r*.
+
+        Returns
+        -------
+        influence : array of shape (n, k)
+            Zero where both rows are the same.
+        """
         xp = array_namespace(self._unit)
-        unit = self._unit[:, 0]
-        return self._ridge * (
-            self._factor.inverse_diagonal() - unit**2 / xp.sum(self._scale(self._unit))
-        )
+        targets = xp.zeros((self._unit.shape[0], len(rows)), dtype=self._unit.dtype)
+        targets[rows, xp.arange(len(rows))] = 1.0
+        outputs = self.solve(targets).value.fitted / self.leverage_complements()[:, None]
+        outputs[rows, xp.arange(len(rows))] = 0.0
+        return outputs
 
 
 class Moments(NamedTuple):
