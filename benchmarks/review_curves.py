@@ -7,6 +7,11 @@ the order of ``ambilearn review``, which uses held-out outputs of the stack; ``q
 margin`` is that of ``ambilearn clean``, which uses those of its PL-CL. ``oracle`` reviews rows
 without their true label first, which is not possible in practice. Results are in
 ``docs/review_curves.jsonl``.
+
+With ``--session`` the rows are reviewed through :class:`ambilearn.review.ReviewSession`, with one
+random row in ten, and compared with new orders at the same shares ("in rounds"): a line per half
+for ``docs/review_session.jsonl``, with the estimated share of right labels and its interval. The
+music clips are then resampled: another random 90 % of the rows for each seed.
 """
 
 import argparse
@@ -20,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ambilearn import PLStacking, as_candidates, find_doubtful
 from ambilearn.backend import HOST
 from ambilearn.datasets import add_noise
+from ambilearn.review import ReviewSession
 from ambilearn.tables.ranking import choose_candidates, review_order
 
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
@@ -32,8 +38,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music"])
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--session", action="store_true", help="review through ReviewSession")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
+    if args.session:
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
+            for name in args.data:
+                compare_session(name, seed)
+        return
     for name in args.data:
         found = defaultdict(list)
         for seed in range(1 if name == "music" else args.seeds):
@@ -73,6 +86,49 @@ def measure(name, seed):
             yield order, share, figures(rows)
         yield "chance", share, np.mean([figures(rows) for rows in chances], axis=0)
     yield from in_rounds(X, sets, y, X_test, y_test, wrong, absent)
+
+
+def compare_session(name, seed):
+    """Review the same rows through the session and in rounds; print a line for each share."""
+    X, sets, y, X_test, y_test = data_split(name, seed)
+    if name == "music":
+        kept = np.sort(np.random.default_rng(seed).permutation(len(y))[: round(0.9 * len(y))])
+        X, sets, y = X[kept], sets[kept], y[kept]
+    else:
+        sets = add_noise(sets, y, eta=0.1, random_state=seed)
+    wrong = np.zeros(len(y), dtype=bool)  # not reported here
+    rounds = in_rounds(X, sets, y, X_test, y_test, wrong, wrong)
+    by_share = {share: figures for _, share, figures in rounds}
+    start = by_share[0.0]
+    for share, figures, estimate, truth in through_session(X, sets, y, X_test, y_test, seed):
+        print_result(
+            "review_session",
+            data=name,
+            seed=seed,
+            settled=share,
+            gain=float(figures[0] - start[0]),
+            gain_in_rounds=float(by_share[share][0] - start[0]),
+            gain_new_rows=float(figures[1] - start[1]),
+            gain_new_rows_in_rounds=float(by_share[share][1] - start[1]),
+            truth=float(truth),
+            low=None if estimate is None else float(estimate.low),
+            high=None if estimate is None else float(estimate.high),
+        )
+
+
+def through_session(X, sets, y, X_test, y_test, seed):
+    """Accuracy after a share of the rows, settled in the order of the session."""
+    session = ReviewSession(
+        PLStacking(), X, sets, refit_after=max(1, round(0.02 * len(y))), random_state=seed
+    )
+    session.learn()  # with thorough doubt
+    for share in SHARES[1:]:
+        while len(session.labels_) < round(share * len(y)):
+            (row,) = session.next_rows()
+            session.settle(row, y[row])
+        model = PLStacking().fit(X, settle(sets, y, list(session.labels_)))
+        right = np.mean(model.transduction_ == y), model.score(X_test, y_test)
+        yield share, right, session.estimate(), np.mean(session.transduction_ == y)
 
 
 def in_rounds(X, sets, y, X_test, y_test, wrong, absent):

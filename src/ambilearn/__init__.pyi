@@ -33,6 +33,7 @@ from .methods.plknn import PLKNN as PLKNN
 from .methods.plstacking import PLStacking as PLStacking
 from .methods.plvoting import PLVoting as PLVoting
 from .methods.sure import SURE as SURE
+from .review import ReviewSession as ReviewSession
 from .selection import CandidateSearchCV as CandidateSearchCV
 
 __version__: str

@@ -1,6 +1,12 @@
-"""A page on which a person goes through ambiguous rows and settles their labels."""
+"""Review ambiguous rows: a page on which a person settles labels, and a session that learns.
 
-from ambilearn.review.page import render_review, write_review
-from ambilearn.review.record import Review, ReviewRow
+:func:`write_review` writes the page, one HTML file. :class:`ReviewSession` is the loop without a
+page: it returns the rows to look at next and learns from every answer. ``ambilearn review --serve``
+combines both.
+"""
 
-__all__ = ["Review", "ReviewRow", "render_review", "write_review"]
+import lazy_loader
+
+# The public names are in __init__.pyi. Each is imported when first used, so that the command line
+# starts fast.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +194,7 @@ def judge_candidates(
             random_state=random_state,
             progress=progress,
         )
-    return _without_settled(found, list(table.corrections.labels))
+    return without_settled(found, table.corrections.labels)
 
 
 def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
@@ -206,8 +206,9 @@ def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
     return score, suggestion
 
 
-def _without_settled(doubt: Doubt, settled: list[int]) -> Doubt:
-    """Doubt that leaves alone the rows whose label a person has chosen."""
+def without_settled(doubt: Doubt, settled: Iterable[int]) -> Doubt:
+    """Doubt in which the rows that a person has settled have the score -1 and no suggestion."""
+    settled = list(settled)
     if not settled:
         return doubt
     score, suggestion = doubt.score.copy(), doubt.suggestion.astype(object)

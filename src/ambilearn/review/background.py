@@ -1,0 +1,89 @@
+"""Threads that learn from the answers of a review while a person goes on."""
+
+import threading
+from typing import Protocol
+
+_QUIET = 3.0  # seconds without an answer after which even few answers are learned
+
+
+class Session(Protocol):
+    """What the threads use of a session; ``changed`` guards it."""
+
+    changed: threading.Condition
+    version_: int
+    refit_after: int
+    is_dirty: bool
+
+    @property
+    def n_unlearned(self) -> int: ...  # noqa: D102
+
+    def update(self) -> None: ...  # noqa: D102
+
+    def learn(self) -> None: ...  # noqa: D102
+
+
+class Worker:
+    """Two threads: one updates the order after each answer, one fits the method again.
+
+    Parameters
+    ----------
+    session : Session
+        The session. The first fit begins at once.
+
+    Attributes
+    ----------
+    is_fitting : bool
+        Whether the method is being fitted.
+    problem : str or None
+        Why the last fit failed. Updates and answers go on.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._stopped = False
+        self.is_fitting = False
+        self.problem: str | None = None
+        for loop in (self._keep_updating, self._keep_fitting):
+            threading.Thread(target=loop, name=loop.__name__, daemon=True).start()
+
+    def stop(self) -> None:
+        """End the threads; a fit that is running is not waited for."""
+        with self._session.changed:
+            self._stopped = True
+            self._session.changed.notify_all()
+
+    def _keep_updating(self) -> None:
+        while True:
+            with self._session.changed:
+                self._session.changed.wait_for(lambda: self._stopped or self._session.is_dirty)
+                if self._stopped:
+                    return
+            self._session.update()
+
+    def _keep_fitting(self) -> None:
+        while not self._stopped:
+            with self._session.changed:
+                self.is_fitting = True
+                self._session.changed.notify_all()
+            try:
+                self._session.learn()
+                self.problem = None
+            except Exception as error:  # any error of an estimator; answers are safe
+                self.problem = " ".join(str(error).split()) or type(error).__name__
+            with self._session.changed:
+                self.is_fitting = False
+                self._session.version_ += 1
+                self._session.changed.notify_all()
+            self._wait_for_answers()
+
+    def _wait_for_answers(self) -> None:
+        """Wait for enough answers, or for some and a pause."""
+        session = self._session
+        with session.changed:
+            while not self._stopped:
+                n_new = session.n_unlearned
+                if n_new >= session.refit_after:
+                    return
+                woken = session.changed.wait(_QUIET if n_new else None)
+                if not woken and session.n_unlearned:
+                    return

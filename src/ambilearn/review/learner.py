@@ -1,0 +1,154 @@
+"""Fit a method to candidate sets in which a person has settled some rows."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn.backend import HOST
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.doubt import Doubt, find_doubtful
+from ambilearn.learners import find_ridge_method, set_learner, without_preprocessing
+from ambilearn.methods.plcl import PLCL
+from ambilearn.tables.clean import without_settled
+from ambilearn.tables.corrections import Corrections, apply_corrections
+
+Labels = Mapping[int, Any]
+_FOLDS = 5
+
+
+class Learned(NamedTuple):
+    """Result of a fit.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        What the method was fitted to: a settled row has its label as only candidate.
+    confidences : ndarray of shape (n_pairs,)
+        Confidence of every candidate.
+    doubt : Doubt or None
+        Held-out doubt in the candidates; None if there are too few rows.
+    labels : dict of int to label
+        The settled rows.
+    """
+
+    sets: CandidateSets
+    confidences: NDArray[np.float64]
+    doubt: Doubt | None
+    labels: dict[int, Any]
+
+
+class Learner:
+    """Fits an estimator again and again to the same rows with changing candidate sets.
+
+    Kernel, factorization and neighbors are computed once; only the sets change.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method of this library, alone, at the end of a pipeline, or in a search. It is cloned.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows.
+    y : candidate sets of n rows
+        What is known before the review.
+    thorough : bool, default=True
+        Compute the doubt of an ensemble, and of methods without a closed form, by five fits.
+    random_state : int, default=0
+        Seed of these folds.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, *, thorough: bool = True, random_state: int = 0
+    ) -> None:
+        if set_learner(estimator) is None:
+            raise TypeError(
+                f"{type(estimator).__name__} does not learn from candidate sets: pass a method of "
+                "this library, such as PLCL(), alone, at the end of a pipeline, or in a search."
+            )
+        self.sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+        self.X, self.estimator = without_preprocessing(X, estimator)
+        self.thorough, self.random_state = thorough, random_state
+        self._cache = FitCache()
+        self._judge: Callable[[Labels], CandidateSets] | None = None
+        self._regressor: Any = None
+
+    def judging(self, judge: Callable[[Labels], CandidateSets]) -> Self:
+        """Learn from the sets that a function returns for the settled rows.
+
+        For answers of several annotators, whose reliability is estimated anew in each fit.
+        """
+        self._judge = judge
+        return self
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.sets)
+
+    def learn(self, labels: Labels) -> Iterator[Learned]:
+        """Fit to the sets with these settled rows.
+
+        Parameters
+        ----------
+        labels : mapping of int to label
+            The settled rows.
+
+        Yields
+        ------
+        Learned
+            First with the doubt in closed form, then, if this is another, with the thorough one.
+        """
+        labels = dict(labels)
+        given = settle_sets(self.sets, labels)
+        sets = given if self._judge is None else self._judge(labels)
+        options = {"cache": self._cache} if has_fit_parameter(self.estimator, "cache") else {}
+        model = clone(self.estimator).fit(self.X, sets, **options)
+        outputs: Any = set_learner(model)
+        confidences = HOST.support(sets).gather(to_numpy(outputs.label_distributions_))
+        ridge_method = find_ridge_method(self.estimator)
+        if self._regressor is None:
+            method = PLCL() if ridge_method is None else ridge_method
+            self._regressor = method._make_regressor(self.X, sets, self._cache)
+        if self.n_rows < 3:
+            yield Learned(sets, confidences, None, labels)
+            return
+        in_closed_form = ridge_method is not None
+        quick = self.estimator if in_closed_form else PLCL()
+        learned = Learned(sets, confidences, self._doubt(given, labels, quick), labels)
+        yield learned
+        if self.thorough and (not in_closed_form or outputs._is_ensemble):
+            yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _FOLDS))
+
+    def _doubt(
+        self, sets: CandidateSets, labels: Labels, estimator: Any, n_folds: int | None = None
+    ) -> Doubt:
+        found = find_doubtful(
+            self.X,
+            sets,
+            estimator=estimator,
+            n_folds=n_folds,
+            random_state=self.random_state,
+            cache=self._cache if n_folds is None else None,
+        )
+        return without_settled(found, labels)
+
+    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
+        """How the labels of some rows change the held-out outputs of all rows, shape (n, k).
+
+        None before the first fit.
+        """
+        if self._regressor is None:
+            return None
+        influence: NDArray[np.float64] = self._regressor.influence(rows)
+        return influence
+
+
+def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:
+    """Candidate sets in which each settled row has its label as only candidate."""
+    return apply_corrections(sets, Corrections(dict(labels)))

@@ -1,0 +1,455 @@
+"""A review that learns from every answer."""
+
+import threading
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.label_array import label_array
+from ambilearn._utils.label_kinds import check_comparable_labels
+from ambilearn._utils.text import pluralize
+from ambilearn.confidence import ShareRight
+from ambilearn.review.background import Worker
+from ambilearn.review.learner import Learned, Learner
+from ambilearn.review.random_rows import RandomRows
+from ambilearn.review.standing import Standing, Updater
+
+_FEW = 20  # answers that show whether further answers change much
+_LITTLE = 0.1  # labels changed per answer
+
+
+class Step(NamedTuple):
+    """One thing that a person did, which undo takes back.
+
+    Parameters
+    ----------
+    before : dict of int to label
+        Labels of the rows before, None if they were not settled.
+    after : dict of int to label
+        Labels of the rows since.
+    random : bool
+        Whether the rows were drawn at random.
+    """
+
+    before: dict[int, Any]
+    after: dict[int, Any]
+    random: bool = False
+
+
+class ReviewSession:
+    """Review of candidate sets in which each answer changes the order of the remaining rows.
+
+    The method is fitted again after some answers. Between two fits, a closed-form update of the
+    last fit accounts for each answer at once: rows like a corrected one come earlier, rows that
+    became clear come later. Kernel, factorization and neighbors are computed once.
+
+    Parameters
+    ----------
+    estimator : estimator or Learner
+        A method of this library, such as :class:`~ambilearn.PLStacking`, alone, at the end of a
+        pipeline, or in a search. It is cloned.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows. With a pipeline, its preprocessing is fitted once.
+    y : sequence of label collections, mask of shape (n, l), or CandidateSets
+        Candidate sets.
+    labels : mapping of int to label, optional
+        Rows that are settled already.
+    random_share : float, default=0.1
+        Share of random rows among those that :meth:`next_rows` returns. :meth:`estimate` needs
+        them. Their answers are used by the method only when the order reaches them.
+    refit_after : int, optional
+        Number of answers after which the method is fitted again; by default one for every hundred
+        rows, and at least five.
+    thorough : bool, default=True
+        Compute the doubt of an ensemble by five further fits, as ``ambilearn review`` does.
+    background : bool, default=False
+        Fit and update in threads of their own; the order then changes a little after an answer.
+        Otherwise results are the same in every run, and :meth:`next_rows` takes the time of a fit
+        whenever one is due.
+    random_state : int, default=0
+        Seed of the random rows and of the folds.
+    start : Learned, optional
+        Result of an earlier fit, to begin with.
+    steps : iterable of Step, default=()
+        Answers of an earlier session, to continue it; :meth:`undo` takes them back, too.
+
+    Attributes
+    ----------
+    labels_ : dict of int to label
+        The settled rows.
+    transduction_ : ndarray of shape (n,)
+        Label of each row: that of the person, or the most likely candidate.
+    confidence_ : ndarray of shape (n,)
+        Confidence of that label, 1 for a settled row.
+    order_ : ndarray of shape (n,)
+        Rows in the order in which a person should look at them, settled ones last.
+    suggestion_ : ndarray of shape (n,)
+        A label that is not a candidate, if it is probably the true one; None otherwise.
+    version_ : int
+        Increases whenever labels, confidences or order change.
+
+    See Also
+    --------
+    ambilearn.find_doubtful : The doubt that helps to order the rows.
+
+    Examples
+    --------
+    >>> from ambilearn import PLCL
+    >>> from ambilearn.review import ReviewSession
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [1.0, 0.0], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat"}, {"dog"}, {"dog"}, {"dog", "emu"}, {"dog"}]
+    >>> session = ReviewSession(PLCL(n_neighbors=3), X, y, random_share=0)
+    >>> session.next_rows(2)
+    [3, 1]
+    >>> session.suggestion_[3]
+    'cat'
+    >>> session.settle(3, "cat")
+    >>> session.next_rows()
+    [1]
+    >>> str(session.transduction_[3])
+    'cat'
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        labels: Mapping[int, Any] | None = None,
+        random_share: float = 0.1,
+        refit_after: int | None = None,
+        thorough: bool = True,
+        background: bool = False,
+        random_state: int = 0,
+        start: Learned | None = None,
+        steps: Iterable[Step] = (),
+    ) -> None:
+        if not 0 <= random_share <= 0.5:
+            raise ValueError(f"random_share must be between 0 and 0.5, and is {random_share}.")
+        if isinstance(estimator, Learner):
+            self._learner = estimator
+        else:
+            self._learner = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
+        n = self.n_rows = self._learner.n_rows
+        self.refit_after = max(5, n // 100) if refit_after is None else refit_after
+        self._classes = self._learner.sets.classes
+        self._updater = Updater(self._learner.sets, self._learner)
+        self._random = RandomRows(n, random_share, random_state)
+        self.labels_: dict[int, Any] = {}
+        self._steps: list[Step] = []
+        self._skipped: dict[int, None] = {}
+        self._lock = threading.RLock()
+        self._updating = threading.Lock()
+        self.changed = threading.Condition(self._lock)  # notified with every answer and version
+        self.version_ = 0
+        self.is_dirty = False
+        self._fits: list[tuple[int, NDArray[Any]]] = []  # answers so far, and labels
+        for row, label in (labels or {}).items():
+            self.labels_[self._check_row(row)] = self._check_label(label)
+        for step in steps:
+            self.settle_rows(step.after, random=step.random)
+        self._base = next(self._learner.learn(self._released())) if start is None else start
+        self.update()
+        self._first = self._standing.choices.labels
+        self._remember_fit(0)
+        self._worker = Worker(self) if background else None
+
+    # --- what a person does ---------------------------------------------------------------------
+
+    def next_rows(self, n: int = 1) -> list[int]:
+        """Rows to look at next, the most useful first; fewer if there are not that many.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        rows : list of int
+        """
+        return self.next_and_random(n)[0]
+
+    def next_and_random(self, n: int) -> tuple[list[int], list[int]]:
+        """Rows to look at next, and those among them that are drawn at random."""
+        self._catch_up()
+        with self._lock:
+            done = {*self.labels_, *self._skipped}
+            rows, drawn = self._random.mix(self._standing.order, done, n)
+            if len(rows) < n:  # skipped rows come again when nothing else is left
+                rows += [row for row in self._skipped if row not in rows][: n - len(rows)]
+            return rows, drawn
+
+    def settle(self, row: int, label: Any) -> None:
+        """Record the label of a row.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        label : label
+            Any label, also one that is not a candidate. None makes the row unsettled again.
+        """
+        self.settle_rows({row: label})
+
+    def settle_rows(self, labels: Mapping[int, Any], *, random: bool | None = None) -> None:
+        """Record the labels of several rows in one step.
+
+        Parameters
+        ----------
+        labels : mapping of int to label
+            The rows and their labels; None for a row that becomes unsettled.
+        random : bool, optional
+            Whether the row was drawn at random. By default it was if it is the next random row.
+        """
+        after = {
+            self._check_row(row): None if label is None else self._check_label(label)
+            for row, label in labels.items()
+        }
+        with self._lock:
+            if random is None:
+                random = len(after) == 1 and next(iter(after)) in self._next_random()
+            before = {row: self.labels_.get(row) for row in after}
+            self._steps.append(Step(before, after, random))
+            self._apply(self._steps[-1])
+
+    def skip(self, row: int) -> None:
+        """Put a row last. It comes again when no other row is left."""
+        with self._lock:
+            row = self._check_row(row)
+            self._skipped.pop(row, None)
+            self._skipped[row] = None
+            self._touch()
+
+    def undo(self) -> list[int]:
+        """Take back the last call of :meth:`settle` or :meth:`settle_rows`.
+
+        Returns
+        -------
+        rows : list of int
+            The rows that it had changed; empty if there was none.
+        """
+        with self._lock:
+            if not self._steps:
+                return []
+            step = self._steps.pop()
+            self._apply(Step(step.after, step.before, step.random), undone=True)
+            return list(step.after)
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def standing_(self) -> Standing:
+        """Labels, confidences, doubt and order at the moment."""
+        self._catch_up()
+        return self._standing
+
+    @property
+    def transduction_(self) -> NDArray[Any]:
+        """Label of each row."""
+        standing = self.standing_
+        with self._lock:
+            return self._with_settled(standing.choices.labels)
+
+    @property
+    def confidence_(self) -> NDArray[np.float64]:
+        """Confidence of the label of each row."""
+        confidences = self.standing_.choices.confidences.copy()
+        with self._lock:
+            confidences[list(self.labels_)] = 1.0
+        return confidences
+
+    @property
+    def order_(self) -> NDArray[np.intp]:
+        """Rows in the order in which a person should look at them."""
+        return self.standing_.order
+
+    @property
+    def suggestion_(self) -> NDArray[Any]:
+        """Label that is probably true and not a candidate, None if there is none."""
+        doubt = self.standing_.doubt
+        if doubt is None:
+            return np.full(self.n_rows, None)
+        suggestion = doubt.suggestion.astype(object)
+        suggestion[doubt.score <= 0] = None
+        return suggestion
+
+    @property
+    def random_rows_(self) -> list[int]:
+        """Random rows whose answers are held back from the method."""
+        with self._lock:
+            return sorted(self._random.held_back)
+
+    def estimate(self) -> ShareRight | None:
+        """Share of right labels now, with an interval, from the random rows.
+
+        Returns
+        -------
+        ShareRight or None
+            None before ten random rows are settled.
+        """
+        standing = self.standing_
+        with self._lock:
+            return self._random.estimate(self.labels_, standing.choices.labels, self.n_rows)
+
+    def count_changes(self) -> tuple[int, int]:
+        """Settled rows whose first label was wrong, and other rows whose label has changed."""
+        now = self.transduction_
+        with self._lock:
+            differs = _differs(now, self._first)
+            settled = np.isin(np.arange(self.n_rows), list(self.labels_))
+        return int((differs & settled).sum()), int((differs & ~settled).sum())
+
+    def changes_little(self) -> str | None:
+        """A sentence if the last answers changed few labels, None otherwise."""
+        with self._lock:
+            n_answers = len(self._steps)
+            earlier = [each for each in self._fits if each[0] <= self._fits[-1][0] - _FEW]
+            if not earlier:
+                return None
+            n_before, labels = earlier[-1]
+            n_now, now = self._fits[-1]
+            steps = self._steps[n_before:n_now] if n_now <= n_answers else []
+            answered = {row: label for step in steps for row, label in step.after.items()}
+        corrected = sum(label != labels[row] for row, label in answered.items())
+        differs = _differs(now, labels)
+        differs[list(answered)] = False
+        others = int(differs.sum())
+        if not answered or corrected + others > _LITTLE * len(answered):
+            return None
+        return (
+            f"The last {pluralize(len(answered), 'answer')} corrected "
+            f"{pluralize(corrected, 'label')} and changed {others} others: further answers change "
+            "little."
+        )
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def refit(self) -> None:
+        """Fit the method to all answers now, those to random rows included."""
+        with self._lock:
+            self._random.held_back.clear()
+        self.learn()
+
+    def learn(self) -> None:
+        """Fit the method to the answers that are not held back."""
+        with self._lock:
+            labels, n_answers = self._released(), len(self._steps)
+        for learned in self._learner.learn(labels):
+            self._base = learned
+            self.update()
+        self._remember_fit(n_answers)
+
+    def update(self) -> None:
+        """Account for the answers since the last fit by the closed-form update."""
+        with self._updating:
+            with self._lock:
+                base, labels, skipped = self._base, self._released(), list(self._skipped)
+                self.is_dirty = False
+            standing = self._updater.update(base, labels, skipped)
+            with self.changed:
+                self._standing = standing
+                if self._random.release(standing.order.tolist(), {*labels, *skipped}):
+                    self.is_dirty = True
+                self.version_ += 1
+                self.changed.notify_all()
+
+    def _remember_fit(self, n_answers: int) -> None:
+        with self._lock:
+            labels = self._with_settled(self._standing.choices.labels)
+            self._fits = [*self._fits[-_FEW:], (n_answers, labels)]
+
+    @property
+    def n_unlearned(self) -> int:
+        """Number of answers that the last fit does not have."""
+        with self._lock:
+            now, fitted = self._released(), self._base.labels
+            return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
+
+    @property
+    def is_fitting(self) -> bool:
+        """Whether the method is being fitted in the background."""
+        return self._worker is not None and self._worker.is_fitting
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last fit in the background failed."""
+        return None if self._worker is None else self._worker.problem
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._worker is not None:
+            self._worker.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _catch_up(self) -> None:
+        """Without threads: fit if it is due, update otherwise."""
+        if self._worker is not None or not self.is_dirty:
+            return
+        if self.n_unlearned >= self.refit_after:
+            self.learn()
+        else:
+            self.update()
+
+    def _apply(self, step: Step, *, undone: bool = False) -> None:
+        for row, label in step.after.items():
+            self._random.held_back.discard(row)
+            self._skipped.pop(row, None)
+            if label is None:
+                self.labels_.pop(row, None)
+            else:
+                self.labels_[row] = label
+                if step.random:
+                    self._random.held_back.add(row)
+        self._random.n_answered += (-1 if undone else 1) * len(step.after)
+        self._touch()
+
+    def _touch(self) -> None:
+        self.is_dirty = True
+        self.changed.notify_all()
+
+    def _released(self) -> dict[int, Any]:
+        """The answers that the method may use."""
+        held_back = self._random.held_back
+        return {row: label for row, label in self.labels_.items() if row not in held_back}
+
+    def _next_random(self) -> list[int]:
+        done = {*self.labels_, *self._skipped}
+        return self._random.mix(self._standing.order, done, 1)[1]
+
+    def _with_settled(self, labels: NDArray[Any]) -> NDArray[Any]:
+        if all(label in self._known for label in self.labels_.values()):
+            result = labels.copy()
+        else:
+            result = labels.astype(object)
+        for row, label in self.labels_.items():
+            result[row] = label
+        return result
+
+    @property
+    def _known(self) -> set[Any]:
+        return set(self._classes.tolist())
+
+    def _check_row(self, row: Any) -> int:
+        number = int(row)
+        if number != row or not 0 <= number < self.n_rows:
+            raise ValueError(f"There is no row {row!r}: rows are numbered 0 to {self.n_rows - 1}.")
+        return number
+
+    def _check_label(self, label: Any) -> Any:
+        if not isinstance(label, Hashable) or label != label:
+            raise ValueError(f"{label!r} cannot be a label.")
+        check_comparable_labels(label_array([label]), self._classes, "The answer", "the labels")
+        return label.item() if isinstance(label, np.generic) else label
+
+
+def _differs(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array(labels.astype(object) != others.astype(object), dtype=bool)

@@ -1,0 +1,180 @@
+"""What is known of every row between two answers: labels, confidences, doubt, and the order."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn.backend import HOST
+from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
+from ambilearn.doubt import Doubt
+from ambilearn.review.learner import Labels, Learned, Learner
+from ambilearn.tables.ranking import Choices, choose_candidates, review_order
+
+_REMEMBERED = 64  # columns of influence, n numbers each
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Labels, confidences, doubt and order of all rows.
+
+    Attributes
+    ----------
+    confidences : ndarray of shape (n_pairs,)
+        Confidence of every candidate before the review, in the order of the given sets. For a
+        settled row one for its label, zero for the others.
+    choices : Choices
+        The most likely candidate of each row, as the method has it.
+    doubt : Doubt or None
+        Held-out doubt in the candidates.
+    order : ndarray of shape (n_rows,)
+        Rows in the order in which a person should look at them; settled rows last.
+    fitted : Learned
+        The fit that all is based on.
+    n_since : int
+        Number of rows that were settled, or undone, since that fit; the closed-form update
+        accounts for them.
+    """
+
+    confidences: NDArray[np.float64]
+    choices: Choices
+    doubt: Doubt | None
+    order: NDArray[np.intp]
+    fitted: Learned
+    n_since: int
+
+
+class Updater:
+    r"""Closed-form update of the last fit by the answers since then.
+
+    A settled row *r* changes its targets by :math:`\delta_r`, one for its label minus its
+    confidences. The leave-one-out outputs of ridge regression at the other rows then change by
+
+    .. math:: \Delta h_i = \sum_r \frac{S_{ir}}{1 - S_{ii}} \, \delta_r
+
+    with the same matrix *S* for every answer. The confidences of the last fit plus this change are
+    projected onto the candidates, and doubt changes by the difference for the suggestion and the
+    best candidate. Rows near a corrected row become less certain, rows near a confirmed row more.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        The given sets.
+    learner : Learner
+        Provides the influence of a row on the others.
+    """
+
+    def __init__(self, sets: CandidateSets, learner: Learner) -> None:
+        self._support: Any = HOST.support(sets)
+        self._sets, self._learner = sets, learner
+        self._rows = pair_rows(sets)
+        self._place = {label: j for j, label in enumerate(sets.classes.tolist())}
+        self._columns: dict[int, NDArray[np.float64]] = {}
+
+    def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Standing:
+        """What is known after the answers.
+
+        Parameters
+        ----------
+        learned : Learned
+            The last fit.
+        labels : mapping of int to label
+            The rows that are settled now.
+        last : collection of int, default=()
+            Rows that come last in the order: settled and skipped ones.
+
+        Returns
+        -------
+        Standing
+        """
+        p = self._on_given_pairs(learned, labels)
+        doubt = learned.doubt
+        changed = [r for r in {*labels, *learned.labels} if labels.get(r) != learned.labels.get(r)]
+        change = self._change(changed, p, labels)
+        if change is not None:
+            best = self._support.best_pairs(p)
+            moved = change[self._rows, self._sets.labels]
+            p = self._support.simplex.project(p + moved)
+            doubt = self._changed_doubt(doubt, change, moved[best])
+        for row, label in labels.items():
+            pairs = slice(self._sets.indptr[row], self._sets.indptr[row + 1])
+            p[pairs] = self._sets.labels[pairs] == self._place.get(label, -1)
+        choices = choose_candidates(self._sets, p)
+        order = review_order(choices, doubt, [*labels, *last])
+        return Standing(p, choices, doubt, order, learned, len(changed))
+
+    def _on_given_pairs(self, learned: Learned, labels: Labels) -> NDArray[np.float64]:
+        """Confidences of the last fit for the given candidates; rows undone since have equal ones.
+
+        A fit knows fewer labels if one is no candidate any more, and judged answers have others.
+        """
+        known = {label: j for j, label in enumerate(learned.sets.classes.tolist())}
+        columns = np.array([known.get(label, len(known)) for label in self._place], dtype=np.intp)
+        parts = learned.confidences, learned.sets.labels, learned.sets.indptr
+        table = sparse.csr_array(parts, shape=(len(self._sets), len(known) + 1))
+        p = np.asarray(table[self._rows, columns[self._sets.labels]]).ravel()
+        undone = [row for row in learned.labels if row not in labels]
+        if undone:
+            at = np.isin(self._rows, undone)
+            p[at] = self._support.prior()[at]
+        return p
+
+    def _change(self, rows: list[int], p: NDArray[np.float64], labels: Labels) -> "_Change | None":
+        """Change of the outputs by the new targets of some rows; None if it is not known."""
+        influence = self._influence(rows)
+        if influence is None:
+            return None
+        targets = np.zeros((len(rows), len(self._place)))
+        for i, row in enumerate(rows):
+            pairs = slice(self._sets.indptr[row], self._sets.indptr[row + 1])
+            targets[i, self._sets.labels[pairs]] = -p[pairs]
+            if row not in labels:
+                targets[i] *= -1  # undone: its equal confidences are new
+            elif labels[row] in self._place:
+                targets[i, self._place[labels[row]]] += 1
+        used = np.flatnonzero(targets.any(axis=0))
+        return _Change(influence @ targets[:, used], used, len(self._place))
+
+    def _influence(self, rows: Iterable[int]) -> NDArray[np.float64] | None:
+        rows = list(rows)
+        new = [row for row in rows if row not in self._columns]
+        if new:
+            found = self._learner.influence(np.array(new))
+            if found is None:
+                return None
+            self._columns.update(zip(new, found.T.astype(np.float32), strict=True))
+        if not rows:
+            return None
+        influence = np.column_stack([self._columns[row] for row in rows])
+        while len(self._columns) > _REMEMBERED:
+            del self._columns[next(iter(self._columns))]
+        return influence
+
+    def _changed_doubt(
+        self, doubt: Doubt | None, change: "_Change", inside: NDArray[np.float64]
+    ) -> Doubt | None:
+        if doubt is None:
+            return None
+        suggested = [self._place.get(label, -1) for label in doubt.suggestion.tolist()]
+        columns = np.array(suggested, dtype=np.intp)
+        outside = change[np.arange(len(columns)), np.maximum(columns, 0)]
+        score = np.where(columns >= 0, doubt.score + outside - inside, doubt.score)
+        return Doubt(score, doubt.suggestion)
+
+
+class _Change:
+    """A matrix of shape (n, l) of which only some columns are not zero."""
+
+    def __init__(self, values: NDArray[np.float64], columns: NDArray[np.intp], size: int) -> None:
+        self._values = np.column_stack([values, np.zeros(len(values))])
+        self._column = np.full(size, len(columns))
+        self._column[columns] = np.arange(len(columns))
+
+    def __getitem__(self, at: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.float64]:
+        rows, labels = at
+        values: NDArray[np.float64] = self._values[rows, self._column[labels]]
+        return values

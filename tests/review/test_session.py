@@ -1,0 +1,289 @@
+"""A review without a page: the order follows the answers."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ambilearn import IPAL, PLCL, PLKNN, PLVoting
+from ambilearn.candidates import as_candidates
+from ambilearn.review import ReviewSession
+from ambilearn.review.session import Step
+
+
+def make_rows(n=60, seed=0, wrong=0.15):
+    """Three groups; sets with a false label, and some without the true one."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    X = np.eye(3)[y] * 2 + rng.normal(size=(n, 3))
+    names = np.array(["ant", "bee", "cow"])
+    sets = [{names[t], names[rng.integers(3)]} for t in y]
+    for i in rng.permutation(n)[: int(wrong * n)]:
+        sets[i] = {names[(y[i] + 1) % 3]}
+    return X, as_candidates(sets), names[y]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows()
+
+
+def session(rows, method=None, **options):
+    options = {"random_share": 0, "refit_after": 10**6} | options
+    return ReviewSession(method or PLCL(max_iter=5), rows[0], rows[1], **options)
+
+
+def review(session, y, n):
+    for _ in range(n):
+        (row,) = session.next_rows()
+        session.settle(row, y[row])
+
+
+def test_a_settled_row_has_its_label_and_does_not_come_again(rows):
+    here = session(rows)
+    first = here.next_rows(60)
+    assert sorted(first) == list(range(60))
+    here.settle(first[0], "cow")
+    assert here.transduction_[first[0]] == "cow"
+    assert here.confidence_[first[0]] == 1
+    assert first[0] not in here.next_rows(60)
+    assert here.order_[-1] == first[0]
+    assert here.labels_ == {first[0]: "cow"}
+
+
+def test_a_label_that_nobody_had_can_be_given(rows):
+    here = session(rows)
+    here.settle(4, "zebra")
+    assert here.transduction_[4] == "zebra"
+    here.learn()
+    assert here.transduction_[4] == "zebra"
+
+
+def test_undo_restores_everything(rows):
+    here = session(rows)
+    before, order = here.confidence_, here.order_.tolist()
+    assert here.undo() == []
+    here.settle(3, "cow")
+    here.settle_rows({5: "ant", 6: "ant"})
+    assert here.undo() == [5, 6]
+    assert here.labels_ == {3: "cow"}
+    assert here.undo() == [3]
+    np.testing.assert_allclose(here.confidence_, before)
+    assert here.order_.tolist() == order
+
+
+def test_undo_after_a_fit_gives_the_candidates_back(rows):
+    here = session(rows)
+    here.settle(3, "cow")
+    here.learn()
+    here.undo()
+    labels = here.transduction_
+    assert labels[3] in rows[1].to_sets()[3]
+    assert here.n_unlearned == 1
+
+
+def test_skipped_rows_come_last_in_the_order_in_which_they_were_skipped(rows):
+    here = session(rows)
+    first, second, third = here.next_rows(3)
+    here.skip(first)
+    here.skip(second)
+    assert here.next_rows(60)[0] == third
+    assert here.next_rows(60)[-2:] == [first, second]
+    here.settle(first, "ant")
+    assert first not in here.next_rows(60)
+
+
+def test_rows_like_a_corrected_one_become_less_certain_and_rise():
+    X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    sets = [{"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"b"}, {"b"}]
+    here = ReviewSession(PLCL(), X, sets, random_share=0)
+    wrong = "a" if here.transduction_[0] == "b" else "b"
+    before = here.standing_.choices.margins[1], here.order_.tolist().index(3)
+    here.settle(0, wrong)
+    assert here.transduction_[1] == wrong or here.standing_.choices.margins[1] < before[0]
+
+
+def test_the_update_is_close_to_a_new_fit_and_better_than_none():
+    X, sets, y = make_rows(n=120, seed=1)
+    updated, fitted, stale = (session((X, sets)) for _ in range(3))
+    for row in updated.next_rows(12):
+        updated.settle(row, y[row])
+        fitted.settle(row, y[row])
+    fitted.learn()
+    rest = [row for row in range(120) if row not in updated.labels_]
+    assert updated.standing_.n_since == 12
+    assert fitted.standing_.n_since == 0
+
+    def distance(one):
+        change = one.standing_.confidences - fitted.standing_.confidences
+        return np.abs(change[np.isin(np.repeat(np.arange(120), sets.sizes), rest)]).sum()
+
+    assert distance(updated) < 0.8 * distance(stale)
+
+
+def test_a_review_in_this_order_finds_more_than_one_by_chance():
+    X, sets, y = make_rows(n=150, seed=2)
+    here = session((X, sets), refit_after=10)
+    wrong = here.transduction_ != y
+    review(here, y, 30)
+    assert wrong[list(here.labels_)].mean() > 1.4 * wrong.mean()
+    assert here.count_changes()[0] == wrong[list(here.labels_)].sum()
+
+
+def test_fits_reuse_kernel_factor_and_neighbors(rows):
+    here = session(rows, refit_after=2)
+    review(here, rows[2], 6)
+    computed = here._learner._cache.n_computed
+    assert computed["kernel"] == computed["geometry"] == 1
+    assert computed["graph"] > 2
+
+
+def test_the_same_answers_give_the_same_session(rows):
+    runs = [session(rows, refit_after=3, random_share=0.2) for _ in range(2)]
+    for here in runs:
+        review(here, rows[2], 12)
+    assert list(runs[0].labels_) == list(runs[1].labels_)
+    np.testing.assert_array_equal(runs[0].confidence_, runs[1].confidence_)
+
+
+def test_a_session_continues_from_its_steps(rows):
+    here = session(rows, random_share=0.2)
+    review(here, rows[2], 10)
+    steps = [Step({}, step.after, step.random) for step in here._steps]
+    again = session(rows, random_share=0.2, steps=steps)
+    assert again.labels_ == here.labels_
+    assert again.undo() == here.undo()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        PLKNN(),
+        IPAL(),
+        PLVoting([("plcl", PLCL(max_iter=5)), ("plknn", PLKNN())]),
+        make_pipeline(StandardScaler(), PLCL(n_landmarks=20, random_state=0)),
+    ],
+)
+def test_any_method_will_do(rows, method):
+    X, sets, y = rows
+    here = ReviewSession(method, X, sets, random_share=0, refit_after=6)
+    before = np.mean(here.transduction_ == y)
+    review(here, y, 12)
+    assert np.mean(here.transduction_ == y) > before
+
+
+def test_few_rows_have_no_doubt():
+    here = ReviewSession(PLCL(n_neighbors=1), [[0.0], [1.0]], [{"a", "b"}, {"b"}], random_share=0)
+    assert here.suggestion_.tolist() == [None, None]
+    here.settle(0, "a")
+    assert here.next_rows(5) == [1]
+
+
+def test_threads_learn_by_themselves(rows):
+    with session(rows, background=True, refit_after=2) as here:
+        done = []
+        for _ in range(4):
+            (row,) = here.next_rows()
+            here.settle(row, rows[2][row])
+            done.append(row)
+        with here.changed:
+            learned = here.changed.wait_for(lambda: here.n_unlearned == 0, timeout=60)
+        assert learned
+        with here.changed:
+            assert here.changed.wait_for(lambda: not here.is_fitting, timeout=60)
+        expected = session(rows)
+        expected.settle_rows({row: rows[2][row] for row in done})
+        expected.learn()
+        np.testing.assert_allclose(here.confidence_, expected.confidence_, atol=1e-6)
+
+
+def test_a_failing_fit_is_reported_and_answers_go_on(rows):
+    class Failing(PLCL):
+        def _fit(self, X, candidates, cache):
+            if (candidates.sizes == 1).sum() > n_single:
+                raise ValueError("no\nmemory")
+            super()._fit(X, candidates, cache)
+
+    n_single = (rows[1].sizes == 1).sum()
+    ambiguous = np.flatnonzero(rows[1].sizes > 1)
+    with ReviewSession(Failing(), *rows[:2], background=True, refit_after=1) as here:
+        here.settle(ambiguous[0], "ant")
+        with here.changed:
+            assert here.changed.wait_for(lambda: here.problem, timeout=60)
+        assert here.problem == "no memory"
+        here.settle(ambiguous[1], "ant")
+        assert len(here.labels_) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "message"),
+    [
+        (60, "ant", "There is no row 60"),
+        (-1, "ant", "There is no row -1"),
+        (1.5, "ant", "There is no row 1.5"),
+        (1, 7, "The answer has numbers as labels"),
+        (1, ["ant"], "cannot be a label"),
+        (1, float("nan"), "cannot be a label"),
+    ],
+)
+def test_wrong_answers_are_refused(rows, row, label, message):
+    here = session(rows)
+    with pytest.raises(ValueError, match=message):
+        here.settle(row, label)
+    assert here.labels_ == {}
+
+
+def test_other_estimators_are_refused(rows):
+    with pytest.raises(TypeError, match="does not learn from candidate sets"):
+        ReviewSession(StandardScaler(), *rows[:2])
+    with pytest.raises(ValueError, match="random_share must be"):
+        session(rows, random_share=0.9)
+
+
+# --- what it is worth ---------------------------------------------------------------------------
+
+
+def test_answers_to_random_rows_are_held_back_until_the_order_reaches_them():
+    X, sets, y = make_rows(n=200, seed=3)
+    here = session((X, sets), random_share=0.5, refit_after=20)
+    _, drawn = here.next_and_random(20)
+    assert len(drawn) == 10
+    review(here, y, 60)
+    held = here.random_rows_
+    assert 10 <= len(held) < 30  # the others were reached
+    assert here.n_unlearned < len(here.labels_)
+    assert not set(held) & set(here._base.labels)
+    assert set(held) <= set(here.labels_)
+    here.refit()
+    assert here.random_rows_ == []
+    assert set(here._base.labels) == set(here.labels_)
+
+
+def test_estimate_needs_ten_random_rows_and_is_one_if_all_rows_are_settled(rows):
+    here = session(rows, random_share=0.5)
+    assert here.estimate() is None
+    here.settle_rows(dict(enumerate(rows[2])))
+    assert here.estimate().low == 1
+
+
+@pytest.mark.slow
+def test_the_interval_covers_the_share_of_right_labels():
+    covered = []
+    for seed in range(12):
+        X, sets, y = make_rows(n=150, seed=seed)
+        here = session((X, sets), PLKNN(), random_share=0.5, refit_after=30, random_state=seed)
+        review(here, y, 50)
+        found = here.estimate()
+        covered.append(found.low <= np.mean(here.transduction_ == y) <= found.high)
+        assert found.low <= found.share <= found.high
+    assert sum(covered) >= 10
+
+
+def test_a_sentence_says_that_answers_change_little(rows):
+    here = session(rows, refit_after=5)
+    assert here.changes_little() is None
+    for row in np.flatnonzero(rows[1].sizes == 1)[:24]:
+        here.settle(row, here.transduction_[row])
+        here.next_rows()
+    assert here.changes_little() is None or "corrected 0 labels" in here.changes_little()
+    assert "change little" in here.changes_little()
