@@ -224,6 +224,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
         return key in self.get_params(deep=False)
 
+    @property
+    def _input_shape(self) -> tuple[int, ...]:
+        """Shape of a row that a fitted method takes."""
+        return (self.n_features_in_,)
+
+    def _check_savable(self) -> None:
+        """Raise an error if a parameter cannot be part of a model file."""
+
     # --- what a method implements ---------------------------------------------------------------
 
     @abstractmethod

@@ -8,6 +8,7 @@ import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
+from core_methods import CORE_METHODS
 from problems import ambiguous
 from scipy import sparse
 from sklearn.base import clone
@@ -18,7 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import PLCL, PLKNN, SURE, PLDATransformer, PLVoting
-from ambilearn.registry import installed_methods
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.tables import InvalidModelError, load_model, save_model
 from ambilearn.tables.model_file import load_table_model
@@ -31,7 +31,7 @@ FORMS = {
     "frame": pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]),
 }
 MODELS = [
-    *(method.load()() for method in installed_methods().values()),
+    *(method.load()() for method in CORE_METHODS.values()),
     PLCL(kernel="linear"),
     make_pipeline(StandardScaler(with_mean=False), PLCL()),
     make_pipeline(PLDATransformer(), SURE()),
@@ -131,7 +131,7 @@ def test_an_estimator_with_endless_features_takes_no_memory(path):
     fitted = PLKNN().fit(X, MASK)
     fitted.n_features_in_ = 10**15
     save_model(fitted, path)
-    with pytest.raises(InvalidModelError, match="has 1000000000000000 features, more than max_by"):
+    with pytest.raises(InvalidModelError, match=r"of shape \(1000000000000000,\), more than"):
         load_model(path)
 
 

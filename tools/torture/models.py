@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from ambilearn.registry import installed_methods
 from ambilearn.tables.model_file import load_model
 from torture.commands import run_command
 from torture.hostile import PICKLE, byte_edits, edit_bytes, edit_json, json_edits
@@ -17,7 +18,7 @@ from torture.samples import model_bytes, table_bytes
 from torture.tables import check_written
 from torture.target import Target
 
-METHODS = ("plknn", "plcl", "ipal")
+METHODS = [name for name in ("plknn", "plcl", "ipal", "deepplcl") if name in installed_methods()]
 
 byte_cases = st.fixed_dictionaries({"method": st.sampled_from(METHODS), "edits": byte_edits})
 

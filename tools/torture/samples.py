@@ -88,7 +88,7 @@ def table_bytes(format: str = "csv") -> bytes:
 def model_bytes(method: str = "plknn") -> bytes:
     """Model of the sample table, with reproducible bytes except for ZIP metadata."""
     table = read_candidate_table(io.BytesIO(table_bytes()), candidates="names", format="csv")
-    model = fit_table(table, method, {"n_neighbors": 2})
+    model = fit_table(table, method, {"epochs": 2} if method == "deepplcl" else {"n_neighbors": 2})
     fixed = replace(model, about=model.about | {"created": "2026-01-01T00:00:00+00:00"})
     with tempfile.TemporaryDirectory() as folder:
         save_model(fixed, Path(folder, "model"))

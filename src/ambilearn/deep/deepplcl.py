@@ -331,13 +331,44 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _n_features_out(self) -> int:
         return int(self.module_.ordinary.in_features)
 
+    @property
+    def _input_shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self._row_shape
+        return shape
+
+    def _check_savable(self) -> None:
+        if not isinstance(self.module, str):
+            raise TypeError(
+                "A model file holds a DeepPLCL only if its module is 'auto': another network would "
+                "have to run its code when the file is loaded. Save the weights, "
+                "model.module_.state_dict(), with safetensors instead."
+            )
+        for name, plain in (("augment", "auto"), ("callbacks", ())):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str) and len(given):
+                raise TypeError(
+                    f"A model file cannot hold the functions in {name}. They are used only by fit: "
+                    f"call model.set_params({name}={plain!r}) before you save the model."
+                )
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        if "module_" in state:  # a file that is also read where there is no such device
-            import copy
+        state.pop("_previous", None)
+        if "module_" in state:
+            from ambilearn.deep.saving import plain_state
 
-            state = state | {"module_": copy.deepcopy(state["module_"]).to("cpu")}
+            state = plain_state(state)
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_weights" in state:
+            with requires_extra("deep", purpose="DeepPLCL"):
+                import torch  # noqa: F401
+
+            from ambilearn.deep.saving import restore_network
+
+            state = restore_network(state)
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

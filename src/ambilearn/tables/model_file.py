@@ -29,10 +29,11 @@ from ambilearn.tables.array_checks import (
 )
 from ambilearn.tables.columns import Column
 from ambilearn.tables.errors import InvalidModelError
+from ambilearn.tables.image_files import ImageColumn
 from ambilearn.tables.model import TableModel
 from ambilearn.tables.saved_estimators import FORM as ESTIMATOR_FORM
 from ambilearn.tables.saved_estimators import KIND as ESTIMATOR_KIND
-from ambilearn.tables.saved_estimators import check_estimator, describe_estimator
+from ambilearn.tables.saved_estimators import check_estimator, describe_estimator, try_out
 from ambilearn.tables.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
 
 FORMAT = "ambilearn model"
@@ -42,7 +43,7 @@ _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
 # Bytes in memory allowed for any file, and for each byte of a larger file. A model is mostly
 # numbers, which do not compress much; a zip bomb is mostly zeros, which compress a thousandfold.
 _FREE_BYTES, _MAX_RATIO = 2**28, 100
-_KINDS = ("number", "truth value", "date", "category", "text", "vector")
+_KINDS = ("number", "truth value", "date", "category", "text", "vector", "image")
 _FORM = {
     "ambilearn": str,
     "scikit-learn": str,
@@ -58,7 +59,9 @@ def save_model(model: Any, target: str | os.PathLike[str]) -> None:
     """Save a model; the file appears under its name only once it is complete.
 
     The file has everything that the method needs to predict. For kernel and neighbor methods that
-    includes the features of the training rows; consider this before you share it.
+    includes the features of the training rows; consider this before you share it. A
+    :class:`~ambilearn.DeepPLCL` is saved as arrays, if its network is that of ``module="auto"`` and
+    no other parameter is a function; the network is built again when the file is loaded.
 
     Parameters
     ----------
@@ -162,7 +165,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
                 check_estimator(model, about, max_bytes)
             else:
                 model = _checked(model, about)
-                _try_out(model)
+                _try_out(model, max_bytes)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
         except (MemoryError, ImportError):  # not caused by the file
@@ -273,6 +276,7 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
 def _describe(model: Any) -> dict[str, Any]:
     if not isinstance(model, TableModel):
         return describe_estimator(model)
+    model.method._check_savable()
     columns = [_describe_column(column) for column in model.columns]
     return {**model.about, "columns": columns, "labels": model.classes.tolist()}
 
@@ -304,10 +308,15 @@ def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
     return TableModel(pipeline, columns, rest)
 
 
-def _try_out(model: TableModel) -> None:
+def _try_out(model: TableModel, max_bytes: int) -> None:
     """Label a row of missing cells: if parts of the model do not match, loading fails."""
     import pandas as pd
 
+    if any(column.kind == "image" for column in model.columns):  # which must not be missing
+        if len(model.columns) > 1 or not isinstance(model.pipeline[0], ImageColumn):
+            raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+        try_out(model.method, max_bytes)
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.choices(pd.DataFrame([dict.fromkeys(column.name for column in model.columns)]))

@@ -1,6 +1,8 @@
 """Estimators in model files: fitted methods, and pipelines that end in one."""
 
+import math
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from ambilearn.tables.errors import InvalidModelError
 from ambilearn.tables.model import made_by
 
 KIND = "estimator"
+_BYTES_PER_FEATURE = 8
+_BYTES_PER_PIXEL = 64  # in the layers of a network
 FORM = {
     "kind": str,
     "ambilearn": str,
@@ -48,6 +52,7 @@ def describe_estimator(model: Any) -> dict[str, Any]:
             f"pipeline that ends in one, and got {type(model).__name__}. {advice}"
         )
     check_is_fitted(method)
+    method._check_savable()
     return {
         "kind": KIND,
         **made_by(),
@@ -71,13 +76,22 @@ def check_estimator(model: Any, about: dict[str, Any], max_bytes: int) -> None:
     method = _method_of(model)
     if method is None or method.classes_.tolist() != about["labels"]:
         raise InvalidModelError("the estimator is not the one that about.json describes.")
-    if 8 * method.n_features_in_ > max_bytes:
+    try_out(method, max_bytes)
+
+
+def try_out(method: PartialLabelClassifier, max_bytes: int) -> None:
+    """Label a row of zeros: if parts of a method do not match, loading fails."""
+    shape = method._input_shape
+    size = _BYTES_PER_FEATURE if len(shape) == 1 else _BYTES_PER_PIXEL
+    if size * math.prod(shape) > max_bytes:
         raise InvalidModelError(
-            f"has {method.n_features_in_} features, more than max_bytes={max_bytes} allows."
+            f"has rows of shape {shape}, more than max_bytes={max_bytes} allows."
         )
+    if "device" in method.get_params(deep=False):  # it may not be here, which is no damage
+        method = copy(method).set_params(device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        method.predict_proba(np.zeros((1, method.n_features_in_)))
+        method.predict_proba(np.zeros((1, *shape)))
 
 
 def _method_of(model: Any) -> PartialLabelClassifier | None:

@@ -32,8 +32,10 @@ _PROTOCOL = 2  # this library never wrote files of older protocols, which have o
 
 _OBJECTS = (
     *(f"{method.module}.{method.name}" for method in METHODS.values()),
+    "ambilearn.deep.progress.EpochReport",
     "ambilearn.methods.plda.PLDATransformer",
     "ambilearn.graph.neighbors.NeighborSearch",
+    "ambilearn.tables.image_files.ImageColumn",
     "ambilearn.tables.text_encoder.TextEncoder",
     "sklearn.compose._column_transformer.ColumnTransformer",
     "sklearn.impute._base.SimpleImputer",

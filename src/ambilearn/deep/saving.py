@@ -1,0 +1,86 @@
+"""The state of a fitted estimator without code: weights as arrays, and the network by its shape.
+
+Copies, pickles and model files hold this state. Only networks of ``module="auto"`` have it: they
+are built again for the shape of the rows. A change of such a network makes older model files
+useless: raise ``FORMAT_VERSION`` of :mod:`ambilearn.tables.model_file` with it.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
+from ambilearn.deep.options import Standardizer
+
+
+def plain_state(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a fitted estimator, for a file that is also read where there is no such device.
+
+    Parameters
+    ----------
+    state : dict
+        Attributes of the estimator.
+
+    Returns
+    -------
+    state : dict
+        With ``_weights``, a dictionary of arrays, instead of ``module_``, if ``module`` is
+        ``"auto"``; otherwise with a copy of the network in the processor's memory.
+    """
+    network = state["module_"]
+    standardizer = state["_standardizer"]
+    rest = state | {"_standardizer": (standardizer.mean, standardizer.scale)}
+    if not isinstance(state["module"], str):
+        return rest | {"module_": copy.deepcopy(network).to("cpu"), "_weights": None}
+    del rest["module_"]
+    weights = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
+    return rest | {"_weights": weights}
+
+
+def restore_network(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an estimator from what :func:`plain_state` returned.
+
+    Nothing is executed, and no memory is allocated beyond that of the arrays: the network is
+    built without weights, and takes the arrays if their names, shapes and types are the expected
+    ones.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not belong to a network for such rows and labels.
+    """
+    state = dict(state)
+    weights, state["_standardizer"] = state.pop("_weights"), Standardizer(*state["_standardizer"])
+    if weights is not None:
+        state["module_"] = _build(state["_row_shape"], len(state["classes_"]), weights)
+    return state
+
+
+def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHeads:
+    """The network for rows of a shape, with the given weights."""
+    are_sides = all(isinstance(side, int) and side > 0 for side in shape)
+    if not are_sides or len(shape) not in (1, 3):
+        raise ValueError(f"There are no rows of shape {shape!r}.")
+    with torch.device("meta"):
+        network = add_heads(choose_features("auto", shape), torch.empty(2, *shape), n_labels)
+    expected = network.state_dict()
+    for name, values in weights.items():
+        known = expected.get(name)
+        if known is None or not isinstance(values, np.ndarray):
+            raise ValueError(f"The network has no weights {name!r}.")
+        tensor = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+        if (tensor.shape, tensor.dtype) != (known.shape, known.dtype):
+            raise ValueError(
+                f"The weights {name!r} are {tensor.dtype} of shape {tuple(tensor.shape)}, but "
+                f"{known.dtype} of shape {tuple(known.shape)} are needed."
+            )
+        expected[name] = tensor
+    missing = [name for name, values in expected.items() if values.is_meta]
+    if missing:
+        raise ValueError(f"The weights {missing[0]!r} are missing.")
+    network.load_state_dict(expected, assign=True)
+    network.requires_grad_(False).eval()
+    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network
