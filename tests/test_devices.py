@@ -445,7 +445,7 @@ def test_entries_that_are_no_floats(library, dispatch, dtype):
 
 
 def test_half_precision(dispatch, torch):
-    with pytest.raises(TypeError, match=r"torch.float16; on a device float64 is needed"):
+    with pytest.raises(TypeError, match=r"torch.float16, but a device array must be float64"):
         PLCL().fit(torch.asarray(DATA.X).half(), DATA.mask)
 
 

@@ -94,5 +94,5 @@ def test_sparse_features_are_refused():
 
 
 def test_methods_without_a_way_are_refused(table):
-    with pytest.raises(ValueError, match="does not support devices"):
+    with pytest.raises(ValueError, match="does not support device arrays"):
         fit_table(table, "plda", device="cpu")
