@@ -38,6 +38,10 @@ class _Count(Interval):
 # Valid values of the parameter ``n_landmarks``, except None.
 LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 
+# From this many rows on, the n×n matrix of an exact kernel fills gigabytes: use landmarks.
+MAX_EXACT_ROWS = 20_000
+DEFAULT_N_LANDMARKS = 2_000
+
 _MAX_SIGMA_ROWS = 5000  # maximum number of rows for the estimate of the bandwidth
 _ROWS_PER_LANDMARK = 50  # rows per landmark in k-means: more hardly change the centers
 

@@ -5,11 +5,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
 from ambilearn.registry import find_method
 
-# From this many rows on the n×n matrix of a kernel method fills gigabytes: use landmarks.
-MAX_EXACT_ROWS = 20_000
-DEFAULT_N_LANDMARKS = 2_000
 _LARGEST_INTEGER = 2**63 - 1  # which every array can hold
 
 

@@ -27,6 +27,7 @@ from ambilearn import (
 )
 from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING
+from ambilearn.doubt import LabelDoubt
 from ambilearn.selection import CandidateSearchCV, FitCache
 
 METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking(), PLVoting()]
@@ -364,3 +365,59 @@ def test_rows_of_weight_zero_are_scored_and_negative_weights_are_refused():
     assert np.isfinite(find_doubtful(X, sets).score).all()
     with pytest.raises(ValueError, match="egative"):
         find_doubtful(X, replace(sets, row_weights=-np.ones(40)))
+
+
+def noisy_labels(n=200, seed=0):
+    X, _, y = ambiguous(n=n, d=8, n_labels=5, seed=seed)
+    X = X + 1.5 * np.eye(8)[y]
+    rng = np.random.default_rng(seed)
+    given = np.where(rng.random(n) < 0.15, (y + rng.integers(1, 5, size=n)) % 5, y)
+    return X, y, given
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, *({"estimator": each} for each in METHODS[:5]), {"estimator": IPAL()}, {"n_folds": 3}],
+    ids=str,
+)
+def test_ordinary_labels_are_corrected(options):
+    X, y, given = noisy_labels()
+    names = np.array(["ant", "bee", "cat", "dog", "emu"])
+    doubt = find_doubtful(X, names[given], **options)
+    assert isinstance(doubt, LabelDoubt)
+    assert roc_auc_score(given != y, doubt.score) > 0.9
+    assert np.mean(doubt.label == names[y]) > np.mean(given == y) + 0.05
+    assert (doubt.classes == names).all()
+
+
+def test_sets_of_one_label_are_ordinary_labels_in_every_form_but_a_sparse_mask():
+    X, _, given = noisy_labels(n=60)
+    mask = np.eye(5, dtype=int)[given]
+    expected = find_doubtful(X, given)
+    for form in (mask, [{label} for label in given.tolist()], as_candidates(given)):
+        np.testing.assert_array_equal(find_doubtful(X, form).label, expected.label)
+    assert not isinstance(find_doubtful(X, sparse.csr_array(mask)), LabelDoubt)
+
+
+def test_ordinary_labels_take_one_round_of_the_closed_form():
+    X, _, given = noisy_labels(n=60)
+    outputs = find_doubtful(X, as_candidates(given), estimator=SURE())
+    sets = find_doubtful(X, sparse.csr_array(np.eye(5, dtype=bool)[given]), estimator=SURE())
+    ahead = sets.score > 0.2
+    assert ahead.any()
+    assert (outputs.score[ahead] > 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_one_row_per_label(n):
+    doubt = find_doubtful(np.eye(n), np.arange(n))
+    assert not doubt.change.any()
+    assert np.isfinite(doubt.score).all()
+
+
+def test_wrong_rows_are_named_as_in_the_input(monkeypatch):
+    monkeypatch.setattr("ambilearn.doubt.tuned_ridge._MAX_TUNING_ROWS", 10)
+    X, _, given = noisy_labels(n=60)
+    X[50, 3] = 1e200
+    with pytest.raises(ValueError, match="row 50, column 3"):
+        find_doubtful(X, given)

@@ -1,0 +1,209 @@
+"""The function that finds doubtful labels, for candidate sets and for ordinary labels."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from sklearn.utils import indexable
+
+from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.structure import check_structure
+from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.candidates import as_candidates
+from ambilearn.doubt.held_out import STAGE, outputs_by_fits, ridge_regressor
+from ambilearn.doubt.labels import check_probabilities, has_ordinary_labels, judge_labels
+from ambilearn.doubt.result import Doubt
+from ambilearn.doubt.sets import judge_sets, summarize
+from ambilearn.doubt.tuned_ridge import join_blocks, tuned_outputs
+from ambilearn.kernel.regression import OutputBlock
+from ambilearn.learners import HELD_OUT_ROUNDS, set_learner, without_preprocessing
+from ambilearn.methods.plcl import PLCL
+
+
+def find_doubtful(
+    X: Any = None,
+    y: Any = None,
+    *,
+    pred_probs: Any = None,
+    labels: Any = None,
+    classes: Collection[Any] | None = None,
+    estimator: Any = None,
+    n_folds: int | None = None,
+    random_state: int | None = 0,
+    cache: FitCache | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Doubt:
+    r"""Find wrong labels, and rows whose true label is not a candidate.
+
+    **Ordinary labels.** If each row has one label, the result is a
+    :class:`~ambilearn.doubt.LabelDoubt`: which labels to change, the corrected labels and their
+    probabilities. With *held-out* outputs :math:`h_i` of a classifier that was fitted to all rows
+    but row *i*, and the given labels :math:`k_i`,
+
+    .. math:: F_i = \operatorname{softmax}(b\,h_i), \qquad T_{ij} \propto F_{ij} N_{j k_i} ,
+
+    where the temperature *b* and the matrix *N* of label noise maximize the likelihood
+    :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if another one
+    has three times its probability in *T*. No true label is used, and nothing is fitted: the
+    outputs are those of two ridge classifiers, one with a Gaussian kernel and one linear, whose
+    leave-one-out outputs have a closed form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)`
+    for targets *T* [1]_. Pass ``estimator`` for the outputs of another method, or ``pred_probs``
+    and ``labels`` for those of any model.
+
+    **Candidate sets.** The score of row *i* with candidates :math:`S_i` is
+
+    .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij} .
+
+    PL-CL, PL-AGGD, LALO, SURE and PLCP have the closed form, too. The targets are first the
+    candidates' shares, then, three times, the outputs projected onto the candidates, so that no
+    row's confidences come from its own fit. For a stack or a vote, the outputs are those of the
+    first member, in the order of the names, that has this closed form; by default PL-CL. IPAL and
+    PLDA are fitted five times, PL-KNN once, since its votes are held out already.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows. Scale the features first.
+    y : labels of shape (n,), or candidate sets in any form of :func:`~ambilearn.as_candidates`
+        Their labels. A sparse mask is always treated as candidate sets.
+    pred_probs : array-like or data frame of shape (n, l), optional
+        Held-out probabilities of any model, for instance of
+        :func:`sklearn.model_selection.cross_val_predict` with ``method="predict_proba"``. Pass
+        ``labels`` with it, and neither ``X`` nor ``y``.
+    labels : array-like of shape (n,), or candidate sets, optional
+        Labels of the rows of ``pred_probs``.
+    classes : array-like of shape (l,), optional
+        Labels of the columns of ``pred_probs``. By default the names of the columns of a data
+        frame, or the sorted labels that occur.
+    estimator : estimator, optional
+        A method, a pipeline that ends in one, or a search over one. Only its parameters are used;
+        it is neither fitted nor changed. By default the two ridge classifiers for ordinary labels,
+        and :class:`~ambilearn.PLCL` for candidate sets.
+    n_folds : int, optional
+        Number of folds, with one fit of the estimator each. By default there are none if the
+        method has a closed form, and five otherwise.
+    random_state : int or None, default=0
+        Seed of the folds, and of the rows on which the ridge classifiers are tuned.
+    cache : FitCache, optional
+        Results that a fit of the same estimator to the same rows has computed.
+    progress : callable, optional
+        Called with a status message before each step.
+
+    Returns
+    -------
+    Doubt or LabelDoubt
+
+    Notes
+    -----
+    The score orders the rows. For candidate sets, the number of rows above zero is not an estimate
+    of the number of sets without their true label: where rows are hard to classify, a held-out
+    output cannot separate a wrong set from a wrong classifier. For ordinary labels, ``change`` is
+    a decision that takes this into account.
+
+    References
+    ----------
+    .. [1] Cawley, Talbot. Fast exact leave-one-out cross-validation of sparse least-squares support
+       vector machines. Neural Networks 17(10), 1467-1475, 2004.
+
+    Examples
+    --------
+    Ordinary labels, of which 15 % are wrong:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from ambilearn import find_doubtful
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> X, y = X[:300] / 16, y[:300]
+    >>> rng = np.random.default_rng(0)
+    >>> wrong = rng.random(300) < 0.15
+    >>> given = np.where(wrong, (y + rng.integers(1, 4, size=300)) % 4, y)
+    >>> doubt = find_doubtful(X, given)
+    >>> doubt
+    <LabelDoubt: 300 rows, 45 labels to change>
+    >>> float(np.mean(given == y).round(3)), float(np.mean(doubt.label == y).round(3))
+    (0.85, 0.997)
+
+    Probabilities of another model:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> P = cross_val_predict(LogisticRegression(), X, given, cv=5, method="predict_proba")
+    >>> find_doubtful(pred_probs=P, labels=given)
+    <LabelDoubt: 300 rows, 45 labels to change>
+
+    Candidate sets:
+
+    >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [1.0, 0.0], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
+    >>> y = [{"cat"}, {"cat", "dog"}, {"cat"}, {"dog"}, {"dog"}, {"dog", "emu"}, {"dog"}]
+    >>> doubt = find_doubtful(X, y)
+    >>> int(doubt.order[0]), str(doubt.suggestion[3])
+    (3, 'cat')
+    >>> doubt.to_frame().loc[[3]].round(2)
+         score suggestion
+    row
+    3     0.42        cat
+    """
+    if _uses_probabilities(X, y, pred_probs, labels, classes, estimator, n_folds):
+        outputs, sets = check_probabilities(pred_probs, labels, classes)
+        if has_ordinary_labels(sets):
+            return judge_labels(outputs, sets)
+        return _judge_table(np.exp(outputs), HOST.support(sets))
+    if estimator is not None and set_learner(estimator) is None:
+        raise TypeError(
+            f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
+            "library, such as PLCL(), alone, at the end of a pipeline, or in a search. For any "
+            "other classifier, pass its held-out probabilities as pred_probs= and the labels as "
+            "labels=; to combine it with a method, pass PLVoting(estimators=[...]) with both, and "
+            "n_folds=5."
+        )
+    check_structure(X, "X")
+    (X,) = indexable(X)  # which some sparse matrices are not
+    candidates = HOST.support(as_candidates(to_numpy(y), n_rows=_num_samples(X)))
+    cache = NO_CACHE if cache is None else cache
+    ordinary = has_ordinary_labels(candidates.sets)
+    if ordinary and estimator is None and n_folds is None:
+        progress("looking for wrong labels")
+        return judge_labels(tuned_outputs(X, candidates.sets, random_state), candidates.sets)
+    X, estimator = without_preprocessing(X, PLCL() if estimator is None else estimator)
+    regressor = ridge_regressor(estimator, X, candidates, n_folds, cache)
+    if regressor is None:
+        blocks = outputs_by_fits(estimator, X, candidates, n_folds, random_state, cache, progress)
+    else:
+        progress(STAGE)
+        blocks = regressor.held_out(candidates.prior())
+    if ordinary:
+        return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)
+    held_out = summarize(blocks, candidates)
+    if regressor is not None:
+        for _ in range(HELD_OUT_ROUNDS - 1):
+            targets = candidates.simplex.project(held_out.inside + candidates.preference())
+            held_out = summarize(regressor.held_out(targets), candidates)
+    return judge_sets(held_out, candidates)
+
+
+def _judge_table(table: Any, candidates: HostSupport) -> Doubt:
+    rows, labels = map(np.arange, table.shape)
+    return judge_sets(summarize([OutputBlock(rows, labels, table)], candidates), candidates)
+
+
+def _uses_probabilities(
+    X: Any, y: Any, pred_probs: Any, labels: Any, classes: Any, estimator: Any, n_folds: Any
+) -> bool:
+    """Whether held-out probabilities were passed; refuse them beside rows."""
+    if pred_probs is None and labels is None and classes is None:
+        if X is None or y is None:
+            raise ValueError(
+                "Pass rows and labels, find_doubtful(X, y), or the held-out probabilities of a "
+                "model, find_doubtful(pred_probs=P, labels=y)."
+            )
+        return False
+    if X is not None or y is not None or estimator is not None or n_folds is not None:
+        raise ValueError(
+            "pred_probs, labels and classes are the result of a model, which replace X, y, "
+            "estimator and n_folds: pass one or the other."
+        )
+    if pred_probs is None or labels is None:
+        raise ValueError("pred_probs and labels belong together: pass both.")
+    return True

@@ -1,0 +1,126 @@
+"""Held-out outputs of a method: in closed form, by votes of other rows, or by folds."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils import get_tags
+
+from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.rounds import TimeLeft
+from ambilearn.backend import HostSupport, index_rows
+from ambilearn.backend.arrays import is_device_array, to_numpy
+from ambilearn.kernel.regression import OutputBlock
+from ambilearn.learners import find_ridge_method
+from ambilearn.methods.plknn import PLKNN
+
+STAGE = "looking for rows without their true label"  # status message
+_FOLDS = 5  # of a method that has no closed form
+
+
+def ridge_regressor(
+    estimator: Any, X: Any, candidates: HostSupport, n_folds: int | None, cache: FitCache
+) -> Any:
+    """Regressor with leave-one-out outputs in closed form; None if folds are needed or wanted."""
+    method = find_ridge_method(estimator) if n_folds is None else None
+    return None if method is None else method._make_regressor(X, candidates.sets, cache)
+
+
+def outputs_by_fits(
+    estimator: Any,
+    X: Any,
+    candidates: HostSupport,
+    n_folds: int | None,
+    random_state: int | None,
+    cache: FitCache,
+    progress: Callable[[str], None],
+) -> Iterator[OutputBlock]:
+    """Held-out outputs of an estimator without a closed form.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method, a pipeline that ends in one, or a search over one. It stays unfitted.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows.
+    candidates : HostSupport
+        Their candidates.
+    n_folds : int or None
+        Number of folds; None for the votes of PL-KNN, and five folds of other estimators.
+    random_state : int or None
+        Seed of the folds.
+    cache : FitCache
+        Results that a fit of PL-KNN to the same rows has computed.
+    progress : callable
+        Called with a status message before each step.
+
+    Yields
+    ------
+    OutputBlock
+    """
+    if isinstance(estimator, PLKNN) and n_folds is None:
+        progress(STAGE)
+        yield from _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
+    else:
+        n_folds = n_folds or _FOLDS
+        yield from _outputs_by_folds(estimator, X, candidates, n_folds, random_state, progress)
+
+
+def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
+    """Votes of a fitted PL-KNN on its training rows, which do not vote for themselves."""
+    votes: Any = to_numpy(model.train_output_)
+    labels = np.arange(model.classes_.shape[0])
+    for rows in row_blocks(votes.shape[0], 4 * len(labels)):
+        block = votes[rows].toarray() if sparse.issparse(votes) else votes[rows]
+        yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)
+
+
+def _outputs_by_folds(
+    estimator: Any,
+    X: Any,
+    candidates: HostSupport,
+    n_folds: int,
+    random_state: int | None,
+    progress: Callable[[str], None],
+) -> Iterator[OutputBlock]:
+    """Outputs of estimators that are fitted without a fold of the rows."""
+    n = candidates.n_rows
+    if n < 3:
+        raise ValueError(
+            f"X has {n} rows, too few to leave some out and learn from the others: doubt by folds "
+            "needs three."
+        )
+    folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
+    labels = np.arange(candidates.n_labels)
+    pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
+    total, time_left = folds.get_n_splits(), TimeLeft()
+    for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
+        left = time_left.describe(i - 1, total - i + 1)
+        progress(f"{STAGE}: {i} of {total} fits{left}")
+        columns = rest if pairwise else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
+            model = clone(estimator).fit(_take(X, rest, columns), candidates.sets[rest])
+        for part in row_blocks(len(rows), 4 * len(labels)):
+            outputs = _outputs(model, _take(X, rows[part], columns))
+            yield OutputBlock(rows[part], labels, outputs)
+
+
+def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
+        return index_rows(X, rows)
+    return np.asarray(X)[np.ix_(rows, columns)]
+
+
+def _outputs(model: Any, X: Any) -> NDArray[np.float64]:
+    """One output per row and label, also where two labels share one."""
+    if not hasattr(model, "decision_function"):
+        return np.asarray(to_numpy(model.predict_proba(X)))
+    outputs = np.asarray(to_numpy(model.decision_function(X)))
+    return np.column_stack([-outputs, outputs]) / 2 if outputs.ndim == 1 else outputs

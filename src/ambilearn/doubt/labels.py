@@ -1,0 +1,142 @@
+"""Doubt in ordinary labels, from held-out outputs or probabilities of any model."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from ambilearn._utils.label_array import listed_labels
+from ambilearn._utils.structure import check_structure
+from ambilearn._utils.text import pluralize
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import check_row_weights
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.doubt.noise_model import fit_noise_model
+from ambilearn.doubt.result import LabelDoubt
+
+_ODDS = 3.0  # by which another label must be ahead to replace the given one
+_SMALLEST_PROBABILITY = 1e-6  # smaller ones, and zero, count as this
+_MAX_SUM_ERROR = 1e-3  # of the probabilities of a row: room for float32 and rounding
+
+
+def has_ordinary_labels(sets: CandidateSets) -> bool:
+    """Whether each row has one label. A sparse mask is for labels too many for a dense matrix."""
+    return bool((sets.sizes == 1).all()) and not sets.sparse_mask
+
+
+def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoubt:
+    """Find wrong labels by the noise model.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n, l)
+        Held-out outputs, or logarithms of held-out probabilities.
+    sets : CandidateSets
+        One label for each row.
+
+    Returns
+    -------
+    LabelDoubt
+    """
+    given, rows, classes = sets.labels, np.arange(len(sets)), sets.classes
+    if len(classes) == 1:
+        return _without_choice(sets)
+    row_weights = check_row_weights(None, outputs, sets.row_weights)
+    model = fit_noise_model(outputs, given, row_weights)
+    others = model.posterior.copy()
+    others[rows, given] = -1.0
+    best = others.argmax(axis=1)
+    change = others[rows, best] > _ODDS * model.posterior[rows, given]
+    # Without its only row, a label is unknown to the classifier: nothing speaks for or against it.
+    change &= np.bincount(given)[given] > 1
+    label = np.where(change, best, given)
+    return LabelDoubt(
+        score=1 - 2 * model.held_out[rows, given],
+        suggestion=classes[best],
+        label=classes[label],
+        change=change,
+        confidence=model.posterior[rows, label],
+        probabilities=model.posterior,
+        classes=classes,
+        noise_matrix=model.matrix,
+    )
+
+
+def _without_choice(sets: CandidateSets) -> LabelDoubt:
+    """The result for a single label, which cannot be wrong."""
+    n = len(sets)
+    return LabelDoubt(
+        score=np.full(n, -1.0),
+        suggestion=np.full(n, None, dtype=object),
+        label=sets.classes[sets.labels],
+        change=np.zeros(n, dtype=bool),
+        confidence=np.ones(n),
+        probabilities=np.ones((n, 1)),
+        classes=sets.classes,
+        noise_matrix=np.ones((1, 1)),
+    )
+
+
+def check_probabilities(
+    pred_probs: Any, labels: Any, classes: Collection[Any] | None
+) -> tuple[NDArray[np.float64], CandidateSets]:
+    """Check held-out probabilities of a model and the labels of the same rows.
+
+    Parameters
+    ----------
+    pred_probs : array-like or data frame of shape (n, l)
+        Probabilities; the columns of a data frame are the classes.
+    labels : array-like of shape (n,), or candidate sets in any form
+        Labels.
+    classes : array-like of shape (l,), optional
+        Labels of the columns. By default the sorted distinct labels.
+
+    Returns
+    -------
+    outputs : ndarray of shape (n, l)
+        Logarithms of the probabilities.
+    sets : CandidateSets
+        The labels.
+    """
+    check_structure(pred_probs, "pred_probs")
+    if classes is None and hasattr(pred_probs, "columns"):
+        classes = list(pred_probs.columns)
+    table = check_array(to_numpy(pred_probs), dtype=np.float64, input_name="pred_probs")
+    n_rows, n_columns = table.shape
+    if classes is not None and len(listed := listed_labels(classes, "classes")) != n_columns:
+        raise ValueError(
+            f"pred_probs has {pluralize(n_columns, 'column')} for {len(listed)} classes: pass one "
+            "class for each column, in the same order."
+        )
+    sets = as_candidates(to_numpy(labels), classes=classes)
+    if len(sets) != n_rows:
+        raise ValueError(
+            f"pred_probs has {pluralize(n_rows, 'row')} but there are {len(sets)} labels: pass one "
+            "label for each row."
+        )
+    if len(sets.classes) != n_columns:
+        raise ValueError(
+            f"pred_probs has {pluralize(n_columns, 'column')} but there are {len(sets.classes)} "
+            "different labels: pass the labels of the columns as classes=, such as "
+            "classes=model.classes_."
+        )
+    _check_sums(table)
+    return np.log(np.maximum(table, _SMALLEST_PROBABILITY)), sets
+
+
+def _check_sums(table: NDArray[np.float64]) -> None:
+    if (table < 0).any():
+        row, column = np.argwhere(table < 0)[0]
+        raise ValueError(
+            f"pred_probs has the negative entry {table[row, column]:.3g} in row {row}, column "
+            f"{column}: pass probabilities, as from predict_proba."
+        )
+    sums = table.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > _MAX_SUM_ERROR)
+    if len(wrong):
+        raise ValueError(
+            f"Row {wrong[0]} of pred_probs sums to {sums[wrong[0]]:.3g}, not to 1"
+            f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
+        )
