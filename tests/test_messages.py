@@ -62,14 +62,18 @@ CANDIDATES = {
     "one text": (lambda: as_candidates("abc"), "got str", "a mask|0/1 or boolean mask"),
     "a cube": (lambda: as_candidates(np.ones((2, 2, 2))), "3 dimensions", "y must be"),
     "empty set": (lambda: as_candidates([{"a"}, set()]), "row 1 is empty", "Drop the row"),
-    "missing member": (lambda: as_candidates([{"a"}, {None}]), "row 1 contains NaN", "take it out"),
+    "missing member": (lambda: as_candidates([{"a"}, {None}]), "row 1 contains NaN", "remove it"),
     "missing label": (
         lambda: as_candidates([0.0, np.nan]),
         "label of row 1 is nan",
         "Drop the row",
     ),
     "empty row": (lambda: as_candidates(changed(MASK, 2, 0)), "row 2 is empty", "mark all labels"),
-    "no mask": (lambda: as_candidates(changed(MASK, 2, -7)), "row 2 has the value -7", "with 1"),
+    "no mask": (
+        lambda: as_candidates(changed(MASK, 2, -7)),
+        "row 2 has the value -7",
+        "has 1 for each",
+    ),
     "NaN in mask": (
         lambda: as_candidates(changed(MASK, (3, 1), np.nan)),
         "contains NaN: row 3",
@@ -78,7 +82,7 @@ CANDIDATES = {
     "no sparse mask": (
         lambda: as_candidates(sparse.csr_array(changed(MASK, 2, -7))),
         "row 2 has the value -7",
-        "marks each candidate with 1",
+        "has 1 for each candidate",
     ),
     "mask as lists": (lambda: as_candidates(MASK.tolist()), "looks like a mask", "numpy.asarray"),
     "unknown label": (
@@ -91,11 +95,11 @@ CANDIDATES = {
         "column 'b' that is not among the 2",
         "rename or drop",
     ),
-    "too few names": (lambda: as_candidates(MASK, classes=["a"]), "2 columns but", "name each col"),
+    "too few names": (lambda: as_candidates(MASK, classes=["a"]), "2 columns but", "one class per"),
     "a name twice": (lambda: as_candidates(MASK, classes=["a", "a"]), "'a' is listed", "different"),
     "no name": (lambda: as_candidates(MASK, classes=["a", None]), "missing value", "name every"),
     "mixed types": (lambda: as_candidates([{1}, {"a"}]), "cannot be sorted", "labels of one"),
-    "wrong length": (lambda: as_candidates(SETS, n_rows=5), "X has 5 rows but", "one set for each"),
+    "wrong length": (lambda: as_candidates(SETS, n_rows=5), "X has 5 rows but", "one set per row"),
 }
 
 BRIDGES = {
@@ -147,7 +151,7 @@ BRIDGES = {
     "votes in a row": (
         lambda: bridges.votes_to_candidates(np.array(["a", "b"])),
         r"its shape is \(2,\)",
-        "column for each",
+        "one column per",
     ),
     "mixed votes": (
         lambda: bridges.votes_to_candidates([["a", 1]]),
@@ -157,10 +161,10 @@ BRIDGES = {
 }
 
 DATA = {
-    "no such data": (lambda: load_dataset("losst"), "no data set 'losst'", "Known are"),
+    "no such data": (lambda: load_dataset("losst"), "no data set 'losst'", "The data sets are"),
     "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
-    "no rows": (lambda: table("x,names\n"), "no rows, only a heading", "Add rows below it"),
-    "nothing at all": (lambda: table(""), "is empty", "Was it saved"),
+    "no rows": (lambda: table("x,names\n"), "no rows, only a heading", "Add rows"),
+    "nothing at all": (lambda: table(""), "is empty", "Check that"),
     "no features": (lambda: table("names\na|b\n"), "no column is left", "Features are all columns"),
     "no feature": (
         lambda: read_candidate_table(pd.DataFrame({"x": [{}], "c": ["a"]}), candidates="c"),
@@ -182,7 +186,7 @@ DATA = {
         "Row 1 has no candidate",
         "Drop the row",
     ),
-    "extra separator": (lambda: table("x,names\n1,a||b\n"), "Row 0 has an empty", "take out"),
+    "extra separator": (lambda: table("x,names\n1,a||b\n"), "Row 0 has an empty", "remove"),
     "too many cells": (
         lambda: table("x,names\n1,a,b\n"),
         "Expected 2 fields in line 2, saw 3",
@@ -201,15 +205,15 @@ DATA = {
     "other ending": (
         lambda: read_candidate_table("x.xls", candidates="c"),
         "x.xls",
-        "give format=",
+        "pass format=",
     ),
-    "flip without q": (lambda: make_candidates(CLASSES, kind="flip"), "needs q", "for instance"),
-    "q without flip": (lambda: make_candidates(CLASSES, q=0.1), "q has no meaning", "leave it out"),
+    "flip without q": (lambda: make_candidates(CLASSES, kind="flip"), "needs q", "for example"),
+    "q without flip": (lambda: make_candidates(CLASSES, q=0.1), "q is not used with", "remove it"),
     "kind": (lambda: make_candidates(CLASSES, kind="x"), "got 'x'", "must be 'controlled'"),
     "p": (lambda: make_candidates(CLASSES, p=80), "p must be .* got 80", "between 0 and 1"),
     "r": (lambda: make_candidates(CLASSES, r=2), "got 2", "between 1 and 1"),
-    "one label": (lambda: make_candidates(["a", "a"]), "one label only", "classes="),
-    "sets": (lambda: make_candidates(MASK), r"shape is \(6, 2\)", "has candidates already"),
+    "one label": (lambda: make_candidates(["a", "a"]), "only one label", "classes="),
+    "sets": (lambda: make_candidates(MASK), r"shape is \(6, 2\)", "already has candidates"),
     "wrong proba": (
         lambda: make_candidates(CLASSES, kind="instance", proba=[[1.0, -1.0], [0.5, 0.5]]),
         "row 0",
@@ -247,7 +251,7 @@ EXPERIMENTS = {
     "method": (
         lambda: parse_spec("mine", SPEC.replace("PL-CL", "PL-XX")),
         "mine: There is no method 'PL-XX'",
-        "Known are: DeepPLCL",
+        "The methods are: DeepPLCL",
     ),
     "section": (
         lambda: parse_spec("mine", "nonsense = 1\n" + SPEC),
@@ -259,7 +263,11 @@ EXPERIMENTS = {
         "PLCL has no parameter 'alfa'",
         "It has: alpha",
     ),
-    "estimator": (lambda: Task("iris", "PLXX", 0).key, "no method 'PLXX'", "Known are: DeepPLCL"),
+    "estimator": (
+        lambda: Task("iris", "PLXX", 0).key,
+        "no method 'PLXX'",
+        "The methods are: DeepPLCL",
+    ),
     "no store": (lambda: Store("no.sqlite", create=False), "no result store no.sqlite", "--store"),
 }
 
@@ -349,21 +357,21 @@ def test_a_warning_says_what_and_what_to_do_at_the_users_line(mistake, what, rem
 COMMANDS = {
     "unknown experiment": (["reproduce", "nope"], "no experiment 'nope'", "Known experiments"),
     "no file": (["reproduce", "no.toml"], "no experiment file no.toml", "built-in experiment"),
-    "unknown method": (["reproduce", "demo", "--methods", "x"], "no method 'x'", "Known are"),
+    "unknown method": (["reproduce", "demo", "--methods", "x"], "no method 'x'", "The methods are"),
     "unknown data": (["reproduce", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
     "search": (["reproduce", "demo", "--search", "x"], "got 'x'", "random:N"),
     "no results": (["tables", "demo"], "no result store out/results.sqlite", "reproduce` first"),
     "no store": (["report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
     "text as store": (["tables", "--store", "notes.txt"], "notes.txt cannot be used", "another"),
     "data to fetch": (["data", "fetch"], "Name at least one data set", "data list"),
-    "data to check": (["data", "check", "irs"], "no data set 'irs'", "Known are"),
+    "data to check": (["data", "check", "irs"], "no data set 'irs'", "The data sets are"),
     "no data": (
         ["reproduce", "real-world", "--jobs", "1"],
         "None of the data sets",
         "reproduce demo",
     ),
     "no UTF-8": (["reproduce", "binary.toml"], "binary.toml is not UTF-8", "save it as UTF-8"),
-    "data of a file": (["reproduce", "other.toml"], "no data set 'nowhere'", "Known are"),
+    "data of a file": (["reproduce", "other.toml"], "no data set 'nowhere'", "The data sets are"),
     "cluster": (
         ["reproduce", "demo", "--cluster", "nowhere"],
         "no Dask scheduler at 'nowhere'",

@@ -63,7 +63,9 @@ def test_a_method_has_one_name_in_many_spellings(name):
 
 @pytest.mark.parametrize("name", ["", "PL-XX", "PLDATransformer", "_alternating", "CandidateSets"])
 def test_what_is_no_method_is_refused_with_the_list(name):
-    with pytest.raises(ValueError, match=f"no method '{name}'. Known are: DeepPLCL, .*, PLCL, "):
+    with pytest.raises(
+        ValueError, match=f"no method '{name}'. The methods are: DeepPLCL, .*, PLCL, "
+    ):
         find_method(name)
 
 

@@ -258,7 +258,7 @@ def test_without_refit_nothing_predicts(wine):
     [
         ({"param_grid": []}, "no points"),
         ({"cv": []}, "no splits"),
-        ({"cv": StratifiedKFold(3)}, "without labels and groups"),
+        ({"cv": StratifiedKFold(3)}, "neither labels nor groups"),
         ({"cv": 100}, "Cannot have number of splits"),
         ({"scoring": lambda *_: float("nan")}, r"score of \{'alpha': 0.1\} on fold 0 is nan"),
         ({"scoring": lambda *_: float("inf")}, "must return a finite number"),

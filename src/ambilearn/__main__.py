@@ -4,10 +4,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; without its extra, say so in one line and exit with status 1."""
+    """Run the command line; without its extra, print one line and exit with status 1."""
     try:
         _run()
-    except KeyboardInterrupt:  # before click is there to say it, or after
+    except KeyboardInterrupt:  # outside of click
         sys.exit("Aborted!")
 
 

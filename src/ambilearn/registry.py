@@ -152,5 +152,5 @@ def find_method(name: str) -> Method:
     found = METHODS.get(command_name)
     if found is None:
         known = ", ".join(method.name for method in METHODS.values())
-        raise ValueError(f"There is no method {name!r}. Known are: {known}.")
+        raise ValueError(f"There is no method {name!r}. The methods are: {known}.")
     return found

@@ -46,7 +46,7 @@ def draw_points(
     grid : mapping of str to sequence, or sequence of such mappings
         Values of each parameter, as for :class:`sklearn.model_selection.ParameterGrid`.
     n_points : int, optional
-        How many to draw; all where the grid has no more.
+        Number of points to draw; all if the grid has no more.
     random_state : int or RandomState, default=0
         Seed.
 
@@ -69,14 +69,14 @@ def draw_points(
 
 
 def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The points, preceded by the current parameters of the estimator.
+    """Insert the current parameters of the estimator before the points.
 
     Parameters
     ----------
     estimator : estimator
-        Its values of all parameters in the points are the first point.
+        Its current values of all parameters in the points are the first point.
     points : list of dict
-        Points; the first is not repeated if it is among them.
+        Points; the current parameters are not repeated.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[s
 
 
 def _current_value(estimator: Any, name: str) -> Any:
-    """Value of a parameter, also of a member that an ensemble has by default."""
+    """Value of a parameter, also of a default member of an ensemble."""
     params = getattr(estimator, "_settable_params", estimator.get_params)()
     if name in params:
         return params[name]
@@ -96,7 +96,7 @@ def _current_value(estimator: Any, name: str) -> Any:
     if rest and hasattr(params.get(part), "get_params"):
         return _current_value(params[part], rest)
     raise ValueError(
-        f"{type(estimator).__name__} has no parameter {name!r}, which the grid names. It has: "
+        f"{type(estimator).__name__} has no parameter {name!r}, which is in the grid. It has: "
         f"{', '.join(sorted(params))}."
     )
 
@@ -111,7 +111,7 @@ def fit_points(
     Parameters
     ----------
     estimator : estimator
-        Any that learns from candidate sets; the methods of this library share their work.
+        An estimator that learns from candidate sets; the methods of this library share work.
     points : sequence of dict
         Parameters.
     X : array-like, data frame or sparse matrix of shape (n, d)
@@ -133,30 +133,31 @@ def fit_points(
 class CandidateSearchCV(BaseSearchCV):
     """Search over parameters by cross-validation on candidate sets.
 
-    Like :class:`sklearn.model_selection.GridSearchCV`, which also accepts the methods. Here fits on
-    the same rows share neighbors, kernel matrices and factorizations, points may be halved from
-    fold to fold, and the score needs no true label.
+    Similar to :class:`sklearn.model_selection.GridSearchCV`, which also accepts the methods. Here,
+    fits on the same rows share neighbors, kernel matrices and factorizations, successive halving
+    is supported, and the score needs no true labels.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator to tune; it is cloned and stays unchanged.
+        The estimator to tune; it is cloned.
     param_grid : mapping of str to sequence, or sequence of such mappings
         Values to try, as for :class:`sklearn.model_selection.ParameterGrid`.
     n_points : int, optional
-        Points of the grid to try, drawn at random. None, the default, tries all.
+        Number of points of the grid to try, drawn at random. None tries all.
     include_current : bool, default=False
         Whether the first point has the current parameters of the estimator. With ``n_points``, it
-        replaces one that was drawn.
+        replaces one of the drawn points.
     scoring : {"approximated_accuracy", "covering_rate"} or callable, \
             default="approximated_accuracy"
-        A score of :mod:`ambilearn.metrics` that needs no true label, or a function
+        A score of :mod:`ambilearn.metrics` that needs no true labels, or a function
         ``scoring(fitted, X, candidates)``; larger is better.
     cv : int, splitter or iterable of splits, default=5
-        Number of shuffled folds, or a splitter that looks at neither labels nor groups.
+        Number of shuffled folds, or a splitter that uses neither labels nor groups.
     halving : bool, default=False
         Successive halving, with folds as the resource: all points are scored on the first fold,
-        the better half on the second, and so on. Takes about two fits per point instead of ``cv``.
+        the better half on the second, and so on. This takes about two fits per point instead of
+        ``cv``.
     refit : bool, default=True
         Whether to fit the best point to all rows, for predictions.
     random_state : int, RandomState instance or None, default=None
@@ -165,31 +166,31 @@ class CandidateSearchCV(BaseSearchCV):
     Attributes
     ----------
     best_params_ : dict
-        Among equal scores the first point.
+        Parameters of the best point; the first of equal ones.
     best_score_ : float
         Its mean score over the folds.
     best_index_ : int
-        Its place in ``cv_results_``.
+        Its index in ``cv_results_``.
     best_estimator_ : estimator
-        Fitted to all rows. Only with ``refit``.
+        Estimator fitted to all rows with the best parameters. Only with ``refit``.
     refit_time_ : float
-        Seconds of that fit. Only with ``refit``.
+        Seconds of this fit. Only with ``refit``.
     cv_results_ : dict of arrays
-        As in scikit-learn: ``params``, ``param_NAME``, ``split0_test_score`` … (NaN for a
-        point that halving dropped), ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        As in scikit-learn: ``params``, ``param_NAME``, ``split0_test_score`` … (NaN for points
+        dropped by halving), ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
         and the means and standard deviations of the seconds, ``mean_fit_time``,
-        ``std_fit_time``, ``mean_score_time``, ``std_score_time``. Work that the points of a fold
-        share counts for the first of them.
+        ``std_fit_time``, ``mean_score_time``, ``std_score_time``. The time of shared work is part
+        of the first fit on a fold.
     n_splits_ : int
         Number of folds.
     n_fits_ : int
-        Fits that the search took.
+        Number of fits of the search.
     classes_ : ndarray of shape (l,)
         The labels. Only with ``refit``.
     n_features_in_ : int
         Number of features. Only with ``refit``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names. Only with
+        Names of the features, if X is a data frame with string column names. Only with
         ``refit``.
 
     Examples
@@ -248,7 +249,7 @@ class CandidateSearchCV(BaseSearchCV):
         *,
         held_out: Any = None,
     ) -> Self:
-        """Try the points, and fit the best one to all rows.
+        """Score all points and fit the best one to all rows.
 
         Parameters
         ----------
@@ -257,15 +258,15 @@ class CandidateSearchCV(BaseSearchCV):
         y : candidate sets of n rows, in any accepted form
             Candidate sets of the rows.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows in all fits, if the estimator takes them; scores do not use them.
+            Weights of the rows in all fits, if the estimator supports them; scores do not use them.
         held_out : candidate sets of n rows, optional
-            Candidate sets to score on, if they differ from those to learn from. Searches that
-            learn from different sets of the same rows are comparable if they score on the same.
+            Candidate sets for scoring, if they differ from ``y``. Searches on different candidate
+            sets of the same rows are comparable if they use the same ``held_out``.
 
         Returns
         -------
         self : object
-            The search with its results.
+            The fitted search.
         """
         self._validate_params()
         check_structure(X, "X")
@@ -276,7 +277,7 @@ class CandidateSearchCV(BaseSearchCV):
         sets = replace(sets, row_weights=row_weights)
         points = draw_points(self.param_grid, self.n_points, self.random_state)
         if not points:
-            raise ValueError("There are no points to choose from: param_grid is empty.")
+            raise ValueError("There are no points to try: param_grid is empty.")
         if self.include_current:
             points = include_current(self.estimator, points)[: self.n_points]
         scored = sets if held_out is None else as_candidates(to_numpy(held_out), n_rows=n_rows)
@@ -313,9 +314,9 @@ class CandidateSearchCV(BaseSearchCV):
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> NDArray[np.float64]:
-        """Score, and seconds of fit and score, of every point on every fold.
+        """Score, fit time and score time of every point on every fold.
 
-        The shape is (3, n_points, n_folds), with NaN for points that were dropped.
+        The shape is (3, n_points, n_folds), with NaN for dropped points.
         """
         cv = self.cv
         if isinstance(cv, Integral):
@@ -324,22 +325,22 @@ class CandidateSearchCV(BaseSearchCV):
             folds = list(check_cv(cv).split(X))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"The rows cannot be split by cv={self.cv!r} ({error}). It must do without labels "
-                "and groups, as KFold and ShuffleSplit do."
+                f"The rows cannot be split by cv={self.cv!r} ({error}). Use a splitter that needs "
+                "neither labels nor groups, such as KFold or ShuffleSplit."
             ) from error
         if not folds:
-            raise ValueError("There is no fold to score on: cv has no splits.")
+            raise ValueError("cv has no splits: use at least one.")
         scoring = SCORERS[self.scoring] if isinstance(self.scoring, str) else self.scoring
         measured = np.full((3, len(points), len(folds)), np.nan)
         scores, fit_times, score_times = measured
-        alive = np.arange(len(points))
+        remaining = np.arange(len(points))
         for fold, (train, test) in enumerate(folds):
-            # As scikit-learn's own searches do: data frames, and both axes of a kernel matrix.
+            # _safe_split handles data frames, and both axes of a kernel matrix.
             X_train, _ = _safe_split(self.estimator, X, None, train)
             X_test, _ = _safe_split(self.estimator, X, None, test, train)
             held_out = scored[test]
-            fits = fit_points(self.estimator, [points[i] for i in alive], X_train, sets[train])
-            for i in alive:
+            fits = fit_points(self.estimator, [points[i] for i in remaining], X_train, sets[train])
+            for i in remaining:
                 began = perf_counter()
                 model = next(fits)
                 fitted = perf_counter()
@@ -351,20 +352,20 @@ class CandidateSearchCV(BaseSearchCV):
                         "must return a finite number."
                     )
             if self.halving:
-                # A stable sort: of equal scores the first point stays, as without halving.
-                order = np.argsort(-scores[alive, : fold + 1].mean(axis=1), kind="stable")
-                alive = np.sort(alive[order[: -(-len(alive) // 2)]])
+                # A stable sort keeps the first of equal points, as without halving.
+                order = np.argsort(-scores[remaining, : fold + 1].mean(axis=1), kind="stable")
+                remaining = np.sort(remaining[order[: -(-len(remaining) // 2)]])
         return measured
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Share of rows whose predicted label is right, or in the row's set, by the best point.
+        """Share of rows whose label, predicted by the best point, is right or in the row's set.
 
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
             Rows.
         y : labels of shape (n,), or candidate sets of n rows in any accepted form
-            What the predictions are compared with.
+            True labels or candidate sets of the rows.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 
@@ -375,13 +376,13 @@ class CandidateSearchCV(BaseSearchCV):
         check_is_fitted(self)
         if not self.refit:
             raise AttributeError(
-                "This search has refit=False, so no model is fitted to all rows: search with "
+                "score needs a model that is fitted to all rows, but refit=False: search with "
                 "refit=True, or fit an estimator with best_params_."
             )
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.best_estimator_.score(X, y, **weights))
 
-    # Weights reach the estimator as part of the candidate sets, so nothing is routed.
+    # Weights are passed as part of the candidate sets, so no metadata are routed.
     get_metadata_routing = BaseEstimator.get_metadata_routing
 
     def __sklearn_tags__(self) -> Any:
@@ -398,7 +399,7 @@ def _results(
     fit_times: NDArray[np.float64],
     score_times: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """The results in the form of scikit-learn's searches."""
+    """The results in the format of scikit-learn's searches."""
     results: dict[str, Any] = {"params": points}
     for name, values in (("fit_time", fit_times), ("score_time", score_times)):
         results[f"mean_{name}"] = np.nanmean(values, axis=1)
@@ -413,8 +414,8 @@ def _results(
         results[f"split{fold}_test_score"] = fold_scores
     means = np.nanmean(scores, axis=1)
     results["mean_test_score"], results["std_test_score"] = means, np.nanstd(scores, axis=1)
-    # Points that survived halving longer rank higher, whatever their mean; equals share a rank.
+    # Points with scores on more folds rank higher; equal points share a rank.
     quality = np.rec.fromarrays([np.isfinite(scores).sum(axis=1), means])
-    _, place = np.unique(quality, return_inverse=True)
-    results["rank_test_score"] = np.array([1 + np.sum(place > each) for each in place], np.int32)
+    _, level = np.unique(quality, return_inverse=True)
+    results["rank_test_score"] = np.array([1 + np.sum(level > each) for each in level], np.int32)
     return results

@@ -28,7 +28,7 @@ def test_given_classes_name_the_columns(classes):
 def test_a_frame_names_its_own_columns():
     frame = pd.DataFrame(TABLE, columns=["no", "yes"])
     assert score_table(frame, None)[1] == ["no", "yes"]
-    with pytest.raises(ValueError, match="leave classes out, or bring the columns"):
+    with pytest.raises(ValueError, match="remove classes, or reorder the columns"):
         score_table(frame, ["yes", "no"])
 
 
@@ -48,7 +48,7 @@ def test_rounded_probabilities_are_probabilities(dtype):
 
 @pytest.mark.parametrize("row", [[1.2, -0.2], [0.4, 0.4], [3.0, 1.0], [np.inf, 0.0]])
 def test_other_rows_are_named(row):
-    with pytest.raises(ValueError, match=r"Row 1 of rows is no probability .*predict_proba"):
+    with pytest.raises(ValueError, match=r"Row 1 of rows is not a probability .*predict_proba"):
         check_probabilities(np.array([[0.5, 0.5], row]), "rows")
     assert not are_probabilities(np.array([[0.5, 0.5], row]))
 

@@ -40,9 +40,9 @@ def weighted():
 def test_it_has_a_length_a_shape_and_a_short_repr(sets, weighted):
     assert len(sets) == 4
     assert sets.shape == (4, 3)
-    assert repr(sets) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates a row>"
-    assert repr(weighted) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates a row, weighted>"
-    assert repr(sets[:1]) == "<CandidateSets: 1 row, 3 labels, 2 candidates a row>"
+    assert repr(sets) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates per row>"
+    assert repr(weighted) == "<CandidateSets: 4 rows, 3 labels, 1.5 candidates per row, weighted>"
+    assert repr(sets[:1]) == "<CandidateSets: 1 row, 3 labels, 2 candidates per row>"
 
 
 def test_one_row_is_a_set_and_with_weights_a_dictionary(sets, weighted):
@@ -107,7 +107,7 @@ def test_as_an_array_it_is_the_mask_or_the_table_of_weights(sets, weighted):
     np.testing.assert_array_equal(np.asarray(sets, dtype=int)[0], [1, 1, 0])
     table = [[3, 1, 0], [0, 2, 0], [0.5, 0, 0.25], [0, 0, 1]]
     np.testing.assert_array_equal(np.asarray(weighted), table)
-    with pytest.raises(ValueError, match="only be made as a copy"):
+    with pytest.raises(ValueError, match="converted to an array by a copy"):
         sets.__array__(copy=False)
 
 
@@ -177,7 +177,9 @@ def test_rows_of_every_kind_stand_in_one_call():
 
 
 def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
-    with pytest.warns(UserWarning, match="Row 1 excludes the label 'b', which no row has"):
+    with pytest.warns(
+        UserWarning, match="Row 1 excludes the label 'b', which is a candidate in no row"
+    ):
         assert as_candidates([{"a"}, AllBut("b")]).classes.tolist() == ["a", "b"]
     assert as_candidates([ANYTHING, "a"], classes=["a", "b"]).to_sets() == [{"a", "b"}, {"a"}]
 

@@ -24,10 +24,10 @@ def test_help_fits_the_terminal_and_explains(run, command):
 
 
 def test_the_whole_way(run, measured, tmp_path):
-    assert "lost is not on this machine and is left out" in measured
-    assert f"4 tasks, 0 of them in {STORE} already; 4 to do" in measured
+    assert "lost is not on this machine and is skipped" in measured
+    assert f"4 tasks, 0 of them already in {STORE}; 4 to do" in measured
     assert "4 done, 0 failed" in measured
-    assert f"4 of them in {STORE} already; 0 to do" in run("reproduce", "mine.toml")[1]
+    assert f"4 of them already in {STORE}; 0 to do" in run("reproduce", "mine.toml")[1]
 
     status, out, _ = run("tables", "mine.toml", "--output", "tables")
     assert status == 0
@@ -60,7 +60,7 @@ def test_another_scaling_is_another_result(run, measured):
 def test_where_nothing_is_published_verify_says_so(run, measured, tmp_path):
     status, out, _ = run("verify", "mine.toml", "--output", "v")
     assert status == 0
-    assert "The paper prints no numbers for mine" in out
+    assert "The paper has no numbers for mine" in out
     assert "`ambilearn tables`" in out
     assert not (tmp_path / "v").exists()
 

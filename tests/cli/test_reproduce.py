@@ -12,11 +12,11 @@ STORE = Path("out/results.sqlite")  # the default, as this system writes it
 
 
 def test_more_runs_and_the_quick_version(run, measured):
-    assert "2 of them in" not in measured
+    assert "2 of them already in" not in measured
     out = run("reproduce", "mine.toml", "--runs", 3, "--jobs", 1)[1]
-    assert f"6 tasks, 4 of them in {STORE} already; 2 to do" in out
+    assert f"6 tasks, 4 of them already in {STORE}; 2 to do" in out
     out = run("reproduce", "mine.toml", "--quick", "--jobs", 1)[1]
-    assert "2 tasks, 0 of them in" in out
+    assert "2 tasks, 0 of them already in" in out
     with Store("out/results.sqlite") as store:
         assert sorted(r.task["rows"] for r in store.results().values()) == [30] * 2 + [40] * 6
 
@@ -36,7 +36,7 @@ def test_only_some_methods_and_data(run, spec):
     assert "There is no method 'PL-XX'" in err
     status, _, err = run("reproduce", "mine.toml", "--data", "wine")
     assert status == 2
-    assert "Nothing is left to do" in err
+    assert "No tasks match" in err
 
 
 @pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn", "pl-knn"])
@@ -77,7 +77,7 @@ def test_results_of_other_code_are_announced(run, measured):
         for result in store.results().values():
             store.save(result, environment() | {"commit": "old"})
     out = run("reproduce", "mine.toml", "--jobs", 1)[1]
-    assert "4 results in the store were made by another version of the code" in out
+    assert "4 results in the store were measured with another version of the code" in out
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_results_of_other_code_are_announced(run, measured):
         (StoreError("r.sqlite: cannot be read or written."), "cannot be read or written."),
     ],
 )
-def test_a_run_that_ends_early_says_how_to_go_on(run, monkeypatch, error, message):
+def test_a_run_that_ends_early_explains_how_to_continue(run, monkeypatch, error, message):
     def stop(*arguments, **options):
         raise error
 
@@ -101,7 +101,7 @@ def test_a_run_that_ends_early_says_how_to_go_on(run, monkeypatch, error, messag
     status, _, errors = run("reproduce", "demo", "--quick")
     assert status == 1
     assert message in errors
-    assert f"What was done is kept in {STORE}; the same command goes on from there" in errors
+    assert f"All results so far are in {STORE}; run the same command again to continue" in errors
 
 
 def test_a_damaged_result_is_announced_and_measured_again(run, measured):
@@ -111,7 +111,7 @@ def test_a_damaged_result_is_announced_and_measured_again(run, measured):
     assert "1 result in out" in errors.replace("\\", "/")
     assert "`ambilearn reproduce` measures them again" in errors
     out = run("reproduce", "mine.toml", "--jobs", 1)[1]
-    assert "4 tasks, 3 of them in" in out
+    assert "4 tasks, 3 of them already in" in out
     assert "1 done, 0 failed." in out
     assert "damaged" not in run("tables", "mine.toml")[2]
 

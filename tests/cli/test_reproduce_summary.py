@@ -40,7 +40,8 @@ def ended(task, status="done", error="", seconds=60.0):
 
 def test_missing_data_and_how_to_have_it(said):
     assert said(describe_missing_data, ["lost", "birdsong"]).splitlines() == [
-        f"{name} is not on this machine and is left out. To have it: ambilearn data fetch {name}"
+        f"{name} is not on this machine and is skipped. Download it with: ambilearn data fetch "
+        f"{name}"
         for name in ("lost", "birdsong")
     ]
     assert said(describe_missing_data, []) == ""
@@ -52,19 +53,19 @@ def test_results_of_other_code_are_counted(said, store):
     for task in TASKS[1:]:
         store.save(ended(task), environment() | {"commit": "another"})
     text = said(describe_other_code, store)
-    assert text.startswith("2 results in the store were made by another version of the code")
+    assert text.startswith("2 results in the store were measured with another version of the code")
     assert "--again" in text
 
 
 def test_the_plan(said, store):
     left = TimeLeft(TASKS, store, jobs=1)
     assert said(describe_plan, store, TASKS + TASKS, TASKS, left) == (
-        f"3 tasks, 0 of them in {store.path} already; 3 to do, in about ?\n"
+        f"3 tasks, 0 of them already in {store.path}; 3 to do, in about ?\n"
     )
     store.save(ended(TASKS[0]), environment())
     left = TimeLeft(TASKS[1:], store, jobs=1)
     assert said(describe_plan, store, TASKS, TASKS[1:], left) == (
-        f"3 tasks, 1 of them in {store.path} already; 2 to do, in about 2 min 00 s\n"
+        f"3 tasks, 1 of them already in {store.path}; 2 to do, in about 2 min 00 s\n"
     )
     left = TimeLeft([], store, jobs=1)
     assert said(describe_plan, store, TASKS, [], left).endswith("; 0 to do\n")

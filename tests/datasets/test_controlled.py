@@ -329,7 +329,7 @@ def test_two_labels():
 @pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
 def test_one_label_has_no_false_ones(options):
     with pytest.raises(
-        ValueError, match="one label only, hence no false one to add: pass all labels"
+        ValueError, match="only one label, so there is no false label: pass all labels"
     ):
         make_candidates([3, 3], **options)
 
@@ -369,13 +369,13 @@ def test_more_rows_than_fit_into_a_block(monkeypatch):
         ({"r": 3}, "r must be between 1 and 2"),
         ({"r": 1.5}, "r must be"),
         ({"epsilon": 2}, "epsilon must be a number"),
-        ({"epsilon": 0.5, "r": 2}, "epsilon is defined for r=1"),
-        ({"q": 0.5}, "q has no meaning for kind='controlled'"),
-        ({"X": [[1], [2], [3]]}, "X has no meaning"),
+        ({"epsilon": 0.5, "r": 2}, "epsilon is defined only for r=1"),
+        ({"q": 0.5}, "q is not used with kind='controlled'"),
+        ({"X": [[1], [2], [3]]}, "X is not used with"),
         ({"kind": "flip"}, "needs q"),
         ({"kind": "flip", "q": 7}, "q must be"),
-        ({"kind": "flip", "q": 0.1, "r": 2}, "r has no meaning"),
-        ({"kind": "flip", "q": 0.1, "epsilon": 0.2}, "epsilon has no meaning"),
+        ({"kind": "flip", "q": 0.1, "r": 2}, "r is not used with"),
+        ({"kind": "flip", "q": 0.1, "epsilon": 0.2}, "epsilon is not used with"),
         ({"kind": "instance"}, "either X or proba"),
         ({"kind": "instance", "X": [[1]], "proba": [[1]]}, "either X or proba"),
         ({"kind": "instance", "proba": np.ones((3, 2))}, r"shape \(3, 3\)"),
@@ -388,7 +388,7 @@ def test_more_rows_than_fit_into_a_block(monkeypatch):
         ({"noise": "swap"}, "noise='swap' needs eta"),
         ({"noise": "flip", "eta": 0.1}, "noise must be 'swap' or 'drop', got 'flip'"),
         ({"noise": "drop", "eta": 1.5}, "eta must be a number between 0 and 1"),
-        ({"eta": 0.1}, "eta goes with noise"),
+        ({"eta": 0.1}, "eta needs noise"),
         ({"classes": ["a", "b"]}, "'c'"),
     ],
 )
@@ -400,7 +400,7 @@ def test_wrong_parameters(options, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([[0, 1], [1, 0]], "one true label for each row"),
+        ([[0, 1], [1, 0]], "one true label per row"),
         (np.array([{1, 2}, {1}], dtype=object), "not sets"),
         ([1.0, np.nan], "NaN"),
     ],

@@ -92,7 +92,7 @@ def test_empty_cells_around_the_table_are_left_out():
 
 @pytest.mark.parametrize("rows", [[], [[None, None]]])
 def test_an_empty_sheet(rows):
-    with pytest.raises(InvalidFileError, match="is empty: it has no rows, nor names of columns"):
+    with pytest.raises(InvalidFileError, match="is empty: it has no rows and no column names"):
         read(*rows)
 
 
@@ -103,7 +103,7 @@ def test_only_a_heading():
 
 def test_the_first_of_several_sheets_is_read_and_named():
     file = save(workbook(["a"], [1], notes=["x"], more=["y"]))
-    message = r"the sheet 'Sheet' is read, and not 'notes', 'more'\. To read another sheet"
+    message = r"the sheet 'Sheet' is read, not 'notes', 'more'\. To read another sheet"
     with pytest.warns(UserWarning, match=message) as caught:
         frame = read_frame(file, format="xlsx")
     assert frame["a"].to_list() == ["1"]
@@ -114,7 +114,7 @@ def test_a_hidden_sheet_is_not_the_first():
     book = workbook(["hidden"], [1], data=["a"])
     book.active.sheet_state = "hidden"
     book["data"].append([2])
-    with pytest.warns(UserWarning, match="'data' is read, and not 'Sheet'"):
+    with pytest.warns(UserWarning, match="'data' is read, not 'Sheet'"):
         assert read_frame(save(book), format="xlsx")["a"].to_list() == ["2"]
 
 

@@ -71,7 +71,9 @@ def test_without_the_extra_a_file_that_is_here_is_found_and_no_other(shop, monke
 
 def test_with_no_place_to_look_in_it_is_said_how_to_name_one(shop, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DataNotFoundError, match=r"looked in no folder, .* AMBILEARN_DATA names"):
+    with pytest.raises(
+        DataNotFoundError, match=r"searched: no folder, .* AMBILEARN_DATA are not set"
+    ):
         fetch_file(shop[1], download=False)
 
 
@@ -123,14 +125,14 @@ def test_missing_file_without_download(shop, home):
 def test_missing_at_the_source(shop, home):
     folder, info = shop
     (folder / info.file).unlink()
-    with serve(folder) as server, pytest.raises(DataNotFoundError, match=r"answered 404.*MIRROR"):
+    with serve(folder) as server, pytest.raises(DataNotFoundError, match=r"status 404.*MIRROR"):
         fetch_file(at(info, server), home)
     assert left_in(home) == []
 
 
 def test_a_source_in_trouble(shop, home):
     folder, info = shop
-    with serve(folder, "503") as server, pytest.raises(NetworkError, match="answered 503"):
+    with serve(folder, "503") as server, pytest.raises(NetworkError, match="returned status 503"):
         fetch_file(at(info, server), home)
     assert left_in(home) == []
 
@@ -241,7 +243,10 @@ def test_folder_that_cannot_exist(shop, tmp_path):
     folder, info = shop
     (tmp_path / "file").write_text("")
     below = tmp_path / "file" / "below"
-    with serve(folder) as server, pytest.raises(FolderNotWritableError, match="Choose a folder"):
+    with (
+        serve(folder) as server,
+        pytest.raises(FolderNotWritableError, match="Choose a writable folder"),
+    ):
         fetch_file(at(info, server), below)
     assert (tmp_path / "file").read_text() == ""
 

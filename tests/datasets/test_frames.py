@@ -86,12 +86,12 @@ def test_damaged_wide_text(write, format):
     ("content", "message"),
     [
         (b"a,b\n\xff\xfe,1\n", "not UTF-8"),
-        (b"", "is empty: it has no rows, nor names of columns. Was it saved"),
+        (b"", "is empty: it has no rows and no column names. Check that"),
         (b"\n \n", "is empty"),
-        (b"a,b\n", "no rows, only a heading: 'a', 'b'. Add rows below it; .* columns above"),
-        (b"a,b\n1,2\n1,2,3\n", "not a proper CSV.*line 3"),
-        (b"a,b\n1,2,3\n4,5,6\n", "not a proper CSV.*line 2, saw 3.*into quotes"),
-        (b'a,b\n"1,2\n', "not a proper CSV"),
+        (b"a,b\n", "no rows, only a heading: 'a', 'b'. Add rows; .* column names above"),
+        (b"a,b\n1,2\n1,2,3\n", "not a valid CSV.*line 3"),
+        (b"a,b\n1,2,3\n4,5,6\n", "not a valid CSV.*line 2, saw 3.*into quotes"),
+        (b'a,b\n"1,2\n', "not a valid CSV"),
         (b"a,b,a\n1,2,3\n", "column 'a' occurs more than once"),
         (b"a,b\nJ\xfcrgen,1\n", "not UTF-8"),
     ],
@@ -125,7 +125,7 @@ def test_numbers_keep_all_their_digits(write):
         ("[" * 100_000 + "\n", "line 1: not JSON"),
         ('{"a": ' + "9" * 5000 + "}\n", "line 1: not JSON"),
         (b'{"a": "\xff"}\n', "line 1: not JSON"),
-        ("", "is empty: it has no rows, nor names of columns. Was it saved"),
+        ("", "is empty: it has no rows and no column names. Check that"),
         ("\n\n", "is empty"),
         ("{}\n", "is empty"),
     ],
@@ -257,7 +257,7 @@ def test_bad_parquet(tmp_path, damage):
             "empty": b"",
         }[damage]
     )
-    with pytest.raises(InvalidFileError, match=r"not a proper Parquet"):
+    with pytest.raises(InvalidFileError, match=r"not a valid Parquet"):
         read_frame(path)
 
 
@@ -360,9 +360,9 @@ def test_columns_that_are_missing():
     # Not the other column that is wanted, although its name is nearer.
     with pytest.raises(InvalidFileError, match=r"t.csv has no column 'height'.*mean 'heigth'\?"):
         check_columns("t.csv", frame, ["height", "weight"])
-    with pytest.raises(InvalidFileError, match=r"'weight,heigth'\. Name each column on its own"):
+    with pytest.raises(InvalidFileError, match=r"'weight,heigth'\. Name each column separately"):
         check_columns("t.csv", frame, ["weight,heigth"])
-    with pytest.raises(InvalidFileError, match=r"separated by another sign: give the delimiter"):
+    with pytest.raises(InvalidFileError, match=r"have another delimiter: pass the delimiter"):
         check_columns("t.csv", pd.DataFrame({"a;b": [1]}), ["b"])
 
 

@@ -74,7 +74,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list():
 
 @pytest.mark.parametrize("name", ["", "xyzzy", 7])
 def test_hopeless_names(name):
-    with pytest.raises(UnknownDatasetError, match="Known are"):
+    with pytest.raises(UnknownDatasetError, match="The data sets are"):
         find_dataset(name)
 
 

@@ -99,7 +99,7 @@ def test_classes_may_be_given():
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
-        ([], "no rows"),
+        ([], "no votes"),
         (np.array(["a", "b"]), "two dimensions"),
         ([["a", 1]], "different types"),
         ([[{"a": 1}]], r"Row 0 has \{'a': 1\} as a label.*dict"),
@@ -148,5 +148,5 @@ def test_counting_as_by_hand(votes, min_votes):
 
 
 def test_a_flat_list_of_labels_is_not_split_into_letters():
-    with pytest.raises(ValueError, match="Row 0 of the votes is one text, 'ab': give a list"):
+    with pytest.raises(ValueError, match="Row 0 of the votes is one text, 'ab': pass a list"):
         votes_to_candidates(["ab", "cd"])

@@ -45,7 +45,7 @@ def test_every_number_of_an_oracle_is_marked_as_chosen_with_the_test_labels():
     for path in FOLDER.glob("*.md"):
         text = path.read_text("utf-8")
         if "oracle" in text and path.name != "index.md":
-            assert "chosen by the test labels" in text, path.name
+            assert "chosen with the test labels" in text, path.name
             for line in re.findall(r"^\| .*oracle.*$", text, flags=re.MULTILINE):
                 assert "†" in line, (path.name, line)
     with (FOLDER / "oracle-real-world.csv").open(encoding="utf-8") as file:

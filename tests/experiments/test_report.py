@@ -94,7 +94,7 @@ def test_what_is_missing_and_what_failed_is_said(page):
 
 def test_settings_and_origin_are_there(page):
     text = Page(page).text
-    assert "z-score over the whole set before the split" in text
+    assert "z-score over all rows before the split" in text
     assert "alpha=0.5, beta=0.5, complementary=True, gamma=1.0" in text
     assert "some-host" in text
     assert "commit abc+" in text
@@ -114,7 +114,7 @@ def test_a_real_run_with_figures(small, small_store):
         found = Page(render_report([small], store))
     assert sum(a.startswith("data:image/svg+xml") for a in found.addresses) == 2
     assert "PL-CL (oracle, random 2 †)" in found.text
-    assert "chosen by the test labels" in found.text
+    assert "chosen with the test labels" in found.text
     assert "published std" not in found.text  # it has no published numbers
 
 

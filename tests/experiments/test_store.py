@@ -322,7 +322,7 @@ def test_a_store_damaged_anywhere_is_refused_or_harmless(tmp_path):
     assert min(counts.values()) > 0, counts
 
 
-def test_a_damaged_store_says_how_to_go_on(tmp_path):
+def test_a_damaged_store_explains_how_to_continue(tmp_path):
     path = tmp_path / "r.sqlite"
     with Store(path) as store:
         for run in range(40):

@@ -59,7 +59,7 @@ def test_an_oracle_is_marked_and_explained_everywhere(small):
         marked = [row for row in table.rows if "oracle" in row[0]]
         assert len(marked) == 2
         assert all("†" in row[0] for row in marked)
-        assert any("chosen by the test labels" in note for note in table.notes)
+        assert any("chosen with the test labels" in note for note in table.notes)
     assert all("oracle" not in row[0] for row in build_tables(small)[3].rows)
 
 
@@ -206,7 +206,7 @@ def test_wins_are_counted_for_every_reading(tuned):
         "loss": 1,
         "ahead_in_the_mean": 0,
     }
-    assert "chosen by the test labels" in table.notes[-1]
+    assert "chosen with the test labels" in table.notes[-1]
 
 
 def test_ahead_in_the_mean_need_not_be_significant(measured):
@@ -271,7 +271,7 @@ def test_a_table_may_show_one_reading_only(tuned):
     ]
     assert [mark["SURE"] for mark in marks] == ["○", "●"]  # against the tuned PL-CL
     assert "PL-CL (oracle, random 8 †) is significantly" in alone.notes[0]
-    assert "chosen by the test labels" in alone.notes[1]
+    assert "chosen with the test labels" in alone.notes[1]
 
 
 def test_a_reading_that_was_not_measured_says_so(measured):

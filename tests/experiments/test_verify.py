@@ -85,5 +85,5 @@ def test_every_way_of_choosing_parameters_is_checked(tmp_path):
     verdicts = {c.method: c.verdict for c in found}
     assert verdicts["PL-CL"] == "below"
     assert verdicts["PL-CL (oracle, halving 4 †)"] == "within"
-    assert "chosen by the test labels" in verification_table(found).notes[-1]
+    assert "chosen with the test labels" in verification_table(found).notes[-1]
     assert len(verification_table([c for c in found if c.select == "fixed"]).notes) == 1

@@ -208,16 +208,16 @@ def test_a_foreign_member_without_weights_learns_the_likeliest_candidates(data):
     np.testing.assert_array_equal(taught.predict_proba(X), expected.predict_proba(X))
 
 
-def test_a_foreign_member_learns_from_a_given_teacher_and_counts_rows_by_their_weight(data):
+def test_a_foreign_member_learns_from_given_confidences_and_counts_rows_by_their_weight(data):
     X, sets, y = data
-    teacher = sets.gather(np.eye(4)[y])
-    (taught,) = fit([("c", GaussianNB())], X, sets, teacher=teacher)
+    confidences = sets.gather(np.eye(4)[y])
+    (taught,) = fit([("c", GaussianNB())], X, sets, confidences=confidences)
     np.testing.assert_allclose(
         taught.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X), atol=1e-12
     )
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     weighted = HOST.support(replace(sets.sets, row_weights=weights))
-    (taught,) = fit([("c", GaussianNB())], X, weighted, teacher=teacher)
+    (taught,) = fit([("c", GaussianNB())], X, weighted, confidences=confidences)
     expected = GaussianNB().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-12)
 

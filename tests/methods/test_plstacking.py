@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.bridges import to_sample_weights
-from ambilearn.methods.plstacking import side_by_side
+from ambilearn.methods.plstacking import concat_columns
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.selection import CandidateSearchCV, FitCache
 
@@ -276,7 +276,7 @@ OUTPUTS = np.array([[0.0], [5.0], [6.0]])
 
 
 def test_columns_of_all_blocks_in_their_order(library):
-    found = side_by_side(
+    found = concat_columns(
         library.to_device(FEATURES), library.to_device(OUTPUTS), library.to_device(FEATURES)
     )
     assert library.holds(found)
@@ -285,7 +285,7 @@ def test_columns_of_all_blocks_in_their_order(library):
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features_stay_sparse(form):
-    found = side_by_side(form(FEATURES), OUTPUTS)
+    found = concat_columns(form(FEATURES), OUTPUTS)
     assert found.format == "csr"
     np.testing.assert_array_equal(found.toarray(), np.hstack([FEATURES, OUTPUTS]))
     assert found.nnz == 5

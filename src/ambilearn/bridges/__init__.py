@@ -1,9 +1,9 @@
-"""From and to other tools: candidate sets from votes and classifiers, confidences as weights.
+"""Convert from and to other tools: candidate sets from votes and classifiers, sample weights.
 
-In: :func:`votes_to_candidates`, :func:`candidates_from_top_k`, :func:`candidates_from_conformal`
-and :func:`candidates_from_prediction_sets` make candidate sets, which every method of this library
-takes as y. Out: :func:`to_sample_weights` and :func:`soft_labels` hand the learned confidences to
-any other model.
+:func:`votes_to_candidates`, :func:`candidates_from_top_k`, :func:`candidates_from_conformal`
+and :func:`candidates_from_prediction_sets` return candidate sets, the y of every method.
+:func:`to_sample_weights` and :func:`soft_labels` convert the learned confidences for any other
+model.
 """
 
 from ambilearn.bridges.conformal import candidates_from_conformal, candidates_from_prediction_sets

@@ -23,40 +23,39 @@ def candidates_from_conformal(
     conformity_score: str = "lac",
     classes: Collection[Any] | None = None,
 ) -> CandidateSets:
-    r"""Candidate sets that contain the true label with a wanted probability.
+    r"""Candidate sets that contain the true label with a given probability.
 
-    Split conformal prediction [1]_: a score :math:`s(x, j)`, large where label *j* is unlikely, is
-    taken of *m* calibration rows and their true labels. With :math:`\hat q` the
-    :math:`\lceil (m + 1)(1 - \alpha) \rceil`-th smallest of these *m* numbers,
+    Split conformal prediction [1]_ computes a score :math:`s(x, j)`, which is large if label *j* is
+    unlikely, for *m* calibration rows and their true labels. If :math:`\hat q` is the
+    :math:`\lceil (m + 1)(1 - \alpha) \rceil`-th smallest of these *m* scores,
 
     .. math:: S_i = \{ j : s(x_i, j) \le \hat q \}
 
-    contains the true label of a new row with probability at least :math:`1 - \alpha`, whatever the
-    classifier, as long as calibration rows and new rows are exchangeable. The scores, with
-    :math:`p_j` the probability that the classifier gives to label *j*:
+    contains the true label of a new row with probability at least :math:`1 - \alpha` for every
+    classifier, if calibration rows and new rows are exchangeable. The scores use the probability
+    :math:`p_j` that the classifier gives to label *j*:
 
     - ``"lac"`` [2]_: :math:`s(x, j) = 1 - p_j(x)`, the smallest sets on average;
-    - ``"aps"`` [3]_: :math:`s(x, j) = \sum_{k : p_k \ge p_j} p_k(x)`, sets that adapt to how hard
-      a row is. The score is not randomised, which keeps the result the same in every run and the
-      coverage at or above the wanted one; of equal probabilities, the label that comes first in
-      ``classes`` counts as the larger. MAPIE's sets are others: it takes a random part of
-      :math:`p_j` off the scores of the calibration rows, and adds the label with which a set
-      passes :math:`\hat q`.
+    - ``"aps"`` [3]_: :math:`s(x, j) = \sum_{k : p_k \ge p_j} p_k(x)`, sets that adapt to the
+      difficulty of a row. The score is not randomized, so that the result is the same in every run
+      and the coverage is at least :math:`1 - \alpha`; ties keep the order of ``classes``. MAPIE's
+      sets differ: it subtracts a random part of :math:`p_j` from the scores of the calibration
+      rows, and adds the label with which a set exceeds :math:`\hat q`.
 
-    A row whose set is empty gets its most likely label, which can only raise the coverage.
+    A row with an empty set gets its most likely label, which can only increase the coverage.
 
     Parameters
     ----------
     probabilities : array-like or data frame of shape (n_rows, n_labels)
-        What ``predict_proba`` returns for the rows that need candidates.
+        Output of ``predict_proba`` for the rows that need candidates.
     calibration_probabilities : array-like or data frame of shape (m, n_labels)
-        The same for rows with known labels, none of which the classifier was trained on.
+        Output of ``predict_proba`` for rows with known labels that were not used for training.
     calibration_labels : array-like of shape (m,)
         The true labels of the calibration rows.
     alpha : float, default=0.1
         Share of rows whose set may miss the true label, between 0 and 1.
     conformity_score : {"lac", "aps"}, default="lac"
-        How unlikely a label is.
+        Score of a label, large if it is unlikely.
     classes : array-like of shape (n_labels,), optional
         The labels, in the order of the columns: ``classes_`` of the classifier. By default the
         columns of a data frame, or ``0 … n_labels - 1``.
@@ -69,11 +68,11 @@ def candidates_from_conformal(
     -----
     UserWarning
         If there are fewer than :math:`1 / \alpha - 1` calibration rows: :math:`\hat q` is then
-        infinite, and every label a candidate.
+        infinite, and every label is a candidate.
 
     See Also
     --------
-    candidates_from_prediction_sets : From sets that another package has made.
+    candidates_from_prediction_sets : Candidate sets from prediction sets of another package.
 
     References
     ----------
@@ -117,15 +116,15 @@ def candidates_from_conformal(
 def candidates_from_prediction_sets(
     prediction_sets: Any, probabilities: Any = None, *, classes: Collection[Any] | None = None
 ) -> CandidateSets:
-    """Candidate sets from prediction sets that are already there, for instance MAPIE's.
+    """Candidate sets from existing prediction sets, such as those of MAPIE.
 
     Parameters
     ----------
     prediction_sets : array-like or data frame of shape (n_rows, n_labels) or (n_rows, n_labels, 1)
         True or 1 where the label is in the row's set.
     probabilities : array-like or data frame of shape (n_rows, n_labels), optional
-        What ``predict_proba`` returned for these rows. A row with an empty set gets its most likely
-        label (of equal ones, the first); without probabilities, an empty set is an error.
+        Output of ``predict_proba`` for these rows. A row with an empty set gets its most likely
+        label (the first of equal ones); without probabilities, an empty set is an error.
     classes : array-like of shape (n_labels,), optional
         The labels, in the order of the columns. By default the columns of a data frame, or
         ``0 … n_labels - 1``.
@@ -147,8 +146,8 @@ def candidates_from_prediction_sets(
     """
     if isinstance(prediction_sets, tuple):
         raise ValueError(
-            "prediction_sets is a tuple, such as the pair (labels, sets) that MAPIE returns: pass "
-            "the array of the sets, the second of the two."
+            "prediction_sets is a tuple, such as the pair (labels, sets) of MAPIE: pass only the "
+            "array of the sets."
         )
     if getattr(prediction_sets, "ndim", 2) == 3:
         prediction_sets = _one_level(np.asarray(prediction_sets))
@@ -220,7 +219,7 @@ def _columns_of(labels: ArrayLike, classes: list[Any], n_rows: int) -> NDArray[n
 
 
 def _conformal_quantile(scores: NDArray[np.float64], alpha: float) -> float:
-    """The score that a new row stays below with probability at least 1 - alpha."""
+    """Upper bound of the score of a new row, with probability at least 1 - alpha."""
     m = len(scores)
     rank = ceil((m + 1) * (1 - alpha) - 1e-9)  # 10 · (1 - 0.7) is 3, not 3.0000000000000004
     if rank > m:
@@ -237,9 +236,9 @@ def _improbability(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _minus_probability_of_less_likely(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """APS less one: summed from below, where an overconfident classifier still tells labels apart.
+    """APS score minus one, summed from the least likely label.
 
-    Summed from above, the scores of all but its first label would round to 1.
+    Summed from the most likely label, most scores of an overconfident classifier round to 1.
     """
     ascending = np.argsort(-table, axis=1, kind="stable")[:, ::-1]
     below = np.cumsum(np.take_along_axis(table, ascending, axis=1)[:, :-1], axis=1)

@@ -26,7 +26,7 @@ def score_table(
     classes : array-like of shape (n_labels,), optional
         The labels, in the order of the columns.
     name : str, default="scores"
-        What the user calls the table, for the messages.
+        Name of the argument, for messages.
 
     Returns
     -------
@@ -73,27 +73,27 @@ def _labels_of_columns(
         )
     if columns not in (None, unnamed, labels):
         raise ValueError(
-            f"{name} has the columns {columns} but the classes are {labels}: leave classes out, "
-            "or bring the columns into their order."
+            f"{name} has the columns {columns} but the classes are {labels}: remove classes, "
+            "or reorder the columns."
         )
     return labels
 
 
 def check_probabilities(table: NDArray[np.float64], name: str) -> None:
-    """Refuse rows that are no probability distribution.
+    """Raise an error for a row that is not a probability distribution.
 
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_labels)
         Numbers without NaN.
     name : str
-        What the user calls the table.
+        Name of the argument, for messages.
     """
     wrong = ~_distributions(table)
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"Row {i} of {name} is no probability distribution (smallest entry "
+            f"Row {i} of {name} is not a probability distribution (smallest entry "
             f"{table[i].min():.3g}, sum {table[i].sum():.3g}): pass the output of predict_proba, "
             "not decision scores or logits."
         )
@@ -115,13 +115,13 @@ def are_probabilities(table: NDArray[np.float64]) -> bool:
 
 
 def _distributions(table: NDArray[np.float64]) -> NDArray[np.bool_]:
-    # Single precision and files with three digits are close enough.
+    # The tolerance allows single precision and files with three digits.
     found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= 0.01)
     return found
 
 
 def sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:
-    """Candidate sets of a dense mask, also of one column, which elsewhere is a column of labels.
+    """Candidate sets of a dense mask, also if it has one column.
 
     Parameters
     ----------

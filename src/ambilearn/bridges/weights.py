@@ -31,33 +31,33 @@ def to_sample_weights(
     r"""Rows, labels and weights for any classifier that takes ``sample_weight``.
 
     Row *i* is repeated for every label *j* with a positive confidence :math:`P_{ij}`, which becomes
-    its weight. A classifier with the loss :math:`\ell` then minimises
+    its weight. A classifier with the loss :math:`\ell` then minimizes
 
     .. math:: \sum_i \sum_j P_{ij} \, \ell(x_i, j)
 
-    the expected loss under the confidences; a row counts as much as it did before.
+    the expected loss under the confidences; the total weight of a row does not change.
 
     Parameters
     ----------
     confidences : fitted estimator, array, sparse matrix or data frame of shape (n, l)
         Non-negative confidences of every label, or an estimator with ``label_distributions_``.
     X : array-like, data frame or sparse matrix of shape (n, d), optional
-        The rows. If left out, the indices of the rows are returned in their place.
+        The rows. If omitted, the indices of the rows are returned instead.
     classes : array-like of shape (l,), optional
         The labels, in the order of the columns. By default ``classes_`` of the estimator, the
         columns of the data frame, or ``0 … l - 1``.
     min_weight : float, default=0.0
-        Confidences below are cut, and the others of the row scaled up to the same sum. A row
-        without any confidence that large keeps its largest.
+        Smaller confidences are set to zero, and the others of the row are scaled to the same sum.
+        A row with only smaller confidences keeps its largest.
 
     Returns
     -------
     X_repeated : same type as X, or ndarray of shape (n_weights,)
         The rows of X, repeated; or their indices, counted from 0.
     y : ndarray of shape (n_weights,)
-        A label for each.
+        The label of each repeated row.
     sample_weight : ndarray of shape (n_weights,)
-        Its confidence.
+        The confidence of that label.
 
     Examples
     --------
@@ -104,10 +104,10 @@ def soft_labels(
         The labels, in the order of the columns. By default ``classes_`` of the estimator, the
         columns of the data frame, or ``0 … l - 1``.
     min_weight : float, default=0.0
-        Confidences below are cut, and the others of the row scaled up to the same sum. A row
-        without any confidence that large keeps its largest.
+        Smaller confidences are set to zero, and the others of the row are scaled to the same sum.
+        A row with only smaller confidences keeps its largest.
     wide : bool, default=False
-        One row per row and one column per label, in place of one row per positive weight.
+        One row per data row and one column per label, instead of one row per positive weight.
     rows : array-like of shape (n,), optional
         Names of the rows, such as file names. By default the index of a data frame, or
         ``0 … n - 1``.
@@ -115,8 +115,8 @@ def soft_labels(
     Returns
     -------
     table : pandas.DataFrame
-        With the columns ``row``, ``label`` and ``weight``; if ``wide``, with a column per label,
-        whose columns are sparse if the confidences are.
+        With the columns ``row``, ``label`` and ``weight``; if ``wide``, with one column per label,
+        sparse if the confidences are sparse.
 
     Examples
     --------
@@ -157,13 +157,13 @@ def soft_labels(
 def _weights(
     confidences: Any, classes: Collection[Any] | None, min_weight: float
 ) -> tuple[sparse.csr_array, list[Any]]:
-    """Positive confidences after the cut, and the labels of the columns."""
+    """Positive confidences of at least ``min_weight``, and the labels of the columns."""
     if not isinstance(min_weight, Real) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number between 0 and 1, got {min_weight!r}.")
     table, classes = _confidence_table(confidences, classes)
     _check_confidences(table)
     starts, sizes = table.indptr[:-1], np.diff(table.indptr)
-    largest = np.maximum.reduceat(table.data, starts)  # no row is empty, as reduceat needs
+    largest = np.maximum.reduceat(table.data, starts)  # requires that no row is empty
     kept = table.data >= np.repeat(np.minimum(min_weight, largest), sizes)
     before = np.add.reduceat(table.data, starts)
     table.data[~kept] = 0
@@ -175,7 +175,7 @@ def _weights(
 def _confidence_table(
     confidences: Any, classes: Collection[Any] | None
 ) -> tuple[sparse.csr_array, list[Any]]:
-    """The confidences as a CSR matrix of our own, and the labels of its columns."""
+    """A copy of the confidences as a CSR matrix, and the labels of its columns."""
     if hasattr(confidences, "label_distributions_"):
         classes = confidences.classes_ if classes is None else classes
         confidences = confidences.label_distributions_
@@ -189,7 +189,7 @@ def _confidence_table(
         table = sparse.csr_array(confidences, dtype=np.float64, copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
-        # The labels are checked on an empty table of that many columns.
+        # An empty table with the same columns checks the labels.
         empty = np.empty((0, table.shape[1]))
         return table, score_table(empty, classes, "confidences")[1]
     values, classes = score_table(confidences, classes, "confidences")
@@ -201,9 +201,9 @@ def _check_confidences(table: sparse.csr_array) -> None:
     if len(wrong):
         i = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
         raise ValueError(
-            f"Row {i} of the confidences has the value {table.data[wrong[0]]:.3g}: confidences are "
-            "finite and not negative. Pass label_distributions_ or the output of predict_proba, "
-            "not decision scores."
+            f"Row {i} of the confidences has the value {table.data[wrong[0]]:.3g}: confidences "
+            "must be finite and not negative. Pass label_distributions_ or the output of "
+            "predict_proba, not decision scores."
         )
     empty = np.flatnonzero(np.diff(table.indptr) == 0)
     if len(empty):

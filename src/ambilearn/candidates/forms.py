@@ -1,7 +1,7 @@
-"""The forms in which users have candidate sets, all checked and brought into one.
+"""Check candidate sets in every accepted form and convert them to :class:`CandidateSets`.
 
-Python sets, dictionaries with weights, masks, tables of weights, plain labels, "not a dog" and
-"anything": :func:`as_candidates` takes them all.
+:func:`as_candidates` accepts Python sets, dictionaries with weights, masks, tables of weights,
+plain labels, :class:`AllBut` and :data:`ANYTHING`.
 """
 
 from collections import Counter
@@ -35,12 +35,12 @@ _ACCEPTED = (
 
 
 class AllBut:
-    """What is known of a row whose label is *not* one of these: all other labels are candidates.
+    """A row whose label is *not* one of these: all other labels are candidates.
 
     Parameters
     ----------
     *labels : label
-        What the row is not. ``AllBut()``, or :data:`ANYTHING`, is a row of which nothing is known.
+        The excluded labels. ``AllBut()``, or :data:`ANYTHING`, excludes none.
 
     Examples
     --------
@@ -58,30 +58,30 @@ class AllBut:
 
 
 ANYTHING = AllBut()
-"""A row of which nothing is known: every label is a candidate."""
+"""A row without label information: every label is a candidate."""
 
 
 def as_candidates(
     y: Any, *, classes: Collection[Any] | None = None, n_rows: int | None = None
 ) -> CandidateSets:
-    """Check candidate sets given in any accepted form and bring them into the one internal form.
+    """Check candidate sets in any accepted form and convert them to :class:`CandidateSets`.
 
     Parameters
     ----------
     y : sequence of collections, mask of shape (n_rows, n_labels), or 1-D labels
         - A list, tuple, object array or Series whose elements are sets, lists, tuples or arrays of
-          labels. A bare label among them counts as a set of one. A Python list of lists is always
+          labels. A single label among them is a set of one. A Python list of lists is always
           read as label collections, never as a mask. An element may also be a dictionary of labels
-          and their weights, :class:`AllBut` of the labels that a row has *not*, or
-          :data:`ANYTHING` if nothing is known.
+          and their weights, :class:`AllBut` with the excluded labels of the row, or
+          :data:`ANYTHING` for a row without label information.
         - A boolean or 0/1 mask: 2-D array, any SciPy sparse matrix, or a data frame (pandas,
           polars) whose columns are the labels.
-        - A table of weights of the same forms: other numbers than 0 and 1, none negative, such as
-          counts of votes or probabilities. A weight of zero is no candidate.
+        - A table of nonnegative weights in the same forms, such as vote counts or probabilities.
+          A label with weight zero is not a candidate.
         - 1-D labels: every row has exactly one candidate.
-        - A :class:`CandidateSets`, which is returned as it is unless ``classes`` are given.
+        - A :class:`CandidateSets`, which is returned unchanged unless ``classes`` is given.
     classes : array-like of shape (n_labels,), optional
-        All labels, in the wanted column order. By default the sorted labels that occur, the
+        All labels, in column order. By default the sorted labels that occur, the
         column names of a data frame, the classes of a :class:`CandidateSets`, or
         ``0 … n_labels - 1`` for any other mask.
     n_rows : int, optional
@@ -95,16 +95,17 @@ def as_candidates(
     ------
     ValueError
         For an empty set, a missing label, a label outside ``classes``, a weight that is negative
-        or not finite, or a wrong number of rows. The message names the first offending row,
+        or not finite, or a wrong number of rows. The message names the first invalid row,
         counted from 0.
 
     Notes
     -----
     Labels are compared by ``==`` and keep their value: text is not stripped, and its Unicode form
-    does not change. Labels that are read from a table or given as votes
+    does not change. Labels that are read from a table or passed as votes
     (:func:`ambilearn.tables.read_candidate_table`, :class:`ambilearn.crowd.Votes`,
-    :func:`ambilearn.votes_to_candidates`) are normalized: form NFC, no blanks around them,
-    no zero-width space, word joiner or byte-order mark, and a space for a no-break space.
+    :func:`ambilearn.votes_to_candidates`) are normalized: Unicode form NFC, without leading and
+    trailing blanks, zero-width spaces, word joiners and byte-order marks; a no-break space becomes
+    a space.
 
     Examples
     --------
@@ -136,8 +137,8 @@ def as_candidates(
         sets = _from_sequence(y, classes)
     if n_rows is not None and len(sets) != n_rows:
         raise ValueError(
-            f"X has {n_rows} rows but y has candidate sets for {len(sets)}: they must be of "
-            "equal length, one set for each row of X in the same order."
+            f"X has {n_rows} rows but y has candidate sets for {len(sets)}: both must have "
+            "equal length, with one set per row of X in the same order."
         )
     return sets
 
@@ -150,7 +151,7 @@ def _from_frame(
     columns = label_array(names)
     if classes is None:
         return _from_dense_mask(values, columns)
-    # A mask with named columns is put into the order of the given classes.
+    # The columns of the mask are reordered to the given classes.
     position = {label: j for j, label in enumerate(listed_labels(classes, "classes").tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
     if unknown:
@@ -174,7 +175,7 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
         y = np.asarray(y)
     if not isinstance(y, np.ndarray):
         if any(_is_set(row) for row in y):
-            _refuse_table_as_lists(y)
+            _reject_table_as_lists(y)
             return _from_collections(list(y), classes)
         y = label_array(list(y))
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and any(map(_is_set, y[:, 0])):
@@ -189,8 +190,8 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
     return _from_labels(column_or_1d(np.asarray(y), warn=True), classes)
 
 
-def _refuse_table_as_lists(rows: Sequence[Any]) -> None:
-    """A mask written as lists would be read as rows that all have the candidates {0, 1}."""
+def _reject_table_as_lists(rows: Sequence[Any]) -> None:
+    """Reject a mask written as lists: every row would have the candidates {0, 1}."""
     if not all(isinstance(row, (list, tuple)) and len(row) > 1 for row in rows):
         return
     if len({len(row) for row in rows}) > 1:
@@ -217,9 +218,9 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
             if is_missing(label):
                 raise ValueError(
                     f"Input y contains NaN: the label of row {i} is {label!r}. Drop the row, or "
-                    "pass a list of sets in which it has all the labels that are possible."
+                    "pass a list of sets in which the row has all possible labels."
                 )
-    if y.dtype != object:  # which need only be hashable and sortable
+    if y.dtype != object:  # objects need only be hashable and sortable
         check_classification_targets(y)
     if classes is None and y.dtype != object:
         classes, labels = np.unique(y, return_inverse=True)
@@ -237,18 +238,18 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
         raise ValueError("y has no rows: pass a candidate set for each row of X.")
     if classes is None and not any(known):
         raise ValueError(
-            "No row names a label, so there is nothing to learn: give all labels as classes=, or "
-            "some row that is known better than ANYTHING."
+            "No row names a label: pass all labels as classes=, or pass at least one row with "
+            "candidate labels."
         )
     try:
         if classes is None:
             classes = label_array(_sorted_labels(set(chain.from_iterable(known))))
-            _warn_of_excluded_strangers(rows, known)
+            _warn_excluded_without_candidate(rows, known)
         classes = label_array(classes)
         position = {label: j for j, label in enumerate(classes.tolist())}
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(
-            f"The labels cannot be sorted into a list of classes ({error}): use labels of one "
+            f"The labels cannot be sorted ({error}): use labels of one "
             "hashable, sortable type, or pass the candidate sets as a mask."
         ) from error
     _check_classes_distinct(classes, position)
@@ -267,7 +268,7 @@ def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> Candi
             raise ValueError(
                 f"The candidate set of row {i} is empty ({shorten_repr(row)} leaves no label): "
                 "every row needs at least one candidate label. Drop the row, or pass ANYTHING if "
-                "nothing is known."
+                "its label is unknown."
             )
         columns += kept
         weights += [pairs[j] for j in kept]
@@ -284,7 +285,7 @@ def _not_a_class(i: int, label: Any, classes: NDArray[Any]) -> ValueError:
 
 
 def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
-    """The same sets with other columns: the given classes, in their order."""
+    """Replace the columns of the sets by the given classes, in their order."""
     position = {label: j for j, label in enumerate(classes.tolist())}
     _check_classes_distinct(classes, position)
     columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
@@ -298,39 +299,39 @@ def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
     return replace(sets, classes=classes, labels=labels[order], weights=weights)
 
 
-def _warn_of_excluded_strangers(rows: list[Any], known: list[dict[Any, float]]) -> None:
-    """Warn of a label that rows exclude and none has, as misspelled ones are.
+def _warn_excluded_without_candidate(rows: list[Any], known: list[dict[Any, float]]) -> None:
+    """Warn if an excluded label is a candidate in no row: it may be misspelled.
 
-    If no row has any label, they are all complementary, and nothing is strange about it.
+    If all rows are :class:`AllBut`, every label is of this kind, and there is no warning.
     """
-    excluded: dict[Any, int] = {}  # by the first row that does
-    had: set[Any] = set()
+    excluded: dict[Any, int] = {}  # label: first row that excludes it
+    candidates: set[Any] = set()
     for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
         if isinstance(row, AllBut):
             for label in labels:
                 excluded.setdefault(label, i)
         else:
-            had.update(labels)
-    stranger = next((label for label in excluded if label not in had), None)
-    if had and stranger is not None:
+            candidates.update(labels)
+    unmatched = next((label for label in excluded if label not in candidates), None)
+    if candidates and unmatched is not None:
         warn_user(
-            f"Row {excluded[stranger]} excludes the label {shorten_repr(stranger)}, which no row "
-            "has as a candidate: is it spelled as elsewhere? If it is a label, give all labels as "
+            f"Row {excluded[unmatched]} excludes the label {shorten_repr(unmatched)}, which is a "
+            "candidate in no row: check its spelling. If it is a label, pass all labels as "
             "as_candidates(y, classes=[...])."
         )
 
 
 def _sorted_labels(labels: set[Any]) -> list[Any]:
-    """The labels in ascending order; sets as labels, of which neither may come first, have none."""
+    """Sort the labels; raise an error if they have no total order, such as sets."""
     ascending = sorted(labels)
     for one, other in pairwise(ascending):
         if not one < other:
-            raise TypeError(f"neither of {shorten_repr(one)} and {shorten_repr(other)} is less")
+            raise TypeError(f"{shorten_repr(one)} and {shorten_repr(other)} have no order")
     return ascending
 
 
 def _label_weights(i: int, row: Any) -> dict[Any, float]:
-    """The labels that row *i* names, and the weight of each: one unless it says otherwise."""
+    """Labels that row *i* names, with their weights; the default weight is 1."""
     labels: Collection[Any] = [row]
     if isinstance(row, AllBut):
         labels = row.labels
@@ -339,24 +340,24 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
         if not labels:
             raise ValueError(
                 f"The candidate set of row {i} is empty: every row needs at least one candidate "
-                "label. Drop the row, or pass ANYTHING (of ambilearn.candidates) if nothing is "
-                "known."
+                "label. Drop the row, or pass ambilearn.candidates.ANYTHING if its label is "
+                "unknown."
             )
     for label in labels:
         if isinstance(label, AllBut):
             raise ValueError(
-                f"Row {i} has {shorten_repr(label)} inside a set: it stands for the whole row, "
-                "without brackets around it."
+                f"Row {i} has {shorten_repr(label)} inside a set: pass it as the whole row, not "
+                "inside a collection."
             )
         if is_missing(label):
             raise ValueError(
-                f"The candidate set of row {i} contains NaN ({label!r}), which is no label: "
-                "take it out of the set, or drop the row."
+                f"The candidate set of row {i} contains NaN ({label!r}): remove it from the set, "
+                "or drop the row."
             )
     if not isinstance(row, Mapping):
         try:
             return dict.fromkeys(labels, 1.0)
-        except (TypeError, ValueError) as error:  # the latter of a memoryview
+        except (TypeError, ValueError) as error:  # ValueError: a memoryview
             several = "write AllBut('a', 'b') for several, " if isinstance(row, AllBut) else ""
             raise ValueError(
                 f"Row {i} has a candidate that cannot be a label ({error}): {several}use labels of "
@@ -366,7 +367,7 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
         if not _is_weight(weight):
             raise ValueError(
                 f"Row {i} gives the label {shorten_repr(label)} the weight {shorten_repr(weight)}: "
-                "weights are finite numbers and not negative; 0 is no candidate."
+                "weights must be finite and not negative; a label with weight 0 is not a candidate."
             )
     return {label: float(weight) for label, weight in row.items()}
 
@@ -379,13 +380,13 @@ def _is_weight(weight: Any) -> bool:
 
 
 def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
-    """The sets with a weight for each pair, unless they say nothing: equal in every row."""
-    alike = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
-    return sets if alike else replace(sets, weights=weights)
+    """Add a weight for each pair, unless the weights are equal within every row."""
+    equal = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
+    return sets if equal else replace(sets, weights=weights)
 
 
 def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
-    """A mask, or a table of weights."""
+    """Convert a mask or a table of weights."""
     if table.dtype.kind in "cMmV":  # complex numbers, times, records
         values = np.full(table.shape, np.nan)
     elif _is_binary(table):
@@ -395,12 +396,12 @@ def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> Ca
     wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
         i, j = map(int, wrong[0])
-        _refuse_weight(i, table[i, j])
+        _reject_weight(i, table[i, j])
     return _from_sparse_mask(sparse.csr_array(values), classes)
 
 
 def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
-    """The entries as numbers, NaN where one is none."""
+    """The entries as numbers; NaN where an entry is not a number."""
     try:
         return table.astype(np.float64)
     except (TypeError, ValueError, ArithmeticError):
@@ -411,18 +412,18 @@ def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
         return values
 
 
-def _refuse_weight(i: int, value: Any) -> None:
+def _reject_weight(i: int, value: Any) -> None:
     value = value.item() if isinstance(value, np.generic) else value
     what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
     raise ValueError(
-        f"The 2-D y {what}: row {i} has the value {shorten_repr(value)}. A mask marks each "
-        "candidate with 1 and every other label with 0; weights of candidates are finite numbers "
-        "and not negative. Pass label collections as a list of sets."
+        f"The 2-D y {what}: row {i} has the value {shorten_repr(value)}. A mask has 1 for each "
+        "candidate and 0 for every other label; weights must be finite and not negative. Pass "
+        "label collections as a list of sets."
     )
 
 
 def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
-    if mask.dtype != bool:  # before entries are added up, which small integers do not bear
+    if mask.dtype != bool:  # sums of duplicate entries could overflow small integers
         mask = mask.astype(np.float64)
     mask = sparse.csr_array(mask)
     if not mask.has_canonical_format:
@@ -432,7 +433,7 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
         i = int(np.searchsorted(mask.indptr, wrong[0], side="right")) - 1
-        _refuse_weight(i, values[wrong[0]])
+        _reject_weight(i, values[wrong[0]])
     if not values.all():
         mask = mask.copy()
         mask.eliminate_zeros()
@@ -441,14 +442,14 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
         raise ValueError(
             f"The candidate set of row {empty[0]} is empty (row of zeros in the mask; "
             f"{len(empty)} such rows): every row needs at least one candidate label. Drop such "
-            "rows, or mark all labels if nothing is known."
+            "rows, or mark all labels if the label is unknown."
         )
     n_labels = mask.shape[1]
     names = np.arange(n_labels) if classes is None else label_array(classes)
     if len(names) != n_labels:
         raise ValueError(
-            f"The mask y has {n_labels} columns but there are {len(names)} classes: name each "
-            "column, in their order."
+            f"The mask y has {n_labels} columns but there are {len(names)} classes: pass one class "
+            "per column, in the order of the columns."
         )
     _check_classes_distinct(names, set(names.tolist()))
     sets = CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
@@ -457,9 +458,9 @@ def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSe
 
 def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> None:
     if len(distinct) != len(classes):
-        [(twice, _)] = Counter(classes.tolist()).most_common(1)
+        [(duplicate, _)] = Counter(classes.tolist()).most_common(1)
         raise ValueError(
-            f"The class {shorten_repr(twice)} is listed more than once: the classes, or the "
+            f"The class {shorten_repr(duplicate)} is listed more than once: the classes, or the "
             "columns of a mask, need different names."
         )
     for label in classes.tolist():
@@ -484,7 +485,7 @@ def _is_collection(row: Any) -> bool:
 
 
 def _is_binary(values: NDArray[Any]) -> bool:
-    if values.dtype == object:  # cell by cell, for not all that is in one can be compared
+    if values.dtype == object:  # cell by cell: some objects cannot be compared with numbers
         numbers = (Real, Decimal, np.bool_)
         return all(
             isinstance(cell, numbers) and not is_missing(cell) and cell in (0, 1)

@@ -1,4 +1,4 @@
-"""The one form of candidate sets inside the library: the (row, label) pairs that exist."""
+"""The internal representation of candidate sets: a list of (row, label) pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,47 +14,47 @@ from ambilearn._utils.text import pluralize
 
 @dataclass(frozen=True, eq=False)
 class CandidateSets:
-    """The candidate labels of every row, as the list of (row, label) pairs that exist.
+    """The candidate labels of every row, as a list of (row, label) pairs.
 
-    The pairs are ordered by row, then by label, as in a CSR matrix. That list is called the
-    *support*: a confidence exists only there, so a vector with one entry per pair (22 thousand
-    for Yahoo!News) replaces an n×l matrix (2.5 million).
+    The pairs are ordered by row, then by label, as in a CSR matrix. This list is called the
+    *support*: all confidences outside of it are zero, so a vector with one entry per pair
+    (22 thousand for Yahoo!News) replaces an n×l matrix (2.5 million).
 
     Parameters
     ----------
     classes : ndarray of shape (n_labels,)
         The labels, in the order of the columns.
     indptr : ndarray of shape (n_rows + 1,)
-        Row *i* owns the pairs ``indptr[i]:indptr[i + 1]``.
+        Row *i* has the pairs ``indptr[i]:indptr[i + 1]``.
     labels : ndarray of shape (n_pairs,)
         Column of each pair, ascending within a row.
     sparse_mask : bool, default=False
-        Whether the sets came as a sparse mask. Results of shape (n_rows, n_labels) are then sparse,
-        too, so that no dense matrix of this shape is needed with many labels.
+        Whether the sets were given as a sparse mask. Results of shape (n_rows, n_labels) are then
+        also sparse, so that no dense matrix of this shape is needed with many labels.
     weights : ndarray of shape (n_pairs,), optional
         Evidence for each candidate, such as its number of votes: positive, in any unit, compared
         within a row only. None if the candidates of every row have equal weights.
     row_weights : ndarray of shape (n_rows,), optional
-        Weight of each row in a fit: not negative; None if all rows count the same. ``fit``
-        multiplies them by its ``sample_weight``, and a method that cannot weight rows raises an
-        error. Scores do not use them.
+        Nonnegative weight of each row in a fit; None if all rows have equal weight. ``fit``
+        multiplies them by its ``sample_weight``, and a method that does not support weights raises
+        an error. Scores do not use them.
 
     See Also
     --------
-    as_candidates : Builds this from every accepted form.
+    as_candidates : Builds this object from every accepted form.
 
     Notes
     -----
     The object has a length and a shape, and its rows can be indexed and iterated over, so it can be
-    the y of scikit-learn's splits, searches and scores. One row is a set of labels; with weights it
-    is a dictionary. As an array it is the mask, or the table of weights.
+    the y of scikit-learn's splits, searches and scores. A row is a set of labels, or a dictionary
+    of labels and weights. ``numpy.asarray`` returns the mask or the table of weights.
 
     Examples
     --------
     >>> from ambilearn.candidates import as_candidates
     >>> sets = as_candidates([{"cat", "dog"}, {"dog"}, {"cat": 3, "emu": 1}])
     >>> sets
-    <CandidateSets: 3 rows, 3 labels, 1.67 candidates a row, weighted>
+    <CandidateSets: 3 rows, 3 labels, 1.67 candidates per row, weighted>
     >>> sets[2]
     {'cat': 3.0, 'emu': 1.0}
     >>> len(sets[:2])
@@ -98,7 +98,7 @@ class CandidateSets:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("Candidate sets are no array: one can only be made as a copy.")
+            raise ValueError("Candidate sets can only be converted to an array by a copy.")
         table: NDArray[Any] = self.to_sparse().toarray()
         return table if dtype is None else table.astype(dtype)
 
@@ -107,12 +107,12 @@ class CandidateSets:
         mean = len(self.labels) / max(len(self), 1)
         return (
             f"<CandidateSets: {pluralize(len(self), 'row')}, "
-            f"{pluralize(len(self.classes), 'label')}, {mean:.3g} candidates a row{weighted}>"
+            f"{pluralize(len(self.classes), 'label')}, {mean:.3g} candidates per row{weighted}>"
         )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and of labels, whether or not they are a candidate anywhere."""
+        """Number of rows and number of classes."""
         return len(self), len(self.classes)
 
     @cached_property
@@ -121,12 +121,12 @@ class CandidateSets:
         return np.diff(self.indptr)
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each row's set contains the label given for it, shape (n_rows,)."""
+        """Whether each row's set contains the given label, shape (n_rows,)."""
         labels = np.asarray(labels)
         if labels.shape != (len(self),):
             raise ValueError(
-                f"There are candidate sets of {len(self)} rows but labels of shape "
-                f"{labels.shape}: give one label for each row."
+                f"There are candidate sets for {len(self)} rows but labels of shape "
+                f"{labels.shape}: pass one label per row."
             )
         position = {label: j for j, label in enumerate(self.classes.tolist())}
         columns = np.array([position.get(label, -1) for label in labels.tolist()])
@@ -155,12 +155,12 @@ class CandidateSets:
         return mask
 
     def to_sparse(self) -> sparse.csr_array:
-        """CSR table of the weights, a boolean mask without any; shape (n_rows, n_labels)."""
+        """CSR table of the weights, or boolean CSR mask if there are none."""
         ones = np.ones(len(self.labels), dtype=bool)
         return self._to_csr(ones if self.weights is None else self.weights)
 
     def to_sets(self) -> list[set[Any]]:
-        """Python sets of labels, without weights; ``list(sets)`` keeps them."""
+        """Python sets of labels, without weights; ``list(sets)`` keeps the weights."""
         flat = self.classes[self.labels].tolist()
         return [set(flat[a:b]) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]
 

@@ -11,7 +11,7 @@ import click
 
 from ambilearn.cli.errors import check_memory_limit
 
-LOG_WIDTH = 200  # columns of a log file, in which no table is cut
+LOG_WIDTH = 200  # columns of a log file, wide enough for all tables
 
 
 class Console:
@@ -24,16 +24,16 @@ class Console:
     stderr : bool, default=False
         Whether to write to standard error, for commands whose standard output is a table.
     rich : rich.console.Console, optional
-        Where to write instead.
+        Console to write to instead.
     every : float, default=30
-        Seconds between two lines on the progress of a stage in a log file.
+        Seconds between two progress lines in a log file.
     """
 
     def __init__(self, *, stderr: bool = False, rich: Any = None, every: float = 30.0) -> None:
         from rich.console import Console as RichConsole
 
         self.rich = rich or RichConsole(stderr=stderr, highlight=False)
-        if not self.rich.is_terminal or self.rich.width < 1:  # as COLUMNS=0 says
+        if not self.rich.is_terminal or self.rich.width < 1:  # with COLUMNS=0
             self.rich.width = LOG_WIDTH
         # Characters that the stream cannot encode are printed as question marks.
         stream = self.rich.file
@@ -41,10 +41,10 @@ class Console:
             stream.reconfigure(errors="replace")
         self._live: Any = None
         self._spinner: Any = None
-        self._stage, self._said, self._every = "", 0.0, every
+        self._stage, self._printed, self._every = "", 0.0, every
 
     def say(self, text: str, style: str | None = None) -> None:
-        """Print text as it is: no markup, no wrapping."""
+        """Print text without markup and wrapping."""
         self.close()
         self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
 
@@ -59,7 +59,7 @@ class Console:
         self.rich.print(renderable)
 
     def show(self, text: str) -> None:
-        """Show what is being done, in a terminal."""
+        """Show the current step in a terminal."""
         if not self.rich.is_interactive:
             return
         from rich.live import Live
@@ -79,18 +79,18 @@ class Console:
     def stage(self, text: str) -> None:
         """Show a stage that may take long; in a log file, write one line for each stage.
 
-        Text after a colon, as in ``choosing: 3 of 16``, is progress within a stage. A log file
-        gets a line of it at intervals.
+        Text after a colon, as in ``choosing: 3 of 16``, is progress within a stage, which is
+        written to a log file at intervals.
         """
         self.show(text)
         if self.rich.is_interactive:
             return
         stage = text.partition(":")[0]
         if stage != self._stage:
-            self._stage, self._said = stage, monotonic()
+            self._stage, self._printed = stage, monotonic()
             self.say(f"{stage} …")
-        elif text != stage and monotonic() - self._said >= self._every:
-            self._said = monotonic()
+        elif text != stage and monotonic() - self._printed >= self._every:
+            self._printed = monotonic()
             self.say(f"{text} …")
 
     def close(self) -> None:
@@ -108,12 +108,12 @@ def user_console() -> Iterator[Console]:
     """
     check_memory_limit()
     console = Console(stderr=True)
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in said:
-            said.add(text)
+        if text not in printed:
+            printed.add(text)
             console.say(f"Warning: {text}", style="yellow")
 
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from ambilearn.datasets.errors import DatasetError
 
 @click.group(cls=SectionedGroup)
 def data() -> None:
-    """See which data sets there are, fetch them, check them."""
+    """List, download and check the data sets."""
 
 
 def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,7 +22,7 @@ def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--data-home",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="FOLDER",
-        help="Look in this folder first, and download to it. Without it: the folder in "
+        help="Search this folder first, and download to it. By default the folder in "
         "AMBILEARN_DATA, then your user cache.",
     )(command)
 
@@ -49,9 +49,8 @@ def list_command(data_home: Path | None) -> None:
     console = Console()
     console.print(table)
     console.print(
-        "\n[bold]candidates[/bold] is the mean number of candidate labels a row, – for ordinary "
-        "data sets. Get a data set that is not here by [bold]ambilearn data fetch NAME[/bold]. "
-        "Files are looked for in:"
+        "\n[bold]candidates[/bold] is the mean number of candidate labels per row, – for ordinary "
+        "data sets. [bold]ambilearn data fetch NAME[/bold] downloads a data set. Searched folders:"
     )
     for folder in search_folders(data_home):
         console.say(f"  {folder}")
@@ -59,14 +58,14 @@ def list_command(data_home: Path | None) -> None:
 
 @data.command()
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--all", "everything", is_flag=True, help="Fetch all data sets.")
-@click.option("--force", is_flag=True, help="Download again, and replace the file that is there.")
+@click.option("--all", "everything", is_flag=True, help="Download all data sets.")
+@click.option("--force", is_flag=True, help="Download again, and replace an existing file.")
 @data_home_option
 def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path | None) -> None:
     """Download data sets and verify their checksums.
 
-    What is already on this machine is verified and left as it is. The exit status is 0 if
-    everything asked for is there in the end, else 1.
+    Files that are already on this machine are only verified. The exit status is 0 if all
+    requested data sets are available in the end, otherwise 1.
     """
     from ambilearn.cli.progress import DownloadBar
     from ambilearn.datasets.fetch import fetch_file
@@ -75,7 +74,7 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
     console, failed = Console(), False
     for info in entries:
         if not info.file:
-            console.say(f"{info.name}: comes with scikit-learn, nothing to fetch")
+            console.say(f"{info.name}: part of scikit-learn, nothing to download")
             continue
         try:
             with DownloadBar(console, info.name) as bar:
@@ -96,8 +95,8 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
 def check(names: tuple[str, ...], data_home: Path | None) -> None:
     """Verify the data sets on this machine: checksums, sizes, labels.
 
-    Reads every file in full. The exit status is 1 if a file is wrong, or if a data set that was
-    asked for by name is not here.
+    Reads every file completely. The exit status is 1 if a file is wrong, or if a data set that is
+    named on the command line is missing.
     """
     from ambilearn.datasets.checksum import verify
     from ambilearn.datasets.fetch import find_file, repair_advice
@@ -108,7 +107,7 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
         path = find_file(info, data_home) if info.file else None
         if info.file and path is None:
             failed |= bool(names)
-            console.say(f"{info.name:<14} not here")
+            console.say(f"{info.name:<14} not on this machine")
             continue
         try:
             if path is not None:
@@ -118,7 +117,7 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
             failed = True
             console.error(f"{info.name}: {error}")
             continue
-        console.say(f"{info.name:<14} right: {str(loaded).partition(': ')[2].rstrip('>')}")
+        console.say(f"{info.name:<14} ok: {str(loaded).partition(': ')[2].rstrip('>')}")
     if failed:
         raise SystemExit(1)
 
@@ -129,7 +128,9 @@ def _entries(names: tuple[str, ...], everything: bool) -> list[Any]:
     if everything:
         return list(registry().values())
     if not names:
-        raise click.UsageError("Name at least one data set (see `ambilearn data list`), or --all.")
+        raise click.UsageError(
+            "Name at least one data set (see `ambilearn data list`), or use --all."
+        )
     try:
         return [find_dataset(name) for name in names]
     except DatasetError as error:

@@ -8,22 +8,19 @@ import click
 from ambilearn import __version__
 from ambilearn.datasets.errors import DatasetError
 
-DEBUG = "AMBILEARN_DEBUG"  # variable that, if set, shows where an unexpected error arose
+DEBUG = "AMBILEARN_DEBUG"  # if this variable is set, unexpected errors show a traceback
 
 # Errors of the input or the system, not of ambilearn.
 EXPECTED = (DatasetError, OSError, ImportError, MemoryError)
 
-_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
-
-MIN_ADDRESS_SPACE = (
-    2**30
-)  # bytes; with less, the libraries of a fit crash, hang or flood the screen
+MIN_ADDRESS_SPACE = 2**30  # bytes; with less, the numerical libraries crash or hang
 
 
 def check_memory_limit() -> None:
-    """Refuse to start if the memory limit of the process is too low."""
-    if sys.platform == "win32":  # which has no such limit
+    """Raise an error if the memory limit of the process is too low."""
+    if sys.platform == "win32":  # has no such limit
         return
     import resource
 
@@ -48,5 +45,5 @@ def describe_error(error: Exception) -> str:
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     where = f"{error.filename}: " if error.filename else ""
-    advice = " Free some disk space, or write to another disk." if error.errno in _NO_ROOM else ""
+    advice = " Free some disk space, or write to another disk." if error.errno in _DISK_FULL else ""
     return f"{where}{error.strerror}.{advice}"

@@ -1,4 +1,4 @@
-"""Options that the commands of the experiments share, and what is asked for by them."""
+"""Options that the commands of the experiments share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import click
 from ambilearn.cli.help_sections import section
 from ambilearn.experiments.spec_form import MAX_RUNS
 
-# Sections of the help, in which every command shows the options that it has.
+# Sections of the help text.
 experiment_option = section("Experiments")
 choice_option = section("Choice of parameters")
 file_option = section("Files")
@@ -25,17 +25,17 @@ def path_type(**options: Any) -> click.Path:
 
 
 def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what all commands share: which experiments, how many runs, which store."""
+    """Add the shared options: experiments, number of runs, store."""
     for add in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
-        experiment_option("--quick", is_flag=True, help="The smaller version of each experiment."),
+        experiment_option("--quick", is_flag=True, help="Smaller version of each experiment."),
         experiment_option(
-            "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Random splits."
+            "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Number of random splits."
         ),
         experiment_option(
             "--scaling",
             type=click.Choice(["all", "train", "none"]),
-            help="Rows over which features are z-scored, if not as the experiment says.",
+            help="Rows over which features are z-scored. By default as defined in the experiment.",
         ),
         file_option(
             "--store",
@@ -53,7 +53,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def chosen_specs(
     names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None
 ) -> list[Any]:
-    """The experiments that are meant; without names all of the paper's."""
+    """The named experiments, or all experiments of the paper."""
     from dataclasses import replace
 
     from ambilearn.experiments.spec import PAPER, SpecError, load_spec

@@ -1,4 +1,4 @@
-"""Commands that show what was measured: thin, all work is done in the modules beside."""
+"""Commands that show the results of experiments; :mod:`ambilearn.experiments` does the work."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ from ambilearn.cli.reproduce import reproduce
 def _open_results(
     names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None, store: Path
 ) -> Any:
-    """Open a store that must exist, and what it has of the experiments."""
+    """Results of the experiments in an existing store, and the open store."""
     from ambilearn.cli.reproduce_summary import describe_damage
     from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
@@ -38,12 +38,12 @@ def _open_results(
 
 
 def _check_outputs(outputs: list[Path], names: tuple[str, ...], store: Path) -> None:
-    """Refuse to write over the results, the files that SQLite keeps beside them, and specs."""
+    """Raise an error if an output would overwrite the store, its SQLite files or a spec."""
     database = os.path.realpath(store)
-    beside = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal")]
+    logs = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal")]
     for folder in {path.parent for path in outputs}:
         folder.mkdir(parents=True, exist_ok=True)
-    check_outputs(outputs, [store, *beside, *(name for name in names if name.endswith(".toml"))])
+    check_outputs(outputs, [store, *logs, *(name for name in names if name.endswith(".toml"))])
 
 
 @click.command(cls=SectionedCommand)
@@ -52,7 +52,7 @@ def _check_outputs(outputs: list[Path], names: tuple[str, ...], store: Path) -> 
     "--output",
     type=path_type(file_okay=False),
     metavar="FOLDER",
-    help="Write Markdown, CSV and LaTeX.",
+    help="Write the tables as Markdown, CSV and LaTeX.",
 )
 def tables(
     names: tuple[str, ...],
@@ -62,7 +62,7 @@ def tables(
     store: Path,
     output: Path | None,
 ) -> None:
-    """Show the tables of experiments; with --output write them, too."""
+    """Show the tables of experiments, and write them with --output."""
     from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.tables import build_tables
 
@@ -86,7 +86,7 @@ def tables(
     default=OUTPUT / "figures",
     show_default=True,
     metavar="FOLDER",
-    help="Where to write them.",
+    help="Folder of the figures.",
 )
 def figures(
     names: tuple[str, ...],
@@ -96,7 +96,7 @@ def figures(
     store: Path,
     output: Path,
 ) -> None:
-    """Draw the figures of experiments, as SVG and PNG."""
+    """Draw the figures of experiments as SVG and PNG."""
     from ambilearn.experiments.figures import build_figures, figure_files, write_figures
 
     experiments, opened = _open_results(names, quick, runs, scaling, store)
@@ -115,7 +115,7 @@ def figures(
     default=OUTPUT / "report.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write it.",
+    help="File of the report.",
 )
 def report(
     names: tuple[str, ...],
@@ -125,10 +125,7 @@ def report(
     store: Path,
     output: Path,
 ) -> None:
-    """Write one HTML page with all tables and figures.
-
-    The published numbers stand beside the measured ones.
-    """
+    """Write an HTML page with all tables, figures and published numbers."""
     from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 
@@ -143,7 +140,9 @@ def report(
 
 @click.command(cls=SectionedCommand)
 @common_options
-@file_option("--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write it, too.")
+@file_option(
+    "--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write the table as well."
+)
 def verify(
     names: tuple[str, ...],
     quick: bool,
@@ -152,10 +151,10 @@ def verify(
     store: Path,
     output: Path | None,
 ) -> None:
-    """Set each published number beside the measured one.
+    """Compare published and measured numbers.
 
-    The exit status is 1 if tasks of these experiments failed, and 0 however much the numbers
-    disagree.
+    The exit status is 1 if tasks of these experiments failed. It does not depend on the
+    differences.
     """
     from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.verify import checks, verification_table
@@ -167,10 +166,10 @@ def verify(
     if table.rows:
         console.print(to_rich(table))
     else:
-        asked = ", ".join(experiment.spec.name for experiment in experiments)
+        specs = ", ".join(experiment.spec.name for experiment in experiments)
         console.say(
-            f"The paper prints no numbers for {asked}: there is nothing to compare with. "
-            "`ambilearn tables` shows what was measured."
+            f"The paper has no numbers for {specs} to compare with. `ambilearn tables` shows the "
+            "measured numbers."
         )
     if output is not None and table.rows:
         _check_outputs(table_files([table], output), names, store)

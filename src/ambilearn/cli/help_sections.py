@@ -1,4 +1,4 @@
-"""Help of the command line in sections: options under titles, commands in the order of use."""
+"""Help texts with sections: options under titles, commands in the order of use."""
 
 from collections.abc import Callable
 from functools import partial
@@ -42,11 +42,11 @@ class SectionedGroup(click.Group):
             self.sections.setdefault(title, []).append(str(command.name))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order in which the commands were added, not that of the alphabet."""
+        """Names in the order in which the commands were added, not sorted."""
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command and the first sentence about it."""
+        """Write each command and the first sentence of its help."""
         width = max(map(len, self.commands))
         limit = formatter.width - 6 - width
         sections = self.sections or {"Commands": list(self.commands)}

@@ -28,11 +28,11 @@ class _OneLineErrors(SectionedGroup):
             if not options.get("standalone_mode", True) or (unexpected and os.environ.get(DEBUG)):
                 raise
             click.ClickException(describe_error(error)).show()
-            _give_up_full_output()
+            _discard_output()
             sys.exit(1)
 
 
-def _give_up_full_output() -> None:
+def _discard_output() -> None:
     """Discard unwritten output, so that Python does not fail again when it exits."""
     try:
         if sys.stdout is not None:

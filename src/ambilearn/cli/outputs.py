@@ -18,17 +18,16 @@ from ambilearn.cli.table_options import source_and_format
 def check_outputs(
     outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None] = ()
 ) -> None:
-    """Refuse files that cannot be written, or would destroy others, before the work is done.
+    """Raise an error for outputs that cannot be written or would overwrite another file.
 
-    One file may have several names: by symbolic and hard links, and as what standard input and
-    output were sent to.
+    One file may have several names: symbolic and hard links, and redirected standard streams.
 
     Parameters
     ----------
     outputs : paths
-        The files to be written; ``-`` is standard output, and None no file.
+        The output files; ``-`` is standard output, None is no file.
     inputs : paths
-        The files that are read; ``-`` is standard input, and None no file.
+        The input files; ``-`` is standard input, None is no file.
     """
     read = set().union(*(_identify(file, stream=0) for file in inputs if file is not None))
     written: set[Hashable] = set()
@@ -49,10 +48,10 @@ def check_outputs(
             )
         written |= names
         if str(file) != "-":
-            _refuse_unwritable(Path(file))
+            _check_writable(Path(file))
 
 
-def _refuse_unwritable(file: Path) -> None:
+def _check_writable(file: Path) -> None:
     try:
         check_file_writable(file)
     except OSError as error:
@@ -64,10 +63,10 @@ def _refuse_unwritable(file: Path) -> None:
 
 
 def _identify(file: str | Path, stream: int) -> set[Hashable]:
-    """What two names of one file have in common: the path behind links, the number of the file."""
+    """Identity of a file that does not depend on its name: the real path, or device and inode."""
     try:
         status = os.fstat(stream) if str(file) == "-" else os.stat(file)
-    except OSError:  # a closed stream, or nothing there yet
+    except OSError:  # a closed stream, or a new file
         return set() if str(file) == "-" else {os.path.normcase(os.path.realpath(file))}
     if not stat.S_ISREG(status.st_mode):
         return set()  # a terminal or a pipe is not replaced
@@ -88,7 +87,7 @@ def table_writer(
     sep: str = "|",
     escape_formulas: bool = False,
 ) -> Callable[[Any, list[str]], None]:
-    """Function that writes the result of a command; refuse an unsupported format at once.
+    """Function that writes the result of a command; an unsupported format raises an error.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ def table_writer(
         if target is out:
             console.show("writing the table")
         else:
-            console.close()  # in a terminal, rows and spinner would mix
+            console.close()  # the spinner would be mixed with the rows
         write_table(
             frame,
             target,

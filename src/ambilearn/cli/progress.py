@@ -1,4 +1,4 @@
-"""Bars that show how far a run of tasks or a download has come."""
+"""Progress bars of experiments and downloads."""
 
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class TaskBar:
-    """Tasks that are done, with the time left: a bar in a terminal, lines in a log file.
+    """Number of finished tasks and remaining time: a bar in a terminal, lines in a log file.
 
     Parameters
     ----------
     console : Console
-        Where to show it.
+        Console of the bar.
     n_tasks : int
-        What is to be done.
+        Number of tasks.
     time_left : TimeLeft
-        Estimate, which is told of every result.
+        Estimate of the remaining time, updated with every result.
     every : float, default=30
-        Seconds between two lines of a log file; the last task has a line in any case.
+        Seconds between two lines of a log file; the last task always has a line.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TaskBar:
         self._task = self._bar.add_task("measuring", total=n_tasks, left="")
 
     def note(self, result: "Result") -> None:
-        """Count a task that ended."""
+        """Count a finished task."""
         self._time_left.note(result)
         self._n_done += 1
         self._n_failed += result.status == "failed"
@@ -68,14 +68,14 @@ class TaskBar:
 
 
 class DownloadBar:
-    """Bytes that have arrived, behind the interface that pooch expects.
+    """Number of downloaded bytes, with the interface that pooch expects.
 
     Parameters
     ----------
     console : Console
-        Where to show it; nothing is left of it in the end.
+        Console of the bar, which is removed at the end.
     name : str
-        What is downloaded.
+        Name of the download.
     """
 
     def __init__(self, console: "Console", name: str) -> None:
@@ -100,22 +100,22 @@ class DownloadBar:
         _stop(self._bar)
 
     def update(self, count: int) -> None:
-        """Count bytes; the bar appears with the first of them."""
+        """Count bytes; the first call shows the bar."""
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task(self._name, total=self.total or None)
         self._bar.advance(self._task, count)
 
     def reset(self) -> None:
-        """Start over, as pooch does before it fills the bar."""
+        """Set the number of bytes to zero; called by pooch."""
         if self._task is not None:
             self._bar.reset(self._task)
 
     def close(self) -> None:
-        """Nothing to do: the bar ends with its block."""
+        """Do nothing: ``__exit__`` ends the bar."""
 
 
 def _stop(bar: progress.Progress) -> None:
-    """End a bar. rich before 15 ends one that was never shown by an empty line."""
+    """End a bar; rich before 15 would print an empty line for a disabled one."""
     if not bar.disable:
         bar.stop()

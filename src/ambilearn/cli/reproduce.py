@@ -1,5 +1,7 @@
-"""The command ``ambilearn reproduce``: run experiments, and keep the results."""
+"""The command ``ambilearn reproduce``: run experiments and store their results."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,40 +30,40 @@ from ambilearn.cli.help_sections import SectionedCommand
     type=click.Choice(["fixed", "label-free", "oracle"]),
     default="fixed",
     show_default=True,
-    help="How hyper-parameters are chosen, for methods that the paper tunes. The oracle sees the "
-    "test labels: an upper bound.",
+    help="How hyper-parameters are chosen, for methods that the paper tunes. oracle uses the test "
+    "labels, as an upper bound.",
 )
 @choice_option(
     "--search",
     default="halving:16",
     show_default=True,
     metavar="HOW",
-    help="Points of the paper's grid that are tried: random:N, halving:N, or grid for all.",
+    help="Points of the paper's grid to try: random:N, halving:N, or grid for all.",
 )
 @choice_option(
     "--scoring",
     type=click.Choice(["covering", "approximated"]),
     default="covering",
     show_default=True,
-    help="What a label-free choice looks at: the covering rate, or approximated accuracy.",
+    help="Score of a label-free choice: covering rate or approximated accuracy.",
 )
 @work_option(
     "--jobs",
     type=click.IntRange(1, 1024),
     metavar="N",
-    help="Processes; without it, one per core.",
+    help="Number of processes; by default one per core.",
 )
 @work_option(
     "--cluster",
     metavar="ADDRESS",
-    help="Use the Dask scheduler there, or start a cluster here: local.",
+    help="Address of a Dask scheduler, or `local` to start a cluster on this machine.",
 )
-@work_option("--again", is_flag=True, help="Measure again what is in the store.")
+@work_option("--again", is_flag=True, help="Repeat tasks with a stored result.")
 @file_option(
     "--data-home",
     type=path_type(file_okay=False),
     metavar="FOLDER",
-    help="Folder with the data files; without it AMBILEARN_DATA, then your user cache.",
+    help="Folder with the data files; by default AMBILEARN_DATA, then your user cache.",
 )
 def reproduce(
     names: tuple[str, ...],
@@ -79,13 +81,13 @@ def reproduce(
     data_home: Path | None,
     again: bool,
 ) -> None:
-    """Run the paper's experiments, and keep the results.
+    """Run the paper's experiments and store their results.
 
-    What is in the store already is not run again. NAME is an experiment of it (real-world,
-    transductive, controlled, ablation, sensitivity, convergence), demo, oracle or
-    oracle-controlled (what tuning on the test labels would gain), or a TOML file of your own;
-    without a name, all of the paper's. Stop it at any time and start it again. The exit status is
-    1 if a task failed.
+    NAME is an experiment of the paper (real-world, transductive, controlled, ablation,
+    sensitivity, convergence), demo, oracle or oracle-controlled (tuning on the test labels), or
+    your own TOML file. By default all experiments of the paper are run. You can stop the command
+    at any time; the next run continues and does not repeat stored results. The exit status is 1 if
+    a task failed.
     """
     check_memory_limit()
     from ambilearn.experiments.search import parse_search
@@ -101,11 +103,11 @@ def reproduce(
     if (wanted := _estimators(methods)) is not None:
         tasks = [task for task in tasks if task.method in wanted]
     if not tasks:
-        raise click.UsageError("Nothing is left to do with these --methods and --data.")
+        raise click.UsageError("No tasks match these --methods and --data.")
     try:
         n_failed = _run(tasks, store, jobs or -1, cluster, data_home, again)
     except KeyboardInterrupt as stop:
-        raise click.ClickException(f"Stopped. {_how_to_go_on(store)}") from stop
+        raise click.ClickException(f"Stopped. {_how_to_continue(store)}") from stop
     if n_failed:
         raise SystemExit(1)
 
@@ -118,31 +120,23 @@ def _run(
     data_home: Path | None,
     again: bool,
 ) -> int:
-    """Say what will happen, do it, say what happened; the number of tasks that failed."""
+    """Run the tasks that are not in the store, with messages; return the number of failed tasks."""
     from joblib import cpu_count
 
     from ambilearn.cli.progress import TaskBar
     from ambilearn.cli.reproduce_summary import (
         describe_damage,
         describe_failures,
-        describe_missing_data,
         describe_other_code,
         describe_plan,
     )
-    from ambilearn.datasets import DataNotFoundError
     from ambilearn.experiments.run import missing_tasks, run_tasks
     from ambilearn.experiments.store import Store
     from ambilearn.experiments.time_left import TimeLeft
 
     console = Console()
     if cluster in (None, "local"):  # the machines of another cluster may have the data
-        tasks, left_out = _split_by_data(tasks, data_home)
-        describe_missing_data(console, left_out)
-        if not tasks:
-            raise DataNotFoundError(
-                "None of the data sets is on this machine: nothing was done. Fetch them as said "
-                "above, or try what needs no download: `ambilearn reproduce demo --quick`."
-            )
+        tasks = _with_local_data(console, tasks, data_home)
     with Store(path) as store:
         describe_damage(console, store)
         if not again:
@@ -150,22 +144,17 @@ def _run(
         missing = missing_tasks(tasks, store, again=again)
         time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
         describe_plan(console, store, tasks, missing, time_left)
-        try:
-            with TaskBar(console, len(missing), time_left) as bar:
-                summary = run_tasks(
-                    missing,
-                    store,
-                    jobs=jobs,
-                    cluster=cluster,
-                    data_home=data_home,
-                    again=again,
-                    on_result=bar.note,
-                    on_wait=lambda text: console.say(f"{text} …"),
-                )
-        except (OSError, MemoryError) as error:
-            if isinstance(error, BrokenPipeError):  # the reader has gone: click's to end
-                raise
-            raise click.ClickException(f"{describe_error(error)} {_how_to_go_on(path)}") from error
+        with _explain_errors(path), TaskBar(console, len(missing), time_left) as bar:
+            summary = run_tasks(
+                missing,
+                store,
+                jobs=jobs,
+                cluster=cluster,
+                data_home=data_home,
+                again=again,
+                on_result=bar.note,
+                on_wait=lambda text: console.say(f"{text} …"),
+            )
         others = f", {summary.elsewhere} of them by another runner" if summary.elsewhere else ""
         console.say(f"{summary.done} done, {summary.failed} failed{others}.")
         if summary.failed:
@@ -173,20 +162,38 @@ def _run(
     return summary.failed
 
 
-def _how_to_go_on(store: Path) -> str:
-    return f"What was done is kept in {store}; the same command goes on from there."
+@contextmanager
+def _explain_errors(store: Path) -> Iterator[None]:
+    """Add how to continue to errors of the system."""
+    try:
+        yield
+    except BrokenPipeError:  # click handles it
+        raise
+    except (OSError, MemoryError) as error:
+        raise click.ClickException(f"{describe_error(error)} {_how_to_continue(store)}") from error
 
 
-def _split_by_data(tasks: list[Any], data_home: Path | None) -> tuple[list[Any], list[str]]:
-    """Tasks whose data set is on this machine, and the names of the data sets that are not."""
-    from ambilearn.datasets import list_datasets
+def _how_to_continue(store: Path) -> str:
+    return f"All results so far are in {store}; run the same command again to continue."
+
+
+def _with_local_data(console: Console, tasks: list[Any], data_home: Path | None) -> list[Any]:
+    """Tasks whose data set is on this machine, with a message about the other data sets."""
+    from ambilearn.cli.reproduce_summary import describe_missing_data
+    from ambilearn.datasets import DataNotFoundError, list_datasets
     from ambilearn.datasets.registry import find_dataset
 
     here = {entry.name for entry in list_datasets(data_home=data_home) if entry.available}
-    left_out = sorted({task.data for task in tasks} - here)
-    for name in left_out:
-        find_dataset(name)  # a name that is nowhere is an error, and no data set to be fetched
-    return [task for task in tasks if task.data in here], left_out
+    missing = sorted({task.data for task in tasks} - here)
+    for name in missing:
+        find_dataset(name)  # an unknown name is an error
+    describe_missing_data(console, missing)
+    if not here.intersection(task.data for task in tasks):
+        raise DataNotFoundError(
+            "None of the data sets is on this machine. Download them with the commands above, or "
+            "run an experiment that needs no download: `ambilearn reproduce demo --quick`."
+        )
+    return [task for task in tasks if task.data in here]
 
 
 def _split_names(text: str | None) -> set[str] | None:

@@ -1,4 +1,4 @@
-"""What a person wants to know before and after a run of experiments."""
+"""Messages before and after a run of experiments."""
 
 from collections.abc import Sequence
 
@@ -11,35 +11,35 @@ from ambilearn.experiments.time_left import TimeLeft
 
 
 def describe_missing_data(console: Console, names: Sequence[str]) -> None:
-    """Data sets that are left out, and how to have them."""
+    """Print the data sets that are skipped, and how to download them."""
     for name in names:
         console.say(
-            f"{name} is not on this machine and is left out. To have it: "
+            f"{name} is not on this machine and is skipped. Download it with: "
             f"ambilearn data fetch {name}"
         )
 
 
 def describe_other_code(console: Console, store: Store) -> None:
-    """Results of other code stay valid, but nobody should be surprised by them."""
+    """Print how many results were measured with another version of the code."""
     ours = environment()["commit"], environment()["versions"].get("ambilearn")
-    foreign = sum(
+    n_other = sum(
         count
         for content, count in store.environments()
         if (content["commit"], content["versions"].get("ambilearn")) != ours
     )
-    if foreign:
+    if n_other:
         console.say(
-            f"{foreign} results in the store were made by another version of the code and are "
-            "kept as they are; --again measures anew."
+            f"{pluralize(n_other, 'result')} in the store were measured with another version of "
+            "the code and are kept; --again measures them again."
         )
 
 
 def describe_damage(console: Console, store: Store) -> None:
-    """Results that are not as they were stored."""
+    """Print how many results are damaged."""
     if n_damaged := store.n_damaged():
         console.say(
-            f"{pluralize(n_damaged, 'result')} in {store.path} cannot be read, for the file was "
-            "damaged: they count as missing, and `ambilearn reproduce` measures them again.",
+            f"{pluralize(n_damaged, 'result')} in {store.path} cannot be read because the file is "
+            "damaged; `ambilearn reproduce` measures them again.",
             style="yellow",
         )
 
@@ -47,17 +47,17 @@ def describe_damage(console: Console, store: Store) -> None:
 def describe_plan(
     console: Console, store: Store, tasks: Sequence[Task], missing: Sequence[Task], left: TimeLeft
 ) -> None:
-    """How many tasks there are, how many are done already, and how long the others will take."""
+    """Print the number of tasks, of stored results and of tasks to do, and the expected time."""
     n_tasks = len({task.key for task in tasks})
     time = f", in about {format_duration(left.seconds())}" if missing else ""
     console.say(
-        f"{n_tasks} tasks, {n_tasks - len(missing)} of them in {store.path} already; "
+        f"{n_tasks} tasks, {n_tasks - len(missing)} of them already in {store.path}; "
         f"{len(missing)} to do{time}"
     )
 
 
 def describe_failures(console: Console, store: Store, tasks: Sequence[Task]) -> None:
-    """Each kind of error once, with a task that it befell."""
+    """Print each kind of error once, with one failed task."""
     seen: dict[tuple[str, str], Result] = {}
     for result in store.results(task.key for task in tasks).values():
         if result.status == "failed":

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 
-class _Forgiving(io.FileIO):
+class _IgnoringErrors(io.FileIO):
     """A file that ignores write errors: a lost message must not stop a command."""
 
     def write(self, content: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
@@ -19,21 +19,21 @@ class _Forgiving(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Make standard streams safe to use; to be called once, when the process begins.
+    """Make standard streams safe to use; call it once, at the start of the process.
 
-    A closed one would be the number of the next file that is opened, into which messages would then
-    be written. It is kept from that by a file in which every attempt to read or write fails.
+    The next file that is opened would get the descriptor of a closed stream, and messages would be
+    written to this file. A file that cannot be read or written takes the descriptor instead.
     """
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # takes the lowest number that is free
+            os.open(os.devnull, mode)  # takes the lowest free descriptor
     present: Any = sys.stderr
     below = present and getattr(present.buffer, "raw", present.buffer)
-    if below is None or isinstance(below, io.FileIO):  # no console of Windows, which takes text
+    if below is None or isinstance(below, io.FileIO):  # not a Windows console, which takes text
         sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(_Forgiving(2, "wb", closefd=False)),
+            io.BufferedWriter(_IgnoringErrors(2, "wb", closefd=False)),
             encoding="utf-8" if present is None else present.encoding,
             errors="backslashreplace",
             line_buffering=True,

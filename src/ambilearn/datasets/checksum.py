@@ -1,8 +1,8 @@
-r"""Checksums: a file is what the registry says, or it is not used.
+r"""Checksums: only files with the checksum in the registry are used.
 
-Two schemes: ``sha256``, and ``gitblob``, the id under which git stores a file,
-:math:`\mathrm{SHA1}(\text{"blob "} \Vert \text{size} \Vert 0 \Vert \text{content})`, for
-files of which only that is published.
+There are two schemes: ``sha256``, and ``gitblob``, the id under which git stores a file,
+:math:`\mathrm{SHA1}(\text{"blob "} \Vert \text{size} \Vert 0 \Vert \text{content})`, for files
+with no other published checksum.
 """
 
 import hashlib
@@ -33,26 +33,26 @@ def checksum(path: Path, scheme: str = "sha256") -> str:
 
 
 def verify(path: Path, expected: str, *, advice: str) -> None:
-    """Read the whole file and raise ChecksumError unless it is the expected one."""
+    """Read the whole file and raise ChecksumError unless it has the expected checksum."""
     found = checksum(path, expected.partition(":")[0])
     if found != expected:
         raise ChecksumError(
             f"{path} is not the expected file ({path.stat().st_size} bytes): its checksum is "
-            f"{found}, it should be {expected}. {advice}"
+            f"{found}, expected {expected}. {advice}"
         )
 
 
 def verify_once(path: Path, expected: str, *, advice: str) -> None:
-    """Like :func:`verify`, but skip a file that passed before and was not touched since."""
+    """Like :func:`verify`, but skip a file that passed before and has not changed since."""
     if _read_notes().get(str(path.resolve())) != _stamp(path, expected):
         verify(path, expected, advice=advice)
         remember_verified(path, expected)
 
 
 def remember_verified(path: Path, expected: str) -> None:
-    """Note that a file has passed. Where the note cannot be kept, it is verified again later."""
+    """Record that a file has passed. If the record cannot be written, the next call verifies."""
     notes = _read_notes() | {str(path.resolve()): _stamp(path, expected)}
-    with suppress(OSError, ImportError):  # no room, or no pooch to say where the cache is
+    with suppress(OSError, ImportError):  # full disk, or pooch is not installed
         _notes_path().parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(_notes_path()) as file:
             file.write(json.dumps(notes, indent=1).encode())

@@ -1,7 +1,7 @@
-r"""Candidate sets for ordinary data, made at random in the ways the literature uses.
+r"""Generate random candidate sets from true labels, as in the literature.
 
 Three generators: the controlled protocol of the paper (*p*, *r*, ε), independent flips, and flips
-that depend on the instance. All of them keep the true label, unless noise (η) is asked for.
+that depend on the instance. All of them keep the true label, unless there is noise (η).
 """
 
 from collections.abc import Collection
@@ -26,38 +26,36 @@ from ambilearn.datasets.false_labels import (
 )
 from ambilearn.datasets.noise import check_noise, swap_truth
 
-# An empty set is drawn again at most so often; then no false label is possible in it, and it gets
-# its true label.
-_MAX_REDRAWS = 100
+_MAX_REDRAWS = 100  # of an empty set, which then gets its true label
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateStatistics:
-    """What a generator really did.
+    """Statistics of generated candidate sets.
 
     Attributes
     ----------
     n_rows : int
-        Rows.
+        Number of rows.
     n_partial : int
-        Rows with more than one candidate.
+        Number of rows with more than one candidate.
     share_partial : float
         Share of such rows; *p* of the controlled protocol.
     mean_size : float
-        Candidates a row, on average over all rows.
+        Mean number of candidates per row.
     max_size : int
         Size of the largest candidate set.
     coupled_labels : ndarray of shape (n_labels,) or None
-        With ε: the label that is coupled to each class, in the order of the classes.
+        With ε: the label coupled to each class, in the order of the classes.
     coupled_share : float or None
-        With ε: share of the partial rows that have their coupled label; the realised ε.
+        With ε: share of the partial rows that have their coupled label; the observed ε.
     ambiguity_degree : float
         Largest share, over all pairs of labels, of the rows of one label that have the other as a
         candidate [1]_.
     n_without_truth : int
-        Rows whose true label is no candidate. Zero without noise.
+        Number of rows whose true label is not a candidate. Zero without noise.
     share_without_truth : float
-        Share of such rows; the realised η.
+        Share of such rows; the observed η.
 
     References
     ----------
@@ -94,33 +92,33 @@ def make_candidates(
     r"""Make candidate sets from true labels.
 
     Of *n* rows, exactly :math:`\lfloor pn + 1/2 \rfloor` are chosen at random to be partial; the
-    others keep their true label as the only candidate. In a partial row with the true label *y*
-    the false labels :math:`j \ne y` are drawn as follows, *l* being the number of labels.
+    others keep their true label as the only candidate. In a partial row with the true label *y*,
+    the false labels :math:`j \ne y` are drawn as follows, where *l* is the number of labels.
 
     ``kind="controlled"`` [1]_
-        *r* distinct false labels, each choice equally likely. With ε (then :math:`r = 1`), each
-        class has one coupled label, drawn once for the whole run; it is the false label with
-        probability ε, every other one with probability :math:`(1 - ε)/(l - 2)`.
+        *r* distinct false labels, drawn uniformly. With ε (then :math:`r = 1`), each class has one
+        coupled label, drawn once for the whole run; it is the false label with probability ε, and
+        every other label with probability :math:`(1 - ε)/(l - 2)`.
 
     ``kind="flip"`` [2]_
-        Every false label on its own with probability *q*. A row may thus stay unambiguous.
+        Each false label independently with probability *q*. A row may therefore stay unambiguous.
 
     ``kind="instance"`` [3]_
-        Every false label on its own with probability
-        :math:`q \, f_j(x) / \max_{k \ne y} f_k(x)`, so that labels which a plain classifier *f*
-        takes for possible are likelier. With :math:`q = 1` the most confusing one is always there.
+        Each false label independently with probability
+        :math:`q \, f_j(x) / \max_{k \ne y} f_k(x)`, so that labels with a high probability under a
+        plain classifier *f* are more frequent. With :math:`q = 1`, the most probable false label
+        is always a candidate.
 
     The true label is in every set, unless there is noise:
 
     ``noise="swap"`` [4]_
-        With probability η the true label is exchanged for a label that is no candidate, each
-        equally likely; sizes stay. A set of all labels stays as it is.
+        With probability η the true label is replaced by a label that is not a candidate, drawn
+        uniformly; sizes do not change. A set of all labels does not change.
 
     ``noise="drop"`` [5]_
-        The true label is kept with probability :math:`1 - η`. A row that is left without any
-        candidate is drawn again, true label and false ones. Rows that are not partial therefore
-        keep their label, and with ``kind="flip"`` and :math:`p = 1` the share of rows without it
-        is expected to be
+        The true label is kept with probability :math:`1 - η`. A row without any candidate is drawn
+        again, with its true and false labels. Rows that are not partial therefore keep their
+        label, and with ``kind="flip"`` and :math:`p = 1` the expected share of rows without it is
 
         .. math:: \frac{η\,(1 - (1 - q)^{l - 1})}{1 - η\,(1 - q)^{l - 1}}
 
@@ -138,32 +136,32 @@ def make_candidates(
         Probability of the coupled label (``"controlled"`` with ``r=1``). By default false labels
         are uniform, which is :math:`ε = 1/(l - 1)`.
     q : float, optional
-        Probability of a false label: needed for ``"flip"``, 1.0 by default for ``"instance"``.
+        Probability of a false label: required for ``"flip"``, 1.0 by default for ``"instance"``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Features for ``"instance"``. The plain classifier is logistic regression on standardised
-        features; each row gets its probabilities from a model that did not see it (5 folds).
+        Features for ``"instance"``. The plain classifier is logistic regression on standardized
+        features; the probabilities are out of fold (5 folds).
     proba : array-like of shape (n_rows, n_labels), optional
-        Probabilities for ``"instance"`` of a classifier of one's own, instead of X.
+        Probabilities of your own classifier for ``"instance"``, instead of X.
     noise : {"swap", "drop"}, optional
-        How rows lose their true label. By default none does.
+        How rows lose their true label. By default every row keeps it.
     eta : float, optional
-        Probability that a row loses its true label, η; goes with ``noise``.
+        Probability that a row loses its true label, η; required with ``noise``.
     classes : array-like of shape (n_labels,), optional
-        All labels; by default the sorted labels in ``y``. Give it if ``y`` is only a part of the
+        All labels; by default the sorted labels in ``y``. Pass it if ``y`` is only a part of the
         data, in which rare labels may be missing.
     random_state : int, RandomState instance or None, default=None
-        Seed. Equal seeds give equal candidate sets.
+        Seed. The same seed gives the same candidate sets.
 
     Returns
     -------
     candidates : CandidateSets
         The candidate sets.
     statistics : CandidateStatistics
-        What came out: share of partial rows, sizes, coupling, rows without their true label.
+        Share of partial rows, sizes, coupling, rows without their true label.
 
     See Also
     --------
-    add_noise : The same noise for candidate sets that exist already, such as real ones.
+    add_noise : The same noise for existing candidate sets.
 
     References
     ----------
@@ -199,23 +197,22 @@ def make_candidates(
     eta = _check_eta(noise, eta)
     coupled = None
     if kind == "controlled":
-        _refuse_unused(kind, q=q, X=X, proba=proba)
+        _check_unused(kind, q=q, X=X, proba=proba)
         if epsilon is None:
             draw = distinct_label_sampler(codes, n_labels, _check_r(r, n_labels), rng)
         else:
-            epsilon = _check_epsilon(epsilon, r, n_labels)
-            coupled = (np.arange(n_labels) + rng.integers(1, n_labels, n_labels)) % n_labels
+            coupled = _draw_coupled_labels(epsilon, r, n_labels, rng)
             draw = coupled_label_sampler(codes, n_labels, coupled, epsilon, rng)
     elif kind == "flip":
-        _refuse_unused(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
+        _check_unused(kind, r=None if r == 1 else r, epsilon=epsilon, X=X, proba=proba)
         if q is None:
             raise ValueError(
-                "kind='flip' needs q, the probability of a false label: pass for instance q=0.1."
+                "kind='flip' needs q, the probability of a false label: pass for example q=0.1."
             )
         q = _check_probability("q", q)
         draw = flip_sampler(lambda rows: np.full((1, n_labels), q), n_labels, rng)
     elif kind == "instance":
-        _refuse_unused(kind, r=None if r == 1 else r, epsilon=epsilon)
+        _check_unused(kind, r=None if r == 1 else r, epsilon=epsilon)
         q = _check_probability("q", 1.0 if q is None else q)
         draw = flip_sampler(confusion_probabilities(truth, X, proba, q, rng), n_labels, rng)
     else:
@@ -236,7 +233,7 @@ def _draw_candidates(
     drop: float,
     rng: np.random.Generator,
 ) -> CandidateSets:
-    """Draw block by block, so that memory stays small, and keep the pairs that exist."""
+    """Draw the sets block by block, which needs little memory."""
     n_rows, n_labels = truth.shape
     labels, sizes = [], []
 
@@ -252,7 +249,7 @@ def _draw_candidates(
         if drop:
             _fill_empty_rows(mask, rows, partial[rows], truth.labels[rows], draw_block)
         pairs = np.flatnonzero(mask)
-        # From the sorted pairs, which is faster than remainders and sums over the mask.
+        # Searching the sorted pairs is faster than remainders and sums over the mask.
         firsts = np.arange(len(mask) + 1) * n_labels
         sizes.append(np.diff(np.searchsorted(pairs, firsts)))
         pairs -= np.repeat(firsts[:-1], sizes[-1])
@@ -268,7 +265,7 @@ def _fill_empty_rows(
     codes: NDArray[np.intp],
     draw: Sampler,
 ) -> None:
-    """Draw rows without any candidate again, in place; give those their label that must have it."""
+    """Draw empty rows again, in place; rows that stay empty get their true label."""
     empty = ~mask.any(axis=1)
     for _ in range(_MAX_REDRAWS):
         if not (empty & partial).any():
@@ -283,7 +280,7 @@ def _compute_statistics(
 ) -> CandidateStatistics:
     n_partial = int((sets.sizes > 1).sum())
     true_code = np.repeat(codes, sets.sizes)
-    # How often each pair (true label, candidate) occurs; sorted only where the table is too large.
+    # Counts of each pair (true label, candidate); sorting needs less memory with many labels.
     keys = true_code * len(sets.classes) + sets.labels
     if len(sets.classes) ** 2 <= len(keys):
         counts = np.bincount(keys)
@@ -312,46 +309,46 @@ def _compute_statistics(
 
 
 def _check_true_labels(y: ArrayLike, classes: Collection[Any] | None) -> CandidateSets:
-    """The true labels as sets of one."""
+    """The true labels as sets of one label."""
     if isinstance(y, (list, tuple)) and not any(isinstance(row, list) for row in y):
         y = label_array(y)
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(
-            f"y must hold one true label for each row; its shape is {y.shape}. (A mask or a list "
-            "of sets has candidates already.)"
+            f"y must have one true label per row; its shape is {y.shape}. (A mask or a list "
+            "of sets already has candidates.)"
         )
     truth = as_candidates(y)
     if (truth.sizes != 1).any():
         i = int(np.flatnonzero(truth.sizes != 1)[0])
         raise ValueError(
-            f"y must hold one true label for each row, not sets of labels, but row {i} is a set of "
-            f"{truth.sizes[i]}: such rows have candidates already."
+            f"y must have one true label per row, not sets of labels, but row {i} is a set of "
+            f"{truth.sizes[i]}: such rows already have candidates."
         )
     if classes is None:
         return truth
     # Only the distinct labels are looked up among the classes, not every row.
-    place = as_candidates([(label,) for label in truth.classes.tolist()], classes=classes)
-    return CandidateSets(place.classes, truth.indptr, place.labels[truth.labels])
+    found = as_candidates([(label,) for label in truth.classes.tolist()], classes=classes)
+    return CandidateSets(found.classes, truth.indptr, found.labels[truth.labels])
 
 
-def _refuse_unused(kind: str, **unused: Any) -> None:
+def _check_unused(kind: str, **unused: Any) -> None:
     for name, value in unused.items():
         if value is not None:
             raise ValueError(
-                f"{name} has no meaning for kind={kind!r}: leave it out, or choose another kind."
+                f"{name} is not used with kind={kind!r}: remove it, or choose another kind."
             )
 
 
 def _check_eta(noise: str | None, eta: float | None) -> float:
     if noise is None:
         if eta is not None:
-            raise ValueError("eta goes with noise: pass noise='swap' or noise='drop' as well.")
+            raise ValueError("eta needs noise: pass noise='swap' or noise='drop' as well.")
         return 0.0
     if eta is None:
         raise ValueError(
             f"noise={noise!r} needs eta, the probability that a row loses its true label: pass for "
-            "instance eta=0.1."
+            "example eta=0.1."
         )
     check_noise(noise, eta)
     return float(eta)
@@ -366,7 +363,7 @@ def _check_probability(name: str, value: Any) -> float:
 def _check_r(r: Any, n_labels: int) -> int:
     if n_labels == 1:
         raise ValueError(
-            "There is one label only, hence no false one to add: pass all labels as classes=."
+            "There is only one label, so there is no false label: pass all labels as classes=."
         )
     if not isinstance(r, Integral) or not 1 <= int(r) <= n_labels - 1:
         raise ValueError(
@@ -375,11 +372,13 @@ def _check_r(r: Any, n_labels: int) -> int:
     return int(r)
 
 
-def _check_epsilon(epsilon: Any, r: int, n_labels: int) -> float:
+def _draw_coupled_labels(
+    epsilon: Any, r: int, n_labels: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw the coupled label of each class, after a check of epsilon."""
     if r != 1:
-        raise ValueError(f"epsilon is defined for r=1 only, got r={r!r}: leave one of the two out.")
+        raise ValueError(f"epsilon is defined only for r=1, got r={r!r}: pass only one of them.")
     _check_r(r, n_labels)
-    probability = _check_probability("epsilon", epsilon)
-    if n_labels == 2 and probability != 1:
+    if _check_probability("epsilon", epsilon) != 1 and n_labels == 2:
         raise ValueError("With two labels the false label is always the same: epsilon must be 1.")
-    return probability
+    return (np.arange(n_labels) + rng.integers(1, n_labels, n_labels)) % n_labels

@@ -1,6 +1,6 @@
 """Errors of the data layer, one class for each cause.
 
-Each is also the built-in error that a caller would expect (``FileNotFoundError``, …), so that
+Each class inherits from the matching built-in error (``FileNotFoundError``, …), so that
 callers need not import this module. Every message says what is wrong and what to do.
 """
 
@@ -14,7 +14,7 @@ class UnknownDatasetError(DatasetError, ValueError):
 
 
 class DataNotFoundError(DatasetError, FileNotFoundError):
-    """A file is neither on this machine nor, if that was tried, at its source."""
+    """A file is not on this machine and was not found at its source."""
 
 
 class ChecksumError(DatasetError, ValueError):

@@ -15,8 +15,8 @@ from ambilearn.datasets.errors import InvalidFileError
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_ROWS, _MOST_COLUMNS = 2**20, 2**14  # of a sheet in Excel
-_BYTES_OF_XML = 16  # of memory, at most about, for each byte of XML
+_MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14  # of a sheet in Excel
+_MEMORY_PER_XML_BYTE = 16  # bytes, approximate upper bound
 _ERRORS = {"#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}
 
 
@@ -35,14 +35,14 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     name : str
         Its name, for messages.
     max_bytes : int
-        Size in memory above which the file is refused before it is unpacked.
+        Size in memory above which the file is rejected before it is unpacked.
 
     Returns
     -------
     pandas.DataFrame
         All cells are text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,
-        dates as ``2021-02-28``; formulas have the result that was saved with them. The first row
-        with a value is the heading. Empty rows and columns around the table are left out.
+        dates as ``2021-02-28``; a formula is its saved result. The first row with a value is the
+        heading. Empty rows and columns around the table are removed.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     Warns
     -----
     UserWarning
-        If there are several sheets: names the one that is read.
+        If there are several sheets; the warning names the one that is read.
     """
     with requires_extra("excel", purpose="Reading Excel files"):
         import openpyxl
@@ -62,7 +62,7 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     try:
         _check_unpacked_size(file, name, max_bytes)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a table has no use for, such as styles
+            warnings.simplefilter("ignore")  # about unsupported features, such as styles
             workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
             sheet, others = _first_sheet(workbook, name)
             where = f"{name}, sheet {sheet.title!r}"
@@ -70,17 +70,17 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
                 size = _inspect_sheet(source, where)
             if 8 * size.n_rows * size.n_columns > max_bytes:
                 raise _too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
-            sheet.reset_dimensions()  # what the file says of them may be wrong
+            sheet.reset_dimensions()  # those in the file may be wrong
             rows = list(_read_rows(sheet, where, size.n_columns, max_bytes))
     except InvalidFileError:
         raise
-    except Exception as error:  # a damaged file makes openpyxl fail in any way
+    except Exception as error:  # with a damaged file, openpyxl raises many kinds of errors
         raise InvalidFileError(_describe_damage(name, error)) from error
     if others:
         warn_user(
-            f"{name}: the sheet {sheet.title!r} is read, and not "
+            f"{name}: only the sheet {sheet.title!r} is read, not "
             f"{shorten_list(list(map(repr, others)), 3)}. To read another sheet, move it to the "
-            "front, or save it as a file of its own."
+            "front, or save it as a separate file."
         )
     heading, rows = _crop(rows)
     frame = pd.DataFrame(rows, columns=pd.RangeIndex(len(heading)))
@@ -90,11 +90,11 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
 
 
 def _check_unpacked_size(file: IO[bytes], name: str, max_bytes: int) -> None:
-    """Refuse a file whose XML would take too much memory; nothing is unpacked for it."""
+    """Reject a file whose XML would take too much memory, without unpacking it."""
     with ZipFile(file) as archive:
         size = sum(part.file_size for part in archive.infolist() if _is_xml(part.filename))
-    if _BYTES_OF_XML * size > max_bytes:
-        raise _too_large(name, _BYTES_OF_XML * size, max_bytes)
+    if _MEMORY_PER_XML_BYTE * size > max_bytes:
+        raise _too_large(name, _MEMORY_PER_XML_BYTE * size, max_bytes)
 
 
 def _is_xml(part: str) -> bool:
@@ -103,7 +103,7 @@ def _is_xml(part: str) -> bool:
 
 def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
     return InvalidFileError(
-        f"{name} announces up to {size} bytes in memory, more than max_bytes={max_bytes} allows: "
+        f"{name} may need {size} bytes in memory, more than max_bytes={max_bytes} allows: "
         "save the sheet as CSV or Parquet, or raise max_bytes if you trust the file."
     )
 
@@ -112,7 +112,7 @@ def _describe_damage(name: str, error: Exception) -> str:
     if isinstance(error, BadZipFile):
         return (
             f"{name} is not an Excel file (.xlsx), or it is damaged: {error}. If it is an .xls "
-            "file or has a password, save it as .xlsx without one."
+            "file or has a password, save it as .xlsx without a password."
         )
     cause: BaseException = error
     while cause.__cause__ is not None:  # the first cause has the shortest message
@@ -131,7 +131,7 @@ def _first_sheet(workbook: Any, name: str) -> tuple[Any, list[str]]:
 
 
 def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
-    """Size of the sheet; refuse what cannot be read as a table, before rows are made of it."""
+    """Size of the sheet; reject formulas without result and merged cells, before reading rows."""
     from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
 
     column = widest = previous = 0
@@ -142,17 +142,17 @@ def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
             coordinate = element.get("r")
             column = coordinate_to_tuple(coordinate)[1] if coordinate else column + 1
             inside = {child.tag.rpartition("}")[2]: child.text for child in element}
-            # An empty text may be the result.
+            # The saved result of a formula of type "str" may be empty text.
             if "f" in inside and not inside.get("v") and element.get("t") != "str":
                 raise InvalidFileError(
                     f"{where}, cell {coordinate}: a formula without a saved result. Open the file "
-                    "in a spreadsheet, which computes it, and save it again."
+                    "in a spreadsheet program, and save it again."
                 )
             widest = max(widest, column)
         elif tag == "row":
             row = int(element.get("r") or previous + 1)
-            if not previous < row <= _MOST_ROWS or widest > _MOST_COLUMNS:
-                raise ValueError(f"row {row}, column {widest} cannot be")
+            if not previous < row <= _MAX_ROWS or widest > _MAX_COLUMNS:
+                raise ValueError(f"row {row}, column {widest} is out of range")
             previous, column = row, 0
             element.clear()
         elif tag == "mergeCell":
@@ -162,13 +162,13 @@ def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
         several = (first_column, first_row) != (last_column, last_row)
         if several and first_row <= previous and first_column <= widest:
             raise InvalidFileError(
-                f"{where}: the cells {ref} are merged. Unmerge them, and fill in each cell."
+                f"{where}: the cells {ref} are merged. Unmerge them and fill in each cell."
             )
     return _Size(previous, widest)
 
 
 def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterator[list[str]]:
-    """The rows as text, all of one length."""
+    """The rows as text, all of the same length."""
     from openpyxl.utils import get_column_letter
 
     size = 0
@@ -178,16 +178,16 @@ def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterat
             if text in _ERRORS:
                 raise InvalidFileError(
                     f"{where}, cell {get_column_letter(j)}{i}: the error {text}. Correct the "
-                    "formula, or empty the cell."
+                    "formula, or clear the cell."
                 )
         size += sum(map(len, row))
-        if size > max_bytes:  # one text of a file may be in any number of cells
+        if size > max_bytes:  # many cells may refer to one stored text
             raise _too_large(where, size, max_bytes)
         yield row + [""] * (n_columns - len(row))
 
 
 def _as_text(value: Any) -> str:
-    """A cell as a CSV file would have it."""
+    """A cell as in a CSV file."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,7 +1,6 @@
-"""Ways to draw false labels. Each returns a function that draws for some rows at a time.
+"""Samplers of false labels: functions that draw a mask of shape (rows, labels) for some rows.
 
-What such a function returns is a mask of shape (rows, labels). It may or may not contain the true
-label, which is a candidate in any case.
+The mask may contain the true label, which the caller sets in any case.
 """
 
 import warnings
@@ -20,12 +19,12 @@ Sampler = Callable[[slice], NDArray[np.bool_]]
 def distinct_label_sampler(
     codes: NDArray[np.intp], n_labels: int, r: int, rng: np.random.Generator
 ) -> Sampler:
-    """*r* of the false labels of each row without replacement, by Floyd's algorithm."""
+    """Draw *r* false labels per row without replacement, by Floyd's algorithm."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
         y = codes[rows]
         mask = np.zeros((len(y), n_labels), dtype=bool)
-        # One flat index a row: much faster to look up than a pair of indices.
+        # One flat index per row is much faster than a pair of indices.
         flat, first = mask.reshape(-1), np.arange(len(y)) * n_labels
         for last in range(n_labels - 1 - r, n_labels - 1):
             picked = first + _skip(rng.integers(0, last + 1, len(y)), y)
@@ -43,7 +42,7 @@ def coupled_label_sampler(
     epsilon: float,
     rng: np.random.Generator,
 ) -> Sampler:
-    """The coupled label with probability epsilon, else any one of the others."""
+    """Draw the coupled label with probability epsilon, otherwise another label uniformly."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
         y, partner = codes[rows], coupled[codes[rows]]
@@ -62,7 +61,7 @@ def flip_sampler(
     n_labels: int,
     rng: np.random.Generator,
 ) -> Sampler:
-    """Every label on its own, with the probability that a function gives for some rows."""
+    """Draw each label independently, with the probabilities that a function returns."""
 
     def draw(rows: slice) -> NDArray[np.bool_]:
         shape = rows.stop - rows.start, n_labels
@@ -74,17 +73,17 @@ def flip_sampler(
 def confusion_probabilities(
     truth: CandidateSets, X: Any, proba: ArrayLike | None, q: float, rng: np.random.Generator
 ) -> Callable[[slice], NDArray[np.floating]]:
-    """Flip probabilities in proportion to what a classifier takes for possible."""
+    """Flip probabilities in proportion to the probabilities of a classifier."""
     if (X is None) == (proba is None):
         raise ValueError(
-            "kind='instance' needs either X or proba: pass the features, or the probabilities of a "
-            "classifier of your own."
+            "kind='instance' needs either X or proba: pass the features, or the probabilities of "
+            "your own classifier."
         )
     shape = truth.shape
     confidences = _out_of_fold_confidences(X, truth, rng) if proba is None else np.asarray(proba)
     if confidences.shape != shape:
         raise ValueError(
-            f"proba must have the shape {shape}, a row for each of y and a column for each label; "
+            f"proba must have the shape {shape}, one row per row of y and one column per label; "
             f"it has {confidences.shape}."
         )
     if not confidences.min() >= 0:  # NaN fails too
@@ -117,14 +116,14 @@ def _out_of_fold_confidences(
     n_splits = min(5, np.bincount(codes).max())
     if n_splits < 2 or len(np.unique(codes)) < 2:
         raise ValueError(
-            "y has too few rows of each label to train a classifier: pass the probabilities of "
-            "your own as proba=."
+            "y has too few rows of each label to train a classifier: pass your own probabilities "
+            "as proba=."
         )
     model = make_pipeline(StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression())
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=int(rng.integers(2**31)))
     confidences = np.zeros(truth.shape)
     with warnings.catch_warnings():
-        # A label too rare for every fold has no confidence where it was not seen: as intended.
+        # A label that is missing in a training fold has confidence 0 there, as intended.
         warnings.filterwarnings("ignore", message="The least populated class in y")
         warnings.filterwarnings("ignore", message="Number of classes in training fold")
         confidences[:, np.unique(codes)] = cross_val_predict(
@@ -133,7 +132,7 @@ def _out_of_fold_confidences(
     return confidences
 
 
-def _skip(values: Any, hole: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Number the labels without one of them: from that one on, everything moves up."""
-    moved: NDArray[np.intp] = values + (values >= hole)
-    return moved
+def _skip(values: Any, excluded: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Map positions among the labels without the excluded one to label numbers."""
+    labels: NDArray[np.intp] = values + (values >= excluded)
+    return labels

@@ -1,4 +1,4 @@
-"""Find a data file on this machine, or download it. Only files with the right checksum count."""
+"""Find a data file on this machine, or download it. Its checksum is verified."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from ambilearn.datasets.errors import (
 from ambilearn.datasets.folders import DATA_VARIABLE, search_folders
 from ambilearn.datasets.registry import MIRROR_VARIABLE, DatasetInfo
 
-_UNKNOWN_SIZE_LIMIT = 2**31  # bytes; more than ten times the largest known set
+_UNKNOWN_SIZE_LIMIT = 2**31  # bytes; more than ten times the largest known data set
 
 
 def find_file(info: DatasetInfo, data_home: str | os.PathLike[str] | None = None) -> Path | None:
@@ -50,10 +50,9 @@ def fetch_file(
     force : bool, default=False
         Download even if the file is there, and replace it.
     progress : object, optional
-        Progress bar as pooch takes it: attribute ``total``; methods ``update``, ``reset``,
-        ``close``.
+        Progress bar for pooch: attribute ``total``; methods ``update``, ``reset``, ``close``.
     timeout : float, default=30.0
-        Seconds without an answer after which the source counts as unreachable.
+        Seconds without an answer after which the download fails.
 
     Returns
     -------
@@ -71,17 +70,17 @@ def fetch_file(
         return path
     if not download and not force:
         raise DataNotFoundError(
-            f"{info.file} is not on this machine (looked in {_searched(data_home)}). Download it "
-            f"by `ambilearn data fetch {info.name}`, or put it there from {info.source}."
+            f"{info.file} is not on this machine (searched: {_searched(data_home)}). Download it "
+            f"with `ambilearn data fetch {info.name}`, or copy it there from {info.source}."
         )
     return _download(info, data_home, progress, timeout)
 
 
 def repair_advice(info: DatasetInfo, path: Path) -> str:
-    """What to do with a file that is not the right one."""
+    """What to do with a file that has a wrong checksum."""
     return (
-        f"Replace it by `ambilearn data fetch --force --data-home {shlex.quote(str(path.parent))} "
-        f"{info.name}`, or remove the file."
+        "Replace it with `ambilearn data fetch --force --data-home "
+        f"{shlex.quote(str(path.parent))} {info.name}`, or remove the file."
     )
 
 
@@ -104,12 +103,12 @@ def _download(
             )
             downloader(url, limited, None)
             _verify_download(Path(file.name), info, url)
-    # An error of `requests` is an OSError too: the order of these clauses matters.
+    # The errors of `requests` are OSErrors: the order of these clauses matters.
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
         if status in (404, 410):
             raise DataNotFoundError(
-                f"{info.file} is not at {url} (the server answered {status}). Get it elsewhere and "
+                f"{info.file} is not at {url} (status {status}). Get it elsewhere and "
                 f"put it into {target.parent}, or set {MIRROR_VARIABLE} to the address of a folder "
                 "that has it."
             ) from error
@@ -121,21 +120,21 @@ def _download(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(
-                f"The disk is full: no room for {info.file} in {target.parent}. Make room, or "
-                f"choose another folder by data_home= or {DATA_VARIABLE}."
+                f"The disk is full: no space for {info.file} in {target.parent}. Free some space, "
+                f"or choose another folder with data_home= or {DATA_VARIABLE}."
             ) from error
         raise FolderNotWritableError(
             f"Cannot write {info.file} into {target.parent} ({error.strerror or error}). Choose a "
-            f"folder that you may write to by data_home= or {DATA_VARIABLE}."
+            f"writable folder with data_home= or {DATA_VARIABLE}."
         ) from error
     remember_verified(target, info.checksum)
     return target
 
 
 def _reason(error: Exception, status: int | None, count: int, timeout: float) -> str:
-    """Why a connection failed, in few words."""
+    """Why a connection failed."""
     if status is not None:
-        return f"the server answered {status}"
+        return f"the server returned status {status}"
     if count or "IncompleteRead" in str(error):
         return f"the connection broke after {count} bytes"  # whole chunks only
     if "timed out" in str(error):
@@ -149,16 +148,16 @@ def _verify_download(part: Path, info: DatasetInfo, url: str) -> None:
     if found != info.checksum:
         should = f" instead of {info.size}" if info.size else ""
         raise ChecksumError(
-            f"What {url} sent is not the expected file: {part.stat().st_size} bytes{should}, "
+            f"{url} did not send the expected file: {part.stat().st_size} bytes{should}, "
             f"checksum {found} instead of {info.checksum}. Nothing was kept. Try again; if it "
             "fails again, the file at the source is damaged or has changed."
         )
 
 
 class _LimitedFile:
-    """A file that refuses to grow beyond what the registry announces."""
+    """A file that raises an error above the size in the registry."""
 
-    file: BinaryIO  # as soon as it is open
+    file: BinaryIO  # set when the file is open
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -168,7 +167,7 @@ class _LimitedFile:
         self.count += len(chunk)
         if self.count > self.limit:
             raise ChecksumError(
-                f"The source sent more than the {self.limit} bytes that the file may have. "
+                f"The source sent more than the expected {self.limit} bytes. "
                 "Nothing was kept: the file at the source is damaged or has changed."
             )
         self.file.write(chunk)
@@ -178,6 +177,6 @@ class _LimitedFile:
 
 
 def _searched(data_home: str | os.PathLike[str] | None) -> str:
-    """Where a file was looked for; there may be no such place while pooch is not installed."""
+    """The searched folders; there may be none if pooch is not installed."""
     folders = map(str, search_folders(data_home))
-    return ", ".join(folders) or f"no folder, as neither data_home= nor {DATA_VARIABLE} names one"
+    return ", ".join(folders) or f"no folder, because data_home= and {DATA_VARIABLE} are not set"

@@ -26,7 +26,7 @@ FORMATS = {
     ".ndjson": "jsonl",
     ".xlsx": "xlsx",
 }
-# In this order: the mark of UTF-32 begins with that of UTF-16.
+# UTF-32 comes first, because its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -34,9 +34,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _NOT_TEXT = "{} is not {} text ({}): save it as UTF-8."
-_NOTHING_AT_ALL = (
-    "{name} is empty: it has no rows, nor names of columns. Was it saved, and copied in full?"
-)
+_EMPTY_FILE = "{name} is empty: it has no rows and no column names. Check that it is complete."
 
 
 def read_frame(
@@ -47,27 +45,27 @@ def read_frame(
     allow_empty: bool = False,
     max_bytes: int = 2**33,
 ) -> "pd.DataFrame":
-    """Read a table, keeping every cell as the file has it, so that writing it changes nothing.
+    """Read a table without changing any cell, so that it can be written back unchanged.
 
     Parameters
     ----------
     source : path-like or file object
-        A file on this machine, or an open file, text or binary. Never a network address.
+        A path, or an open file, text or binary. Network addresses are not supported.
     format : {"csv", "tsv", "parquet", "jsonl", "xlsx"}, optional
-        By default taken from the ending of the name.
+        By default chosen by the file extension.
     delimiter : str, optional
-        Between the cells of a CSV file; a comma by default.
+        Delimiter of a CSV file; a comma by default.
     allow_empty : bool, default=False
         Accept a table without rows.
     max_bytes : int, default=2**33
-        Size in memory above which a Parquet or Excel file is refused before it is unpacked.
+        Size in memory above which a Parquet or Excel file is rejected before it is unpacked.
 
     Returns
     -------
     pandas.DataFrame
-        With a plain row index. CSV cells and headings are text (``007`` stays ``007``, ``NA``
-        stays ``NA``, an empty cell is empty text), and so are those of an Excel file, of which the
-        first sheet is read; JSON values are Python objects, Parquet columns have their own types.
+        With a plain row index. The cells and headings of a CSV file and of the first sheet of an
+        Excel file are text (``007`` stays ``007``, ``NA`` stays ``NA``, an empty cell is empty
+        text); JSON values are Python objects, Parquet columns have their own types.
         Text is UTF-8, or UTF-16 with a byte-order mark.
     """
     name = source_name(source)
@@ -81,8 +79,8 @@ def read_frame(
     }
     if format not in readers:
         raise InvalidFileError(
-            f"{name}: tables are read from {', '.join(FORMATS)} files; give format= if the name "
-            "has another ending. (Pickle files are never read: they can run code.)"
+            f"{name}: tables are read from {', '.join(FORMATS)} files; pass format= if the file "
+            "has another extension. (Pickle files are never read: they can run code.)"
         )
     if hasattr(source, "read"):
         frame = readers[format](source, name)
@@ -90,17 +88,17 @@ def read_frame(
         with open(source, "rb") as file:
             frame = readers[format](file, name)
     if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
+        duplicate = frame.columns[frame.columns.duplicated()][0]
         raise InvalidFileError(
-            f"{name}: the column {twice!r} occurs more than once. Rename one of them."
+            f"{name}: the column {duplicate!r} occurs more than once. Rename one of them."
         )
     if frame.empty and not allow_empty:
         if not len(frame.columns):
-            raise InvalidFileError(_NOTHING_AT_ALL.format(name=name))
+            raise InvalidFileError(_EMPTY_FILE.format(name=name))
         names = shorten_list(list(map(shorten_repr, frame)))
         raise InvalidFileError(
-            f"{name}: the table has no rows, only a heading: {names}. Add rows below it; if these "
-            "are the cells of a row, add the names of the columns above it."
+            f"{name}: the table has no rows, only a heading: {names}. Add rows; if the heading is "
+            "a row of data, add a line with the column names above it."
         )
     return frame
 
@@ -126,9 +124,9 @@ def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
 def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
     """Suggestions for columns that are missing."""
     if any(set(str(column).split(",")) <= set(present) for column in unknown):
-        return " Name each column on its own."
+        return " Name each column separately."
     if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
-        return " Its cells seem to be separated by another sign: give the delimiter."
+        return " Its cells seem to have another delimiter: pass the delimiter."
     lower = {column.casefold(): column for column in reversed(free)}
     meant = {
         column: lower[close[0]]
@@ -150,8 +148,8 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
         frame = pd.read_csv(
             file,
             sep=delimiter,
-            header=None,  # as a row: pandas would rename empty and repeated headings
-            # What pandas 3 makes of dtype=str; before, a column of objects, as JSON lines give it.
+            header=None,  # pandas would rename empty and repeated headings
+            # dtype=str means this type only since pandas 3.
             dtype=pd.StringDtype(na_value=float("nan")),
             index_col=False,
             keep_default_na=False,
@@ -159,14 +157,14 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
             low_memory=False,
         )
     except pd.errors.EmptyDataError as error:
-        raise InvalidFileError(_NOTHING_AT_ALL.format(name=name)) from error
+        raise InvalidFileError(_EMPTY_FILE.format(name=name)) from error
     except UnicodeDecodeError as error:
         raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         raise InvalidFileError(
-            f"{name} is not a proper CSV file: {' '.join(str(error).split())}. Put text that "
-            f"holds the delimiter {delimiter!r} into quotes; if the cells are separated by another "
-            "sign, give the delimiter."
+            f"{name} is not a valid CSV file: {' '.join(str(error).split())}. Put text that "
+            f"contains the delimiter {delimiter!r} into quotes; if the file has another delimiter, "
+            "pass it."
         ) from error
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)
@@ -174,7 +172,7 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
 
 
 def _find_encoding(file: IO[Any]) -> tuple[IO[Any], str]:
-    """A file from its beginning, and its encoding by the byte-order mark; without one UTF-8."""
+    """The file at its start, and its encoding by the byte-order mark; UTF-8 without a mark."""
     if isinstance(file.read(0), str):
         return file, "utf-8-sig"
     file = _seekable(file)
@@ -182,7 +180,7 @@ def _find_encoding(file: IO[Any]) -> tuple[IO[Any], str]:
     begin = file.read(4)
     file.seek(start)
     found = (name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark))
-    return file, next(found, "utf-8-sig")  # which takes text with and without a mark
+    return file, next(found, "utf-8-sig")  # reads text with and without a mark
 
 
 def _seekable(file: IO[Any]) -> IO[Any]:
@@ -234,36 +232,36 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         size = _unpacked_size(opened)
         if size > max_bytes:
             raise InvalidFileError(
-                f"{name} announces {size} bytes in memory, more than max_bytes={max_bytes} allows: "
-                "raise it if you trust the file."
+                f"{name} needs {size} bytes in memory, more than max_bytes={max_bytes} allows: "
+                "raise max_bytes if you trust the file."
             )
         table = opened.read(columns=_columns_but_index(opened.schema_arrow))
-        # Without the notes of pandas, which it cannot read itself where a cell is a list.
+        # pandas cannot read its own metadata if a cell is a list.
         frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-        _refuse_times_out_of_range(frame, table.schema, name)
+        _check_times_in_range(frame, table.schema, name)
         return frame
     except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise
-        raise InvalidFileError(f"{name} is not a proper Parquet file: {error}") from error
+        raise InvalidFileError(f"{name} is not a valid Parquet file: {error}") from error
 
 
 def _read_excel(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
     from ambilearn.datasets.excel import read_excel
 
     if isinstance(file.read(0), str):
-        raise InvalidFileError(f"{name} is open as text: open an Excel file by mode 'rb'.")
+        raise InvalidFileError(f"{name} is open as text: open an Excel file with mode 'rb'.")
     return read_excel(_seekable(file), name, max_bytes=max_bytes)
 
 
 def _columns_but_index(schema: Any) -> list[str]:
-    """Columns of a Parquet file; the row index of pandas, which it may hold as well, is none."""
+    """Columns of a Parquet file without the row index of pandas."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name not in index]
 
 
-def _refuse_times_out_of_range(frame: "pd.DataFrame", schema: Any, name: str) -> None:
-    """Refuse dates that a file can hold and Python cannot, before or after its calendar."""
+def _check_times_in_range(frame: "pd.DataFrame", schema: Any, name: str) -> None:
+    """Reject dates that Parquet supports and Python does not."""
     for position, field in enumerate(schema):
         if not _holds_times(field.type):
             continue
@@ -273,7 +271,7 @@ def _refuse_times_out_of_range(frame: "pd.DataFrame", schema: Any, name: str) ->
         except (OverflowError, ValueError):
             row = next(i for i in range(len(cells)) if not _is_readable(cells.iloc[i : i + 1]))
             raise InvalidFileError(
-                f"{name}, column {field.name!r}, row {row}: a date or time outside of the years 1 "
+                f"{name}, column {field.name!r}, row {row}: a date or time outside the years 1 "
                 "to 9999. Correct it, or write the column as text."
             ) from None
 
@@ -294,14 +292,14 @@ def _is_readable(cells: Any) -> bool:
 
 
 def _unpacked_size(opened: Any) -> int:
-    """Bytes that a Parquet file announces, at least eight for each cell and each item of a list."""
+    """Size of a Parquet file in memory: at least eight bytes per cell and per list item."""
     metadata = opened.metadata
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     size = sum(
         max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups
     )
-    # Only columns of lists have more values than rows. Arrow ends the process where it is asked for
-    # what a damaged file says of a column, and reports an error where it scans the column.
+    # Only columns of lists have more values than rows. With a damaged file, Arrow aborts the
+    # process if the metadata of a column are read; scanning the column first raises an error.
     lists = [j for j in range(metadata.num_columns) if opened.schema.column(j).max_repetition_level]
     if lists:
         opened.scan_contents([opened.schema.column(j).path for j in lists])

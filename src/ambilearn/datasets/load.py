@@ -1,4 +1,4 @@
-"""Data sets by name."""
+"""Load data sets by name."""
 
 import os
 from dataclasses import dataclass, replace
@@ -26,11 +26,11 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        Name of the data set; :func:`list_datasets` has them all.
+        Name of the data set; see :func:`list_datasets`.
     data_home : path-like, optional
-        Folder to look in first, and to download to. Then follow the folder in the environment
-        variable ``AMBILEARN_DATA`` and the user's cache. Files that are there are used as they
-        are, after their checksum was verified once.
+        Folder to search first, and to download to. The folder in the environment variable
+        ``AMBILEARN_DATA`` and the user's cache are searched next. The checksum of a file is
+        verified once.
     download : bool, default=True
         Whether to download a file that is not on this machine, from its published source or from
         the address in ``AMBILEARN_MIRROR``.
@@ -42,7 +42,7 @@ def load_dataset(
     Raises
     ------
     DatasetError
-        With its own class for every cause: no such data set, no such file, no network, wrong
+        One subclass for each cause: unknown data set, missing file, no network, wrong
         checksum, full disk, folder not writable, unexpected content.
 
     Examples
@@ -92,7 +92,7 @@ class DatasetSummary:
 
     @property
     def available(self) -> bool:
-        """Whether it loads without a network."""
+        """Whether it loads without a network connection."""
         return self.where is not None
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[Da
     Parameters
     ----------
     data_home : path-like, optional
-        Folder to look in first, as in :func:`load_dataset`.
+        Folder to search first, as in :func:`load_dataset`.
 
     Returns
     -------
@@ -158,17 +158,17 @@ def _read_embedded(info: DatasetInfo) -> Dataset:
 
 
 def _read_columns(info: DatasetInfo, path: Path) -> Dataset:
-    """Text file of numbers: ids, features, then the class as a number or as one-hot columns."""
+    """Read a text file of numbers: ids, features, then the class as a number or one-hot columns."""
     try:
         table = np.loadtxt(path, delimiter=info.delimiter, ndmin=2)
     except ValueError as error:
         raise InvalidFileError(
-            f"{path}: {error} Get the file again by `ambilearn data fetch {info.name} --force`."
+            f"{path}: {error} Download it again with `ambilearn data fetch {info.name} --force`."
         ) from error
     width = info.id_columns + info.features + (info.labels if info.one_hot else 1)
     if table.shape[1] != width:
         raise InvalidFileError(
-            f"{path} has {table.shape[1]} columns, expected {width}. Get the file again by "
+            f"{path} has {table.shape[1]} columns, expected {width}. Download it again with "
             f"`ambilearn data fetch {info.name} --force`."
         )
     X, labels = np.split(table[:, info.id_columns :], [info.features], axis=1)
@@ -187,11 +187,11 @@ def _read_columns(info: DatasetInfo, path: Path) -> Dataset:
 
 
 def _check(info: DatasetInfo, data: Dataset) -> None:
-    """Compare with the registry, whose numbers are those of the paper."""
+    """Compare the sizes with the registry, which has those of the paper."""
     found = (*data.X.shape, len(data.classes))
     expected = (info.rows, info.features, info.labels)
     if found != expected:
         raise InvalidFileError(
-            f"{info.name} has {found} rows, features and labels, expected {expected}. Get the file "
-            f"again by `ambilearn data fetch {info.name} --force`."
+            f"{info.name} has {found} rows, features and labels, expected {expected}. Download it "
+            f"again with `ambilearn data fetch {info.name} --force`."
         )

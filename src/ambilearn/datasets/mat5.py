@@ -1,8 +1,8 @@
-"""Matrices of numbers out of a MATLAB 5–7.2 file, with every size checked before it is believed.
+"""Read numeric matrices from a MATLAB 5–7.2 file; every size is checked before it is used.
 
-SciPy's reader takes the sizes in a file on trust, and a file that lies crashes the interpreter
-(a few random bytes suffice). Data files come from strangers, and all we need of the format are
-real matrices, dense and sparse: that part is small, and is read here from NumPy buffers alone.
+SciPy's reader does not check the sizes in a file, and a few wrong bytes crash the interpreter.
+Data files come from untrusted sources, and only real matrices, dense and sparse, are needed: this
+part of the format is small, and is read here with NumPy alone.
 
 References
 ----------
@@ -31,49 +31,49 @@ _CLASSES = {
     17: "opaque",
 } | dict.fromkeys(range(18, 256), "unknown")  # 6 … 15 are numbers  # fmt: skip
 _COMPLEX_FLAG = 0x0800
-_HEAD = 1024  # bytes of a variable that surely contain its class, size and name
+_HEAD = 1024  # bytes of a variable that contain its class, size and name
 
 
 def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[str, Any]:
     """Read the wanted variables of a file: dense arrays and CSC arrays.
 
-    Variables of other names are skipped. One that is wanted but is no real matrix of numbers, or
-    a file that unpacks to more than ``max_bytes``, is refused with :class:`InvalidFileError`.
+    Variables with other names are skipped. A wanted variable that is not a real matrix, or a file
+    that unpacks to more than ``max_bytes``, raises :class:`InvalidFileError`.
     """
     try:
         with open(path, "rb") as file:
-            content = file.read(max_bytes + 1)  # no more, even of an endless device
+            content = file.read(max_bytes + 1)  # limits what is read from a device
         if len(content) > max_bytes:
-            raise _RefusedError(
-                f"it is larger than max_bytes={max_bytes}. Raise it if you trust the file."
+            raise _RejectedError(
+                f"it is larger than max_bytes={max_bytes}. Raise max_bytes if you trust the file."
             )
         order = _read_byte_order(content)
         return _read_variables(memoryview(content), order, wanted, max_bytes)
-    except _RefusedError as problem:
+    except _RejectedError as problem:
         raise InvalidFileError(f"{path}: {problem}") from problem
     except _DamagedError as problem:
-        raise InvalidFileError(f"{path}: it is damaged: {problem}. {_ADVICE}") from problem
+        raise InvalidFileError(f"{path} is damaged: {problem}. {_ADVICE}") from problem
     except (zlib.error, struct.error) as problem:
-        raise InvalidFileError(f"{path}: it is damaged ({problem}). {_ADVICE}") from problem
+        raise InvalidFileError(f"{path} is damaged ({problem}). {_ADVICE}") from problem
 
 
-_ADVICE = "Download it again, or save it again in MATLAB by `save -v7`."
+_ADVICE = "Download it again, or save it again in MATLAB with `save -v7`."
 
 
-class _RefusedError(Exception):
-    """What is wrong with the file, without its name."""
+class _RejectedError(Exception):
+    """Why the file is rejected, without its name."""
 
 
 class _DamagedError(Exception):
-    """What no program would have written."""
+    """Why the file is damaged."""
 
 
 def _read_byte_order(content: bytes) -> str:
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None or struct.unpack(order + "H", content[124:126])[0] >> 8 != 1:
-        raise _RefusedError(
+        raise _RejectedError(
             "not a MATLAB 5–7.2 file. (Files of version 7.3 are HDF5: save them again in MATLAB "
-            "by `save -v7`.)"
+            "with `save -v7`.)"
         )
     return order
 
@@ -81,21 +81,21 @@ def _read_byte_order(content: bytes) -> str:
 def _read_variables(
     content: memoryview, order: str, wanted: Collection[str], max_bytes: int
 ) -> dict[str, Any]:
-    found, at, room = {}, 128, max_bytes
+    found, at, free_bytes = {}, 128, max_bytes
     while at < len(content):
         kind, body, at = _read_element(content, at, order)
         packed = body if kind == _COMPRESSED else None
-        if packed is not None:  # the head suffices to know whether it is wanted
+        if packed is not None:  # the head has the name
             kind, body = _unpack_matrix(packed, order, _HEAD)
         if kind != _MATRIX:
-            raise _DamagedError("it holds something else than variables")
+            raise _DamagedError("it has elements that are not variables")
         variable = _describe(body, order)
         if variable.name in wanted:
-            room -= 8 * math.prod(variable.shape)
-            if room < 0:
-                raise _RefusedError(
-                    f"`{variable.name}` announces {' × '.join(map(str, variable.shape))} numbers, "
-                    f"more than max_bytes={max_bytes} allows. Raise it if you trust the file."
+            free_bytes -= 8 * math.prod(variable.shape)
+            if free_bytes < 0:
+                raise _RejectedError(
+                    f"`{variable.name}` has {' × '.join(map(str, variable.shape))} numbers, more "
+                    f"than max_bytes={max_bytes} allows. Raise max_bytes if you trust the file."
                 )
             if packed is not None:
                 body = _unpack_matrix(packed, order, max_bytes)[1]
@@ -105,7 +105,7 @@ def _read_variables(
 
 
 class _Variable(NamedTuple):
-    """What the head of a variable says, and where its numbers start."""
+    """The head of a variable, and the position of its numbers."""
 
     name: str
     kind: str
@@ -119,7 +119,7 @@ def _read_element(content: memoryview, at: int, order: str) -> tuple[int, memory
     if kind >> 16:  # a short element: size, type and up to four bytes in eight
         kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
         if size > 4:
-            raise _DamagedError("a short element announces too many bytes")
+            raise _DamagedError("a short element declares too many bytes")
     else:
         start = at + 8
         end = start + size + (0 if kind == _COMPRESSED else -size % 8)
@@ -129,7 +129,7 @@ def _read_element(content: memoryview, at: int, order: str) -> tuple[int, memory
 
 
 def _unpack_matrix(packed: memoryview, order: str, limit: int) -> tuple[int, memoryview]:
-    """Type and payload of a compressed variable, unpacked no further than the limit."""
+    """Type and payload of a compressed variable, unpacked up to the limit."""
     content = zlib.decompressobj().decompress(packed, limit + 16)
     kind, size = struct.unpack_from(order + "II", content)
     return kind, memoryview(content)[8 : 8 + size]
@@ -156,13 +156,13 @@ def _describe(body: memoryview, order: str) -> _Variable:
 def _read_dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
     name, mat_class, shape, _ = variable
     if mat_class != "numbers" or len(shape) != 2:
-        raise _RefusedError(
-            f"`{name}` must be a matrix of numbers; it is {mat_class}, {shape}. Save it as such."
+        raise _RejectedError(
+            f"`{name}` must be a matrix of numbers; it is {mat_class} of size {shape}."
         )
     kind, payload, _ = _read_element(body, 0, order)
     values = _read_numbers(kind, payload, order)
     if values.size != math.prod(shape):
-        raise _DamagedError(f"`{name}` announces the size {shape} but holds {values.size} numbers")
+        raise _DamagedError(f"`{name}` has the size {shape} but {values.size} numbers")
     return values.reshape(shape, order="F")
 
 
@@ -174,7 +174,7 @@ def _read_sparse(variable: _Variable, body: memoryview, order: str) -> sparse.cs
         parts.append(_read_numbers(kind, payload, order))
     rows, starts, values = parts
     n_rows, n_columns = variable.shape if len(variable.shape) == 2 else (0, 0)
-    # SciPy does not check all of this, and a wrong index reaches memory outside the matrix.
+    # SciPy does not check all of this; a wrong index accesses memory outside the matrix.
     valid = kinds[:2] == [_INT32, _INT32] and len(starts) == n_columns + 1 and starts[0] == 0
     if valid:
         count = starts[-1]
@@ -182,12 +182,12 @@ def _read_sparse(variable: _Variable, body: memoryview, order: str) -> sparse.cs
         valid = (np.diff(starts) >= 0).all() and len(rows) == len(values) == count
         valid = valid and ((rows >= 0) & (rows < n_rows)).all()
     if not valid:
-        raise _DamagedError(f"the sparse matrix `{variable.name}` has impossible indices")
+        raise _DamagedError(f"the sparse matrix `{variable.name}` has invalid indices")
     return sparse.csc_array((values, rows, starts), shape=variable.shape)
 
 
 def _read_numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
     dtype = np.dtype(order + _DTYPES[kind]) if kind in _DTYPES else None
     if dtype is None or len(payload) % dtype.itemsize:
-        raise _DamagedError("where numbers should be there is something else")
+        raise _DamagedError("an array of numbers has another type or a wrong length")
     return np.frombuffer(payload, dtype).astype(dtype.newbyteorder("="))

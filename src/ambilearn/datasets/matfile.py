@@ -1,7 +1,7 @@
-"""Read a partial-label data set from a MATLAB file, and refuse everything that is not one.
+"""Read a partial-label data set from a MATLAB file, and check it.
 
-The files of the field hold ``data`` (rows × features), ``partial_target`` (candidates) and
-``target`` (true labels), the last two usually labels × rows, dense or sparse.
+Such files have the variables ``data`` (rows × features), ``partial_target`` (candidates) and
+``target`` (true labels); the last two are usually labels × rows, dense or sparse.
 """
 
 import os
@@ -26,18 +26,18 @@ def read_mat(
 ) -> Dataset:
     """Read a partial-label data set from a ``.mat`` file.
 
-    Both orientations of each matrix are understood, and labels may be dense or sparse. The file is
-    checked: numbers only, sizes agree, exactly one true label in every row, and that label among
-    the candidates. Nothing in the file is ever executed.
+    Both orientations of each matrix are supported, and labels may be dense or sparse. The file is
+    checked: it has only numbers, the sizes agree, and each row has exactly one true label, which
+    is among its candidates. Nothing in the file is executed.
 
     Parameters
     ----------
     path : path-like
         MATLAB 5–7.2 file with ``data`` and at least one of ``partial_target`` and ``target``.
     name : str, optional
-        Name of the data set; by default that of the file.
+        Name of the data set; by default the name of the file.
     max_bytes : int, default=2**30
-        Largest size in memory. A file that would unpack to more is refused before it is unpacked.
+        Largest size in memory. A larger file is rejected before it is unpacked.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def read_mat(
     Raises
     ------
     InvalidFileError
-        If the file is anything else; the message names the file, the variable and the row.
+        If a check fails; the message names the file, the variable and the row.
 
     Examples
     --------
@@ -71,11 +71,11 @@ def read_mat(
     shapes = {key: matrix.shape for key, matrix in variables.items()}
     if len(set(shapes.values())) > 1:
         raise InvalidFileError(
-            f"{path}: partial_target and target differ in size: {shapes}. Both need a column for "
-            "each sample and a row for each label."
+            f"{path}: partial_target and target differ in size: {shapes}. Both need one column per "
+            "sample and one row per label."
         )
     shape = next(iter(shapes.values()))
-    # The usual orientation first: it wins where several are possible.
+    # The usual orientation comes first: it is chosen if several are possible.
     turns = [
         (turn_data, turn_labels)
         for turn_data in (False, True)
@@ -84,8 +84,8 @@ def read_mat(
     ]
     if not turns:
         raise InvalidFileError(
-            f"{path}: the sizes do not agree: data is {data.shape}, the labels are {shape}, so no "
-            "dimension can be the number of samples. Each needs a row in data, a column in labels."
+            f"{path}: the sizes do not agree: data is {data.shape}, the labels are {shape}. Each "
+            "sample needs one row in data and one column in the labels."
         )
     problems = []
     for turn_data, turn_labels in turns:
@@ -113,16 +113,16 @@ def _parse_labels(
     sets = {}
     for key, matrix in matrices.items():
         mask = sparse.csr_array(matrix)
-        # Other numbers would be read as weights, which these files do not have.
+        # as_candidates would read other numbers as weights.
         other = np.flatnonzero((mask.data != 0) & (mask.data != 1))
         if len(other):
             row = int(np.searchsorted(mask.indptr, other[0], side="right")) - 1
             raise InvalidFileError(
-                f"{path}: {key}: is not 0/1: row {row} has the value {mask.data[other[0]]}. A file "
-                "of this form marks each label with 1: correct it, or fetch it again."
+                f"{path}: {key} is not 0/1: row {row} has the value {mask.data[other[0]]}. Correct "
+                "the file, or download it again."
             )
         try:
-            # However the file stores it, who loads a data set has given no sparse mask.
+            # Results are dense, even if the file stores a sparse mask.
             sets[key] = replace(as_candidates(mask), sparse_mask=False)
         except ValueError as error:
             raise InvalidFileError(f"{path}: {key}: {error}") from error
@@ -132,8 +132,8 @@ def _parse_labels(
     several = np.flatnonzero(truth.sizes != 1)
     if len(several):
         raise InvalidFileError(
-            f"{path}: target marks more than one true label in row {several[0]}. Mark one, or call "
-            "the matrix partial_target if these are candidates."
+            f"{path}: target has more than one true label in row {several[0]}. Mark one, or rename "
+            "the matrix to partial_target if these are candidates."
         )
     if candidates is not None:
         outside = np.flatnonzero(~candidates.covers(truth.labels))
@@ -161,13 +161,13 @@ def _load_matrices(path: Path, max_bytes: int) -> dict[str, Any]:
     found = read_matrices(path, _VARIABLES, max_bytes)
     if "data" not in found or len(found) == 1:
         raise InvalidFileError(
-            f"{path} must hold `data` and `partial_target` or `target`; of these it has "
-            f"{sorted(found) or 'none'}. Rename the variables."
+            f"{path} must have the variables `data` and `partial_target` or `target`; it has "
+            f"{sorted(found) or 'none of them'}. Rename the variables."
         )
     for key, matrix in found.items():
         if 0 in matrix.shape:
             raise InvalidFileError(
-                f"{path}: `{key}` is empty, its size is {matrix.shape}. Each matrix needs at least "
-                "one row and one column."
+                f"{path}: `{key}` is empty (size {matrix.shape}). Each matrix needs at least one "
+                "row and one column."
             )
     return found

@@ -10,39 +10,39 @@ from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
 
-# A whole number as text, perhaps as pandas writes it for a column of numbers with a gap: 1.0.
+# A whole number as text; pandas writes 1.0 in a column of numbers with a missing cell.
 WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
 
 
 def whole_number_text(text: str) -> str:
-    """A whole number without the ``.0`` that pandas writes; any other text as it is."""
+    """Remove the ``.0`` that pandas writes after a whole number; other text does not change."""
     found = WHOLE_NUMBER.fullmatch(text.strip())
     return found[1] if found else text
 
 
 def no_answer_codes(no_answer: Any) -> frozenset[str]:
-    """The codes as text, from one or a collection of them; missing ones are none in any case."""
+    """Convert one code or a collection of codes to text, without missing values."""
     several = isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray))
     listed = listed_labels(list(no_answer) if several else [no_answer], "no_answer").tolist()
     return frozenset(_code_text(code) for code in listed if not is_missing(code))
 
 
 def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
-    """A cell without its codes for no answer, None if there is nothing else in it.
+    """Remove the codes for no answer from a cell; None if nothing else is in it.
 
     Parameters
     ----------
     cell : Any
         A label, a collection of labels, or text in which ``sep`` separates them.
     codes : set of str
-        What :func:`no_answer_codes` returns. -1 is met as number and as text, also as -1.0.
+        Codes from :func:`no_answer_codes`. -1 matches as number and as text, also as -1.0.
     sep : str, optional
-        What separates the labels in text.
+        Separator of the labels in text.
 
     Returns
     -------
     Any
-        The cell itself, if it has no code.
+        The cell itself if it has no code.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
         parts = list(cell)
     else:
         parts = split_labels(cell, sep) if sep and isinstance(cell, str) else [cell]
-        if _code_text(cell) in codes:  # which may contain the separator
+        if _code_text(cell) in codes:  # a code may contain the separator
             return None
     kept = [part for part in parts if _code_text(part) not in codes]
     if len(kept) == len(parts):
@@ -67,5 +67,5 @@ def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
 
 
 def _code_text(label: Any) -> str:
-    """A label as one writes it on the command line: -1 also where a column holds -1.0."""
+    """A label as written on the command line: -1 also if a column has -1.0."""
     return whole_number_text(normalize_label(str(label)))

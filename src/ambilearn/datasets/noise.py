@@ -1,4 +1,4 @@
-"""Candidate sets without their true label, made at random in the two ways the literature uses."""
+"""Remove the true label from random candidate sets, in the two ways of the literature."""
 
 from dataclasses import replace
 from numbers import Real
@@ -23,46 +23,45 @@ def add_noise(
     eta: float,
     random_state: int | np.random.RandomState | None = None,
 ) -> CandidateSets:
-    r"""Take the true label out of some candidate sets.
+    r"""Remove the true label from some candidate sets.
 
-    Every row loses its true label :math:`y_i` on its own with probability η.
+    Every row loses its true label :math:`y_i` independently with probability η.
 
     ``kind="swap"`` [1]_
-        Another label, drawn uniformly from those that are no candidates, takes its place:
-        :math:`S_i \setminus \{y_i\} \cup \{j\}`, :math:`j \notin S_i`. The size of the set stays,
-        and so does the weight, where candidates have weights: the other label takes it over.
-        A set of all labels has no other label, and stays as it is.
+        The true label is replaced by a label drawn uniformly from those that are not candidates:
+        :math:`S_i \setminus \{y_i\} \cup \{j\}`, :math:`j \notin S_i`. The size of the set does
+        not change, and the new label gets the weight of the true label. A set of all labels does
+        not change.
 
     ``kind="drop"`` [2]_
-        Nothing takes its place: :math:`S_i \setminus \{y_i\}`. A set of the true label alone would
-        be empty, and stays as it is.
+        The true label is removed: :math:`S_i \setminus \{y_i\}`. A set of only the true label does
+        not change, because it would be empty.
 
-    A set that did not contain its true label stays as it is, too. What is drawn for a row does not
-    depend on η: with the same seed, the rows that lose their label at a small η lose it at every
-    larger one, and to the same label.
+    A set that does not contain its true label does not change. The draws of a row do not depend on
+    η: with the same seed, rows that lose their label at a small η lose it at every larger η, and
+    get the same label.
 
     Parameters
     ----------
     candidates : candidate sets of n_rows rows, in any accepted form
-        Such as the real ones of a data set; :func:`make_candidates` has the same noise for those
-        that it makes.
+        Existing candidate sets; :func:`make_candidates` has the same noise for new ones.
     y : array-like of shape (n_rows,)
         True labels, all among the classes of the candidates.
     kind : {"swap", "drop"}, default="swap"
-        What becomes of a set that loses its true label.
+        Whether the true label is replaced or removed.
     eta : float
         Probability that a row loses its true label, η.
     random_state : int, RandomState instance or None, default=None
-        Seed. Equal seeds give equal noise.
+        Seed. The same seed gives the same noise.
 
     Returns
     -------
     CandidateSets
-        ``covers(y)`` tells which rows still have their true label.
+        ``covers(y)`` shows which rows still have their true label.
 
     See Also
     --------
-    make_candidates : Candidate sets from true labels, with or without such noise.
+    make_candidates : Candidate sets from true labels, with or without noise.
 
     References
     ----------
@@ -88,17 +87,17 @@ def add_noise(
     if (truth.sizes != 1).any():
         i = int(np.flatnonzero(truth.sizes != 1)[0])
         raise ValueError(
-            f"y must hold one true label for each row, but row {i} has {truth.sizes[i]}: pass the "
-            "true labels as y, the candidate sets as candidates."
+            f"y must have one true label per row, but row {i} has {truth.sizes[i]}: pass the "
+            "true labels as y and the candidate sets as candidates."
         )
     check_noise(kind, eta)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
-    take_out = swap_truth if kind == "swap" else _drop_truth
-    return take_out(sets, truth.labels, eta, rng)
+    remove_truth = swap_truth if kind == "swap" else _drop_truth
+    return remove_truth(sets, truth.labels, eta, rng)
 
 
 def check_noise(kind: Any, eta: Any) -> None:
-    """Refuse a kind of noise or a probability that does not exist.
+    """Raise an error for an unknown kind of noise or an invalid probability.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def check_noise(kind: Any, eta: Any) -> None:
 def swap_truth(
     sets: CandidateSets, truth: NDArray[np.intp], eta: float, rng: np.random.Generator
 ) -> CandidateSets:
-    """Exchange the true label of some rows for a label that is no candidate.
+    """Replace the true label of some rows by a label that is not a candidate.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ def swap_truth(
     eta : float
         Probability for each row.
     rng : numpy.random.Generator
-        Source of chance; what it gives to a row does not depend on eta.
+        Random numbers; the draws of a row do not depend on eta.
 
     Returns
     -------

@@ -11,25 +11,25 @@ from ambilearn.candidates import CandidateSets
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Features, candidate sets and, where they are known, the hidden true labels.
+    """Features, candidate sets and, if known, the hidden true labels.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features), float64
-        Features as the file has them.
+        Features as in the file.
     candidates : CandidateSets or None
-        Candidate sets, which every estimator takes as ``y``. None for ordinary data sets: make
-        some with :func:`make_candidates`.
+        Candidate sets, the ``y`` of every estimator. None for ordinary data sets: generate them
+        with :func:`make_candidates`.
     y : ndarray of shape (n_rows,) or None
-        Hidden true labels, never to be shown to a method.
+        Hidden true labels, only for evaluation.
     classes : ndarray of shape (n_labels,)
         All labels in sorted order, whether or not they occur.
     name, description, license, source : str
         Name, description, license and source of the data.
     scaling : str
-        Scaling applied on the way here: always ``"none"``, scaling is the user's choice.
+        Scaling that was applied: always ``"none"``.
     feature_names : tuple of str or None
-        Names of the columns of X, where they are known.
+        Names of the columns of X, if known.
 
     Examples
     --------

@@ -16,7 +16,7 @@ MIRROR_VARIABLE = "AMBILEARN_MIRROR"
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set before it is read: one entry of ``registry.toml``."""
+    """Description of a data set: one entry of ``registry.toml``."""
 
     name: str
     description: str
@@ -77,6 +77,6 @@ def find_dataset(name: str) -> DatasetInfo:
         close = get_close_matches(plain, known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownDatasetError(
-            f"There is no data set {name!r}.{hint} Known are: {', '.join(known)}."
+            f"There is no data set {name!r}.{hint} The data sets are: {', '.join(known)}."
         )
     return known[plain]

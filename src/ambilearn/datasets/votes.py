@@ -1,4 +1,4 @@
-"""Annotator votes to candidate sets."""
+"""Convert annotator votes to candidate sets."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -26,29 +26,28 @@ def votes_to_candidates(
 ) -> CandidateSets:
     r"""Candidate sets from the votes of several annotators, with the counts as weights.
 
-    With :math:`v_{ij}` the number of annotators who gave row *i* the label *j*, the candidates are
+    If :math:`v_{ij}` annotators gave row *i* the label *j*, the candidates are
 
     .. math:: S_i = \{ j : v_{ij} \ge m \}
 
-    so that :math:`m = 1` is the union of all votes, and the weight of a candidate is
-    :math:`v_{ij}`.
+    with weights :math:`v_{ij}`; :math:`m = 1` is the union of all votes.
 
     Parameters
     ----------
     votes : data frame or array-like of shape (n_rows, n_annotators)
-        One label in each cell, or a collection of labels for an annotator who wavers. An empty
-        cell (None, NaN, empty string, empty collection) is no vote. Text is normalized; see the
+        One label in each cell, or a collection of labels for an unsure annotator. An empty cell
+        (None, NaN, empty string, empty collection) is not a vote. Text is normalized; see the
         notes of :func:`ambilearn.candidates.as_candidates`.
     min_votes : int, default=1
         Votes that a label needs, *m*.
     fallback : {"error", "union"}, default="error"
-        What to do with a row in which no label has enough votes: refuse it, or take all its votes.
+        If no label of a row has enough votes, raise an error or use all its votes.
     classes : array-like of shape (n_labels,), optional
-        All labels. By default the sorted labels with a vote anywhere.
+        All labels. By default the sorted labels with at least one vote.
     no_answer : label or collection of labels, default=()
-        Codes that stand for no vote, such as -1 or "skipped". A number is also met as text.
+        Codes that mean no vote, such as -1 or "skipped". A number also matches as text.
     weights : bool, default=True
-        False leaves the counts out: all candidates of a row are alike.
+        If False, the counts are ignored: all candidates of a row have equal weight.
 
     Returns
     -------
@@ -62,8 +61,8 @@ def votes_to_candidates(
 
     See Also
     --------
-    ambilearn.crowd.Votes : Keeps who said what, also in long form: item, annotator, label.
-    ambilearn.crowd.CrowdClassifier : Judges the annotators, too.
+    ambilearn.crowd.Votes : Keeps the annotator of each vote; also reads long form.
+    ambilearn.crowd.CrowdClassifier : Estimates the quality of the annotators.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def votes_to_candidates(
         votes = votes.to_numpy()
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
         raise ValueError(
-            f"votes must have two dimensions, a row for each example and a column for each "
+            f"votes must have two dimensions, one row per example and one column per "
             f"annotator; its shape is {votes.shape}."
         )
     return candidates_from_cells(
@@ -97,20 +96,20 @@ def votes_to_candidates(
 
 
 def check_votes(votes: Any) -> None:
-    """Refuse what is no table of votes, and a sparse one, whose label 0 is the same as no answer.
+    """Raise an error if votes are not a table, or a sparse matrix.
 
     Parameters
     ----------
     votes : Any
-        Votes as a user gives them.
+        Votes passed by a user.
     """
     if sparse.issparse(votes):
         raise ValueError(
             "The votes are a sparse matrix, in which the label 0 and no answer are the same: pass "
-            "an array, with NaN or a code of no_answer= where there is none."
+            "an array, with NaN or a code of no_answer= for no answer."
         )
     if not _is_list(votes):
-        raise ValueError(f"The votes are {shorten_repr(votes)}: give a list of votes for each row.")
+        raise ValueError(f"The votes are {shorten_repr(votes)}: pass a list of votes per row.")
 
 
 def _is_list(values: Any) -> bool:
@@ -140,17 +139,16 @@ def candidates_from_cells(
         if not _is_list(row):
             what = "one text, " if isinstance(row, str) else ""
             raise ValueError(
-                f"Row {i} of the votes is {what}{shorten_repr(row)}: give a list of votes for each "
-                "row."
+                f"Row {i} of the votes is {what}{shorten_repr(row)}: pass a list of votes per row."
             )
         for cell in row:
             for label in parse_labels(drop_codes(cell, codes, sep), sep, i):
                 pair_rows.append(i)
                 pair_labels.append(index.setdefault(label, len(index)))
         if len(pair_rows) == before:
-            raise ValueError(f"Row {i} has no candidate label at all. Drop the row, or fill it in.")
+            raise ValueError(f"Row {i} has no candidate label. Drop the row, or fill it in.")
     if not n_rows:
-        raise ValueError("There are no rows of votes: pass at least one row.")
+        raise ValueError("There are no votes: pass at least one row.")
     labels = list(index)
     names = order_classes(labels, classes)
     position = {label: j for j, label in enumerate(names)}
@@ -170,29 +168,29 @@ def candidates_from_counts(
     *,
     weights: bool = True,
 ) -> CandidateSets:
-    """Candidate sets from the number of votes of every row and label; no row is without any."""
+    """Candidate sets from the number of votes of every row and label; every row has votes."""
     if min_votes < 1:
         raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
     if fallback not in ("error", "union"):
         raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
     _drop_rare_votes(counts, classes, min_votes, fallback)
     table = counts.astype(np.float64 if weights else bool)
-    # The user gave no sparse mask, so results need not be sparse either.
+    # Results are dense, because the user did not pass a sparse mask.
     return replace(as_candidates(table, classes=classes), sparse_mask=False)
 
 
 def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
-    """Distinct labels in one cell of a table, normalized; none if it is empty."""
+    """Distinct, normalized labels in one cell of a table; an empty set if the cell is empty."""
     if isinstance(cell, str):
         labels = set(split_labels(cell, sep))
         if labels == {""}:
             return set()
         if "" in labels:
             raise ValueError(
-                f"Row {row} has an empty label in {shorten_repr(cell)}: take out the extra {sep!r}."
+                f"Row {row} has an empty label in {shorten_repr(cell)}: remove the extra {sep!r}."
             )
         return labels
-    if is_missing(cell):  # also the entry of a masked array, which is an array itself
+    if is_missing(cell):  # before arrays: a masked entry is an array
         return set()
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
@@ -201,7 +199,7 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
             label = _check_label(item, row)
             if label is None:
                 raise ValueError(
-                    f"Row {row} has a missing label among {shorten_repr(list(items))}: take it out."
+                    f"Row {row} has a missing label in {shorten_repr(list(items))}: remove it."
                 )
             labels.add(label)
         return labels
@@ -210,7 +208,7 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
 
 
 def _check_label(value: Any, row: int) -> Any:
-    """Text, a number or a truth value; None if missing; anything else is refused."""
+    """Return text, a number or a truth value, or None if missing; reject everything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -230,7 +228,7 @@ def _drop_rare_votes(
 ) -> None:
     """Set counts below ``min_votes`` to zero, in place."""
     enough = counts.data >= min_votes
-    # No row is without a vote, which is what reduceat needs.
+    # reduceat requires at least one vote in every row.
     short = ~np.logical_or.reduceat(enough, counts.indptr[:-1])
     if short.any() and fallback == "error":
         i = int(np.flatnonzero(short)[0])
@@ -240,8 +238,8 @@ def _drop_rare_votes(
             for j, count in zip(counts.indices[span], counts.data[span], strict=True)
         )
         raise ValueError(
-            f"In row {i} no label has {min_votes} votes ({votes}). Lower min_votes, or take all "
-            'votes of such rows by fallback="union" (--fallback union).'
+            f"In row {i} no label has {min_votes} votes ({votes}). Lower min_votes, or use all "
+            'votes of such rows with fallback="union" (--fallback union).'
         )
     enough |= np.repeat(short, np.diff(counts.indptr))
     counts.data[~enough] = 0
@@ -249,13 +247,13 @@ def _drop_rare_votes(
 
 
 def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> list[Any]:
-    """The labels in order, or the given classes if every label is one of them."""
+    """The sorted labels, or the given classes, which must contain every label."""
     try:
         names = sorted(labels) if classes is None else _listed_classes(classes)
     except TypeError as error:
         raise ValueError(
-            f"The labels are of different types and cannot be sorted ({error}): write all as text "
-            "or all as numbers, or give their order as classes=."
+            f"The labels have different types and cannot be sorted ({error}): write all as text "
+            "or all as numbers, or pass their order as classes=."
         ) from error
     known = set(names)
     unknown = [label for label in labels if label not in known]
@@ -268,6 +266,6 @@ def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> l
 
 
 def _listed_classes(classes: Collection[Any]) -> list[Any]:
-    """The given classes, with text in the form that the labels of votes have."""
+    """The given classes, with text normalized as in votes."""
     listed = listed_labels(classes, "classes").tolist()
     return [normalize_label(name) if isinstance(name, str) else name for name in listed]

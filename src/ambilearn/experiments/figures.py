@@ -94,7 +94,7 @@ def _style(i: int) -> dict[str, Any]:
     n = len(_COLORS)
     return {
         "color": _COLORS[i % n],
-        "marker": _MARKERS[(i + i // n) % n],  # a color that comes again has another marker
+        "marker": _MARKERS[(i + i // n) % n],  # a repeated color has another marker
         "linestyle": _DASHES[i % n],
         "markersize": 4,
         # The first line is wide and behind the others: a line that coincides with it is visible.
@@ -132,7 +132,7 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
 
 
 def _add_legend(figure: Any, handles: list[Any], labels: list[str]) -> None:
-    """A legend above the panels, in as many rows as it needs not to be wider than the figure."""
+    """Add a legend above the panels, in as few rows as the width of the figure allows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas: Any = FigureCanvasAgg(figure)
@@ -237,12 +237,12 @@ def _rank_line(ranking: Ranking) -> Any:
 
 def _indistinguishable(ranks: list[float], width: float) -> list[tuple[float, float]]:
     """Maximal intervals of sorted ranks no wider than the critical difference."""
-    stretches: list[tuple[int, int]] = []
+    intervals: list[tuple[int, int]] = []
     for i, first in enumerate(ranks):
         last = max(j for j, value in enumerate(ranks) if value - first <= width)
-        if last > i and not (stretches and stretches[-1][1] >= last):
-            stretches.append((i, last))
-    return [(ranks[i], ranks[j]) for i, j in stretches]
+        if last > i and not (intervals and intervals[-1][1] >= last):
+            intervals.append((i, last))
+    return [(ranks[i], ranks[j]) for i, j in intervals]
 
 
 def _has_results(experiment: ExperimentResults, line: Line) -> bool:

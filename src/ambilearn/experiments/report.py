@@ -67,7 +67,7 @@ def _section(experiment: ExperimentResults) -> dict[str, Any]:
         "settings": {
             "data": ", ".join(spec.data),
             "runs": spec.runs,
-            "split": f"random, {spec.protocol.get('test_share', 0.5):.0%} of the rows tested",
+            "split": f"random, {spec.protocol.get('test_share', 0.5):.0%} test rows",
             "scaling": _scaling(spec.protocol.get("scaling", "all")),
             "results": f"{len(results)}, of which {unconverged} stopped before convergence",
             "computing time": format_duration(sum(result.seconds for result in results)),
@@ -118,7 +118,7 @@ def _params(estimator: str, params: Any) -> str:
 
 def _scaling(name: str) -> str:
     return {
-        "all": "z-score over the whole set before the split, as the paper's family of methods",
+        "all": "z-score over all rows before the split, as in the code of the paper's methods",
         "train": "z-score over the training rows",
         "none": "none",
     }[name]

@@ -13,8 +13,8 @@ from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import READINGS, Result
 
 ORACLE_NOTE = (
-    "† oracle: parameters chosen by the test labels, once for all runs of a case, or anew in each "
-    "run. An upper bound, not a result one can have."
+    "† oracle: parameters chosen with the test labels, once for all runs of a case, or separately "
+    "in each run. An upper bound, not a valid result."
 )
 
 _SEARCH = ("kind", "points", "scoring")

@@ -72,7 +72,7 @@ def _open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         _use_write_ahead_log(connection)
         connection.executescript(_SCHEMA)
-        _refuse_damage(connection)
+        _check_integrity(connection)
     except BaseException:
         connection.close()
         raise
@@ -90,7 +90,7 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
         for _, name, _, statement in _expected_schema():
             if statement and name not in present:  # a store of an earlier version
                 connection.execute(statement.replace("CREATE", "CREATE TEMP", 1))
-        _refuse_damage(connection)
+        _check_integrity(connection)
     except BaseException:
         connection.close()
         raise
@@ -116,15 +116,15 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Raise if the schema is not that of a store; a trigger, for instance, can delete results."""
     expected, found = _expected_schema(), _read_schema(connection)
-    foreign = sorted(found - expected)
-    if not foreign:
+    unexpected = sorted(found - expected)
+    if not unexpected:
         return
-    kind, name, *_ = foreign[0]
+    kind, name, *_ = unexpected[0]
     if found & expected:
         fault = f"has the {kind} {name!r}, which is not part of a result store"
         advice = "Drop it if you trust the rest, or pass another --store."
         if name in {item[1] for item in expected}:
-            fault = f"has the {kind} {name!r} in another form than a result store"
+            fault = f"has a {kind} {name!r} that differs from that of a result store"
             advice = "Pass another --store."
         raise StoreError(f"{path} {fault}, and was not changed. {advice}")
     raise StoreError(
@@ -144,7 +144,7 @@ def _read_schema(connection: sqlite3.Connection) -> set[_Item]:
     return {(kind, name, table, " ".join((sql or "").split())) for kind, name, table, sql in rows}
 
 
-def _refuse_damage(connection: sqlite3.Connection) -> None:
+def _check_integrity(connection: sqlite3.Connection) -> None:
     ((found, *_),) = connection.execute("PRAGMA integrity_check(1)")
     if found != "ok":
         error = sqlite3.DatabaseError(" ".join(found.split()))

@@ -150,18 +150,18 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
     notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
     if published:
         notes.append(
-            "In brackets as published; the published total of SURE is printed as 88/14/0, though "
-            "its columns add up to 98/14/0."
+            "Published counts in brackets; the published total of SURE is 88/14/0, but its columns "
+            "sum to 98/14/0."
         )
     notes += oracle_notes(experiment.lines)
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
 def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
-    """How often the first method wins, ties and loses, by how parameters are chosen.
+    """Wins, ties and losses of the first method, by how parameters are chosen.
 
-    ``readings`` of the table are its columns: each has a ``title`` and a ``select``, the ways for
-    the first method and for the others.
+    ``readings`` of the table are its columns: each has a ``title`` and a ``select``, the selection
+    of the first method and of the others.
     """
     published = published_counts(show["published"]) if "published" in show else {}
     reference, *others = (method.label for method in experiment.spec.methods)
@@ -203,7 +203,7 @@ def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     where = ", ".join(f"{data} {n}" for data, n in by_data.items())
     notes = [
         f"Wins/ties/losses of {reference} in {len(columns)} cases ({where}; paired t-test, 0.05); "
-        "below, how often its mean is the larger one, significantly or not."
+        "the last line counts the cases in which its mean is larger, significantly or not."
     ]
     notes += oracle_notes(seen)
     return Table(show["name"], show["title"], ["method", *titles], rows + shares, records, notes)
@@ -261,7 +261,7 @@ def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
         f"{ranking.critical_difference:.2f} (Nemenyi, 0.05)."
     )
     if ranking.n_cases < 10:
-        note += " With so few cases the test can hardly tell methods apart."
+        note += " With so few cases, the test has little power."
     return Table(show["name"], title, header, rows, records, [note])
 
 

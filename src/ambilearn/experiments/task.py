@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a task.
+    """Result of a task.
 
     Attributes
     ----------
@@ -123,11 +123,11 @@ class Result:
         Every metric by name.
     details : dict
         ``n_iter``, ``objective`` after each iteration, the ``chosen`` parameters of a search and
-        how it went, every point that an oracle ``tried``, and the ``warnings`` of the method.
+        its summary, all points ``tried`` by an oracle, and the ``warnings`` of the method.
     error : str
         Traceback of a failure.
     seconds : float
-        Time it took.
+        Duration.
     """
 
     key: str

@@ -74,7 +74,7 @@ def verification_table(found: Iterable[Check]) -> Table:
     notes = [
         "Difference in units of the published standard deviation. "
         + ", ".join(f"{count} {name}" for name, count in counts.items())
-        + ". Disagreement is reported, it is no error."
+        + ". Differences are reported, they are not errors."
     ]
     if any(READINGS[check.select] == "oracle" for check in found):
         notes.append(ORACLE_NOTE)

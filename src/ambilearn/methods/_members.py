@@ -1,4 +1,4 @@
-"""Members of a vote or a stack: fit them to the same rows, and get scores from all in one form.
+"""Members of an ensemble: fit them to the same rows and compute their scores.
 
 A member learns from candidate sets if it is a method, alone, at the end of a pipeline or in a
 search. Any other classifier is *foreign*: it learns from the confidences of the methods.
@@ -34,7 +34,7 @@ _UNKNOWN = object()
 
 
 def computes_on_devices(estimator: Any) -> bool:
-    """Whether a member takes arrays of other libraries than NumPy, too."""
+    """Whether a member supports arrays of other libraries than NumPy."""
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
         steps = [step for _, step in before if step not in (None, "passthrough")]
@@ -51,13 +51,13 @@ def bytes_of_member(
     Parameters
     ----------
     estimator : estimator
-        A member that computes there.
+        A member.
     n_features : int
-        Columns of its rows.
+        Number of features.
     candidates : Support
         Their candidate pairs.
     n_matrices : int, default=1
-        Kernel matrices and factors that there must be room for, if it needs any.
+        Number of kernel matrices and factors in memory, if it needs any.
 
     Returns
     -------
@@ -68,12 +68,12 @@ def bytes_of_member(
 
 
 def is_reproducible(estimator: Any) -> bool:
-    """Whether two fits of clones give the same result: nothing is random, or there is a seed."""
+    """Whether two fits of clones give the same result: nothing is random, or a seed is set."""
     params = estimator.get_params()
     for name, value in params.items():
         prefix, found, _ = name.rpartition("random_state")
         if found and value is None:
-            # Methods draw only landmarks or folds; foreign classifiers may draw anything.
+            # In methods, only landmarks and folds are random; in other classifiers, anything.
             uses = {use: params.get(prefix + use, _UNKNOWN) for use in ("n_landmarks", "cv")}
             known = [each for each in uses.values() if each is not _UNKNOWN]
             if not known or any(each is not None for each in known):
@@ -94,9 +94,9 @@ def warn_without_set_learner(members: Members, candidates: Support) -> None:
     is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
     if is_ambiguous and all(set_learner(member) is None for _, member in members):
         warn_user(
-            f"No member ({', '.join(name for name, _ in members)}) learns from candidate sets. "
-            "They learn as if all candidates of a row were equally likely; add a method of this "
-            "library, such as ('plcl', PLCL()), to let them learn from its confidences."
+            f"No member ({', '.join(name for name, _ in members)}) learns from candidate sets, so "
+            "all candidates of a row have equal weight. Add a method of this library, such as "
+            "('plcl', PLCL()); the other members then learn from its confidences."
         )
 
 
@@ -106,11 +106,11 @@ def fit_members(
     candidates: Support,
     cache: FitCache,
     *,
-    teacher: NDArray[np.float64] | None = None,
+    confidences: NDArray[np.float64] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[Any]:
-    """Fitted clones of the members, all on the same rows.
+    """Fit clones of the members to the same rows.
 
     Kernel, graph and factorizations are computed once for all members that need them.
 
@@ -123,13 +123,13 @@ def fit_members(
     candidates : Support
         Their candidate pairs.
     cache : FitCache
-        A cache that keeps results, as in a search, fits no member twice.
-    teacher : ndarray of shape (n_pairs,), optional
+        With a cache that keeps results, as in a search, no member is fitted twice.
+    confidences : ndarray of shape (n_pairs,), optional
         Confidences that foreign members learn from. By default the mean of those of the others, or
         the shares of the candidates' weights if there are no others.
     n_jobs : int, optional
-        Processes that fit members at the same time; they share nothing. On a device, members are
-        fitted one after the other.
+        Number of processes that fit members at the same time; they do not share work. On a device,
+        members are fitted one after the other.
     verbose : int, default=0
         Print a line per member.
 
@@ -155,20 +155,20 @@ def fit_members(
     else:
         fitted = _fit_sharing(ours, run)
     if foreign:
-        if teacher is None:
-            teacher = mean_confidences(fitted, X, candidates)
-        taught = Parallel(n_jobs=n_jobs)(delayed(run.teach)(*each, teacher) for each in foreign)
-        fitted = [*fitted, *taught]
+        if confidences is None:
+            confidences = mean_confidences(fitted, X, candidates)
+        fit = delayed(run.fit_to_confidences)
+        fitted += Parallel(n_jobs=n_jobs)(fit(*each, confidences) for each in foreign)
     by_name = dict(zip((name for name, _ in [*ours, *foreign]), fitted, strict=True))
     return [by_name[name] for name, _ in members]
 
 
 def _key(member: Any) -> Any:
-    return content_key(member) if is_reproducible(member) else []  # without a hash: not shared
+    return content_key(member) if is_reproducible(member) else []  # not hashable: not shared
 
 
 def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
-    """Fit members one after the other, in the memory that the largest of them needs alone.
+    """Fit members one after the other, with no more memory than the largest of them needs.
 
     The largest is fitted last and may overwrite the kernel matrix; a factorization is dropped as
     soon as no other member needs it. On a device without enough memory, nothing is shared.
@@ -179,9 +179,9 @@ def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
     shared = FitCache()
     order = np.argsort(n_ridges, kind="stable")
     fitted = {}
-    for place, i in enumerate(order):
+    for position, i in enumerate(order):
         name, member = members[i]
-        needed = {ridge for j in order[place + 1 :] for ridge in _ridges(members[j][1])}
+        needed = {ridge for j in order[position + 1 :] for ridge in _ridges(members[j][1])}
         last = not needed and isinstance(member, KernelPartialLabelClassifier)
         fitted[i] = run.fit(name, member, shared.for_last_use() if last else shared)
         shared.discard("factorization", partial(_is_unneeded, needed))
@@ -193,16 +193,16 @@ def _is_unneeded(needed: set[float], key: tuple[Any, ...]) -> bool:
 
 
 def _ridges(member: Any) -> tuple[float, ...]:
-    """Ridge weights of the factorizations that a member needs of these rows."""
+    """Ridge weights of the factorizations that a member needs."""
     try:
         ridges: tuple[float, ...] = getattr(member, "_ridges", ())
-    except (TypeError, ZeroDivisionError):  # an invalid parameter, which its fit reports
+    except (TypeError, ZeroDivisionError):  # the fit reports invalid parameters
         return ()
     return ridges
 
 
 class _Run:
-    """Fits of single members to the same rows; errors name the member."""
+    """Fit single members to the same rows; errors name the member."""
 
     def __init__(self, X: Any, candidates: Support, verbose: int) -> None:
         self._X, self._verbose = X, verbose
@@ -216,32 +216,32 @@ class _Run:
         return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
     def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
-        """A fitted clone of a member that learns from candidate sets."""
+        """Fit a clone of a member to candidate sets."""
         shares = cache is not None and has_fit_parameter(member, "cache")
         options = {"cache": cache} if shares else {}
-        with self._watch(name):  # the weights of the rows are part of the candidate sets
+        with self._reporting(name):  # the weights of the rows are part of the candidate sets
             return clone(member).fit(self._X, self._sets, **options)
 
-    def teach(self, name: str, member: Any, teacher: NDArray[np.float64]) -> Any:
-        """A clone of a foreign member, fitted to confidences.
+    def fit_to_confidences(self, name: str, member: Any, confidences: NDArray[np.float64]) -> Any:
+        """Fit a clone of a foreign member.
 
         Every row is repeated for each of its candidates, with the confidence as weight. Without
         ``sample_weight`` every row occurs once, with its most likely candidate.
         """
         support = HostSupport(self._sets, HOST)
-        with self._watch(name):
+        with self._reporting(name):
             weight_name = weight_argument(member)
             if weight_name is None:
-                best = support.classes[support.best_labels(teacher)]
+                best = support.classes[support.best_labels(confidences)]
                 return clone(member).fit(self._X, best)
-            weights = teacher * support.pair_weights
+            weights = confidences * support.pair_weights
             pairs = np.flatnonzero(weights)
             rows = index_rows(self._X, support.rows[pairs])
             labels = support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 
     @contextmanager
-    def _watch(self, name: str) -> Iterator[None]:
+    def _reporting(self, name: str) -> Iterator[None]:
         began = perf_counter()
         with naming(name):
             yield
@@ -299,7 +299,7 @@ def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float
 
 
 def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Scores of a fitted member for the rows that it was fitted to.
+    """Scores of a fitted member for its training rows.
 
     ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
     """
@@ -323,7 +323,7 @@ def mean_confidences(
     fitted : iterable of estimators
         The members.
     X : array or sparse matrix of shape (n, d)
-        The rows that they were fitted to.
+        Their training rows.
     candidates : Support
         Their candidate pairs.
     weights : ndarray, optional

@@ -1,4 +1,4 @@
-"""Stacking: what some methods make of the candidate sets becomes features of others."""
+"""Stacking: the outputs of some methods are features of others."""
 
 from contextlib import suppress
 from numbers import Integral
@@ -39,42 +39,41 @@ _CONSTANT = 1e-10  # an output that varies less, relative to its size, is roundi
 class PLStacking(EnsembleClassifier):
     r"""Stack of methods: the outputs of some are features of others.
 
-    As :class:`sklearn.ensemble.StackingClassifier`, for candidate sets. The members learn from
-    :math:`X`; their outputs on the training rows, one column for each member and label, z-scored,
-    are appended to it, and the final estimator learns from the same candidate sets and
+    Similar to :class:`sklearn.ensemble.StackingClassifier`, for candidate sets. The members learn
+    from :math:`X`. Their z-scored outputs on the training rows, one column per member and label,
+    are appended to :math:`X`, and the final estimator learns from the same candidate sets and
     :math:`[X, Z]`:
 
     .. math:: z^m_j(x) = \frac{f^m_j(x) - \operatorname{mean}_i f^m_j(x_i)}
                               {\operatorname{std}_i f^m_j(x_i)}
 
-    What a kernel classifier says of a training row carries what it has made of the row's *set* and
-    of its neighbours'. So outputs are those on the training rows themselves by default, which is
-    better here than outputs from folds, whatever is true for ordinary labels.
+    The output of a kernel classifier for a training row depends on the candidate sets of the row
+    and of its neighbors. By default, the outputs are therefore those on the training rows; for
+    candidate sets, this is more accurate than out-of-fold outputs.
 
     Parameters
     ----------
     estimators : list of (str, estimator), default=None
-        Members of the first level and their names, as in :class:`~ambilearn.PLVoting`. None stands
-        for PL-CL and SURE, ``"plcl"`` and ``"sure"``. Without members, ``[]`` or all of them
-        ``"drop"``, the stack is its final estimator alone.
+        Members of the first level and their names, as in :class:`~ambilearn.PLVoting`. The default
+        is PL-CL and SURE, ``"plcl"`` and ``"sure"``. Without members (``[]``, or all of them
+        ``"drop"``), the stack equals its final estimator.
     final_estimator : estimator, default=None
         Learns from the rows with the outputs; a classifier of another library learns from the mean
-        confidences of the members. For more levels, a stack. The default is
+        confidences of the members. Pass a stack for more levels. The default is
         ``PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])``, the mean of PL-CL and IPAL.
     passthrough : bool, default=True
-        Whether the final estimator learns from X and the outputs, or from the outputs only.
+        Whether the final estimator learns from X and the outputs, or only from the outputs.
     cv : int, splitter or iterable of splits, default=None
-        None takes the members' outputs on the rows that they were fitted to. A number of shuffled
-        folds, or a splitter that looks at no labels, takes for each row those of members that have
-        not seen it.
+        None uses the outputs of the members on their training rows. A number of shuffled folds, or
+        a splitter that does not use labels, gives out-of-fold outputs.
     n_jobs : int, default=None
-        Processes that fit members at the same time. They share nothing; in one process, members
-        on the same rows share kernel, graph and factorizations.
+        Number of processes that fit members at the same time. In one process, members share
+        kernel, graph and factorizations; several processes do not.
     n_landmarks : int, optional
-        Number of landmarks for every member that can use them and has no number of its own, the
-        final estimator included.
+        Number of landmarks for every member that supports them and has no number of its own,
+        including the final estimator.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, and for every member that has none of its own.
+        Seed of the folds, and of every member without a seed.
     verbose : int, default=0
         Print a line per member.
 
@@ -83,25 +82,25 @@ class PLStacking(EnsembleClassifier):
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences of the final estimator in the candidates of the training rows: zero off the
-        candidates, rows sum to one; sparse if the candidates came as a sparse mask.
+        Confidences of the final estimator in the candidates of the training rows: zero outside the
+        candidates, rows sum to one; sparse if y is a sparse mask.
     transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+        Disambiguated label of each training row: the candidate with the largest confidence.
     estimators_ : list of estimators
         The fitted members, in the order of ``member_names_``.
     named_estimators_ : Bunch
-        The same by name.
+        The fitted members by name.
     member_names_ : list of str
-        Names of the members, sorted.
+        Sorted names of the members.
     final_estimator_ : estimator
         The fitted final estimator.
     output_mean_, output_scale_ : ndarray of shape (n_members * l,)
-        Mean and standard deviation of the outputs over the training rows; the latter is infinite
-        for an output that is constant, which becomes zero.
+        Mean and standard deviation of the outputs over the training rows. The standard deviation
+        of a constant output is infinite, so that the output becomes zero.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        Names of the features, if X is a data frame with string column names.
 
     See Also
     --------
@@ -110,20 +109,19 @@ class PLStacking(EnsembleClassifier):
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`): they stand beside
-    outputs of unit variance. A fit takes two to three and a half times that of
-    PL-CL.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`), because the outputs
+    have unit variance. A fit takes 2 to 3.5 times as long as a fit of PL-CL.
 
-    The outputs of a member are its ``train_output_``; those of a method that has none, such as
-    IPAL, and of foreign classifiers, are what it would say of these rows if they were new, which is
-    too sure of itself: pass ``cv`` for such members.
+    The outputs of a member are its ``train_output_``. A method without this attribute, such as
+    IPAL, and a classifier of another library predict the training rows like new rows, which is
+    overconfident: pass ``cv`` for such members.
 
-    The order of the members does not matter, not to the last bit: they are taken in the order of
-    their names. The outputs are a dense matrix of rows and labels: with a sparse mask of more than
-    1000 labels the fit is refused; :class:`~ambilearn.PLVoting` has no such limit.
+    The order of the members does not change the result: they are sorted by name. The outputs are
+    dense: with a sparse mask of more than 1000 labels the fit raises an error;
+    :class:`~ambilearn.PLVoting` has no such limit.
 
-    A row has no weight by default, since it has none in IPAL: ``fit`` takes ``sample_weight`` if
-    all members and the final estimator do.
+    ``fit`` accepts ``sample_weight`` if all members and the final estimator do. The default stack
+    does not, because IPAL has no weights.
 
     References
     ----------
@@ -175,13 +173,13 @@ class PLStacking(EnsembleClassifier):
         return [("plcl", PLCL()), ("sure", SURE())]
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, members (``"drop"`` leaves one out), and parameters of members.
+        """Set parameters, members (``"drop"`` omits one), and parameters of members.
 
         Parameters
         ----------
         **params
             Values by name, such as ``plcl__alpha=1.0`` or ``final_estimator__weights=(2, 1)``.
-            Members of the default can be named, too.
+            Default members can be named as well.
 
         Returns
         -------
@@ -218,15 +216,15 @@ class PLStacking(EnsembleClassifier):
         self.estimators_ = level.members
         self.member_names_ = [name for name, _ in members]
         self.output_mean_, self.output_scale_ = level.mean, level.scale
-        teacher = None
+        confidences = None
         if set_learner(final) is None:
-            teacher = mean_confidences(self.estimators_, X, candidates)
+            confidences = mean_confidences(self.estimators_, X, candidates)
         (self.final_estimator_,) = fit_members(
             [("final_estimator", self._prepare(final, seed))],
             level.rows,
             candidates,
             level.cache if cache.keeps_results else NO_CACHE,
-            teacher=teacher,
+            confidences=confidences,
             verbose=self.verbose,
         )
         p = candidate_confidences(self.final_estimator_, level.rows, candidates)
@@ -245,10 +243,10 @@ class PLStacking(EnsembleClassifier):
             members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
         )
         if not members:
-            nothing = candidates.backend.asarray(np.empty(0))
-            return _Level([], nothing, nothing, X, FitCache())
+            empty = candidates.backend.asarray(np.empty(0))
+            return _Level([], empty, empty, X, FitCache())
         if self.cv is None:
-            Z = side_by_side(*(train_scores_of(each, X, candidates.classes) for each in fitted))
+            Z = concat_columns(*(train_scores_of(each, X, candidates.classes) for each in fitted))
         else:
             Z = self._held_out_outputs(members, X, candidates, seed)
         xp = array_namespace(Z)
@@ -266,36 +264,38 @@ class PLStacking(EnsembleClassifier):
         candidates: Support,
         seed: int | None,
     ) -> NDArray[np.float64]:
-        """Outputs for each row of members that have not seen it, shape (n, n_members * l)."""
+        """Out-of-fold outputs of the members, shape (n, n_members * l)."""
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(cv, shuffle=True, random_state=seed)
         backend, sets = candidates.backend, candidates.sets
         parts: list[Any] = []
-        place = np.full(X.shape[0], -1)  # of each row in the parts
+        position = np.full(X.shape[0], -1)  # of each row in the parts
         n_held_out = 0
         for split in check_cv(cv).split(X):
-            train, test = (np.arange(X.shape[0])[part] for part in split)  # also masks and lists
+            train, test = (np.arange(X.shape[0])[part] for part in split)  # from masks and lists
             X_train, X_test = index_rows(X, train), index_rows(X, test)
             if self._pairwise:
                 X_train, X_test = X_train[:, train], X_test[:, train]
             held_in = backend.support(sets[train])
             fitted = fit_members(members, X_train, held_in, NO_CACHE, n_jobs=self.n_jobs)
-            parts.append(side_by_side(*(scores_of(each, X_test, sets.classes) for each in fitted)))
-            place[test] = n_held_out + np.arange(len(test))
+            parts.append(
+                concat_columns(*(scores_of(each, X_test, sets.classes) for each in fitted))
+            )
+            position[test] = n_held_out + np.arange(len(test))
             n_held_out += len(test)
-        if (place < 0).any():
+        if (position < 0).any():
             raise ValueError(
-                f"No fold of cv={self.cv!r} holds out row {int(np.argmin(place))}: every row must "
-                "be held out once, as KFold does."
+                f"No fold of cv={self.cv!r} holds out row {int(np.argmin(position))}: every row "
+                "must be held out once, as with KFold."
             )
         outputs: NDArray[np.float64] = backend.take_rows(
-            array_namespace(*parts).concat(parts), place
+            array_namespace(*parts).concat(parts), position
         )
         return outputs
 
     def _final(self) -> Any:
-        """The final estimator; an ensemble does its work as this one does."""
+        """The final estimator; the default one has the ``n_jobs`` and ``verbose`` of the stack."""
         if self.final_estimator is not None:
             return self.final_estimator
         return _default_final_estimator().set_params(n_jobs=self.n_jobs, verbose=self.verbose)
@@ -304,10 +304,10 @@ class PLStacking(EnsembleClassifier):
         return [*self._named_members(), ("final_estimator", self._final())]
 
     def _level_key(self, members: list[tuple[str, Any]], seed: int | None) -> Any:
-        """All that the rows of the final estimator depend on, besides X and y."""
+        """Key of everything except X and y that determines the rows of the final estimator."""
         unseeded = isinstance(self.cv, Integral) and seed is None
         if unseeded or not all(is_reproducible(member) for _, member in members):
-            return []  # without a hash: never found again
+            return []  # not hashable: never found again
         return self.passthrough, content_key(self.cv), seed, content_key(members)
 
     def _check_sizes(self, candidates: Support, members: list[tuple[str, Any]]) -> None:
@@ -316,33 +316,33 @@ class PLStacking(EnsembleClassifier):
         if candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS:
             raise ValueError(
                 f"Stacking appends a column for each member and label to X, and there are "
-                f"{candidates.n_labels} labels in a sparse mask: use PLVoting, which makes no "
-                "dense matrix of rows and labels, or pass a dense mask if there is memory for it."
+                f"{candidates.n_labels} labels in a sparse mask: use PLVoting, which needs no "
+                "dense matrix of rows and labels, or pass a dense mask if memory allows."
             )
         if self._pairwise and self.passthrough:
             raise ValueError(
-                "The members take a kernel matrix as X, to which no outputs can be appended: pass "
-                "passthrough=False, so that the final estimator learns from the outputs alone."
+                "The members need a kernel matrix as X, to which no outputs can be appended: pass "
+                "passthrough=False, so that the final estimator learns only from the outputs."
             )
         if get_tags(self._final()).input_tags.pairwise:
             raise ValueError(
-                "The final estimator learns from the outputs of the members, which are no kernel "
-                "matrix: give it another kernel than 'precomputed'."
+                "The final estimator learns from the outputs of the members, which are not a "
+                "kernel matrix: use another kernel than 'precomputed'."
             )
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return scores_of(self.final_estimator_, self._with_outputs(X), self.classes_)
 
     def _with_outputs(self, X: Any) -> Any:
-        """New rows as the final estimator sees them."""
+        """New rows with the outputs of the members, for the final estimator."""
         if not self.estimators_:
             return X
-        Z = side_by_side(*(scores_of(each, X, self.classes_) for each in self.estimators_))
+        Z = concat_columns(*(scores_of(each, X, self.classes_) for each in self.estimators_))
         return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
 
     def _rows_of_next_level(self, X: Any, Z: NDArray[np.float64]) -> Any:
         features = self._features_of_next_level(X)
-        return Z if features is None else side_by_side(features, Z)
+        return Z if features is None else concat_columns(features, Z)
 
     def _features_of_next_level(self, X: Any) -> Any:
         """X as an array or sparse matrix for the final estimator; None without passthrough."""
@@ -352,8 +352,8 @@ class PLStacking(EnsembleClassifier):
             return validate_rows(self, X, reset=False)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"The final estimator learns from X, too, and needs numbers: {error} Or pass "
-                "passthrough=False, so that it learns from the outputs of the members only."
+                f"The final estimator also learns from X and needs numbers: {error} Or pass "
+                "passthrough=False, so that it learns only from the outputs of the members."
             ) from error
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -366,7 +366,7 @@ class PLStacking(EnsembleClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with suppress(AttributeError, TypeError, ValueError):  # fit will say what is wrong
+        with suppress(AttributeError, TypeError, ValueError):  # fit reports invalid members
             final = get_tags(self._final()).input_tags
             tags.input_tags.sparse &= final.sparse
             if not self._named_members():
@@ -375,18 +375,18 @@ class PLStacking(EnsembleClassifier):
 
 
 class _Level(NamedTuple):
-    """The members of a level, and what the next one gets from it.
+    """The fitted members of a level, and the input of the next level.
 
     Parameters
     ----------
     members : list of estimators
-        Fitted.
+        The fitted members.
     mean, scale : ndarrays of shape (n_members * l,)
-        Of the outputs over the training rows.
+        Mean and scale of the outputs over the training rows.
     rows : array or sparse matrix
         Training rows of the next level.
     cache : FitCache
-        For fits to these.
+        Cache for fits to these rows.
     """
 
     members: list[Any]
@@ -400,7 +400,7 @@ def _default_final_estimator() -> PLVoting:
     return PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
 
 
-def side_by_side(*blocks: Any) -> Any:
+def concat_columns(*blocks: Any) -> Any:
     """Concatenate the columns of several blocks; sparse if one of them is.
 
     Parameters

@@ -28,44 +28,42 @@ from ambilearn.methods.sure import SURE
 class PLVoting(EnsembleClassifier):
     r"""Mean of the confidences of several classifiers, learned from candidate sets.
 
-    As :class:`sklearn.ensemble.VotingClassifier` with ``voting="soft"``. With the weights
-    :math:`w_m`, which sum to one, and the confidences :math:`f^m` of the members
+    Similar to :class:`sklearn.ensemble.VotingClassifier` with ``voting="soft"``. With weights
+    :math:`w_m` that sum to one and the confidences :math:`f^m` of the members,
 
     .. math:: f_j(x) = \sum_m w_m f^m_j(x), \qquad
               P_{ij} \propto \bar F_{ij}
               \Big( \sum_h F^0_{hj} \Big/ \sum_h \bar F_{hj} \Big)^\eta, \quad
               \bar F = \sum_m w_m P^m
 
-    for new rows and for training rows. The factor brings the mass of each label back towards the
-    one that it has in the candidate sets alone, :math:`F^0_{ij} = [j \in S_i] / |S_i|`, as IPAL
-    does [1]_, with :math:`\eta = 1`: kernel methods favour frequent labels, and a mean of them does
-    so, too.
+    for new rows and for training rows. The factor moves the mass of each label toward its mass
+    in the candidate sets, :math:`F^0_{ij} = [j \in S_i] / |S_i|`, because kernel methods and their
+    mean favor frequent labels. IPAL [1]_ uses :math:`\eta = 1`.
 
     Parameters
     ----------
     estimators : list of (str, estimator), default=None
-        Members and their names. Any method of this library, alone, at the end of a pipeline or in a
-        search; any other classifier with ``predict_proba`` learns from their mean confidences:
-        every row is repeated for each of its candidates, with the confidence as its weight (or has
-        its most likely candidate as label, if ``fit`` has no ``sample_weight``). ``"drop"``
-        instead of an estimator leaves the member out. The default is PL-CL, SURE and IPAL,
+        Members and their names: methods of this library, alone, at the end of a pipeline or in a
+        search. Any other classifier with ``predict_proba`` learns from the mean confidences of the
+        methods: every row is repeated for each of its candidates, with the confidence as its
+        weight (or has its most likely candidate as label, if ``fit`` has no ``sample_weight``).
+        ``"drop"`` instead of an estimator omits the member. The default is PL-CL, SURE and IPAL,
         ``"plcl"``, ``"sure"`` and ``"ipal"``. If a member is a pipeline, a search or a classifier
-        of another library, all members receive a data frame as it is, with the names of its
-        columns.
+        of another library, all members receive a data frame unchanged, with its column names.
     weights : sequence of float or mapping of str to float, default=None
-        Weight of each member, in the order of ``estimators`` or by name; a member of weight zero
-        is not fitted. None is equal weights.
+        Weight of each member, in the order of ``estimators`` or by name; a member with weight zero
+        is not fitted. None gives equal weights.
     restore_mass : float, default=0.5
-        How much of the mass of each label is brought back in ``label_distributions_``, :math:`\eta`
-        between 0 and 1. 1 is better where false candidates are often frequent labels, as on the
-        real sets of the PL-CL paper, and 0 where they are random and some labels are rare.
+        Exponent :math:`\eta` between 0 and 1 of the factor in ``label_distributions_``. 1 is better
+        if false candidates are often frequent labels, as on the real data sets of the PL-CL paper,
+        and 0 if they are random and some labels are rare.
     n_jobs : int, default=None
-        Processes that fit members at the same time. They share nothing; in one process, members
-        on the same rows share kernel, graph and factorizations.
+        Number of processes that fit members at the same time. In one process, members share
+        kernel, graph and factorizations; several processes do not.
     n_landmarks : int, optional
-        Number of landmarks for every member that can use them and has no number of its own.
+        Number of landmarks for every member that supports them and has no number of its own.
     random_state : int, RandomState instance or None, default=None
-        Seed for every member that has none of its own.
+        Seed for every member without a seed.
     verbose : int, default=0
         Print a line per member.
 
@@ -74,36 +72,36 @@ class PLVoting(EnsembleClassifier):
     classes_ : ndarray of shape (l,)
         The labels, in the order of the columns below.
     label_distributions_ : ndarray or csr_array of shape (n, l)
-        Confidences P of the training rows: zero off the candidates, rows sum to one; sparse if
-        the candidates came as a sparse mask.
+        Confidences P of the training rows: zero outside the candidates, rows sum to one; sparse if
+        y is a sparse mask.
     transduction_ : ndarray of shape (n,)
-        Disambiguated label of each training row: the candidate of largest confidence.
+        Disambiguated label of each training row: the candidate with the largest confidence.
     estimators_ : list of estimators
         The fitted members, in the order of ``member_names_``.
     named_estimators_ : Bunch
-        The same by name.
+        The fitted members by name.
     member_names_ : list of str
-        Names of the members that vote, sorted.
+        Sorted names of the members with a positive weight.
     weights_ : ndarray of shape (n_members,)
         Their weights, which sum to one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, when X was a data frame with string column names.
+        Names of the features, if X is a data frame with string column names.
 
     See Also
     --------
-    PLStacking : Members whose outputs become features of others.
+    PLStacking : The outputs of members become features of another estimator.
     ambilearn.selection.CandidateSearchCV : Chooses members and weights without true labels.
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). A vote of one member
-    is that member, in all that it says. The order of the members does not matter, not to the last
-    bit: they are taken in the order of their names.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). With one member, all
+    results are those of the member. The order of the members does not change the result: they are
+    sorted by name.
 
-    A row has no weight by default, since it has none in IPAL: ``fit`` takes ``sample_weight`` if
-    all members do.
+    ``fit`` accepts ``sample_weight`` if all members do. The default members do not, because IPAL
+    has no weights.
 
     References
     ----------
@@ -162,8 +160,8 @@ class PLVoting(EnsembleClassifier):
         ]
         if not members:
             raise ValueError(
-                "There is no member to vote: estimators is empty, or all members are dropped or "
-                "have the weight zero."
+                "There are no members: estimators is empty, or all members are dropped or have "
+                "weight zero. Pass at least one."
             )
         warn_without_set_learner(members, candidates)
         self.estimators_ = fit_members(
@@ -183,7 +181,7 @@ class PLVoting(EnsembleClassifier):
         return [each for each in self._named_members() if weights[each[0]] > 0]
 
     def _weights_by_name(self) -> dict[str, float]:
-        """Weight of every member, those that are dropped included."""
+        """Weight of every member, including dropped members."""
         given = self._default_estimators() if self.estimators is None else self.estimators
         names = [name for name, _ in given]
         if self.weights is None:
@@ -192,33 +190,33 @@ class PLVoting(EnsembleClassifier):
             if set(self.weights) != set(names):
                 raise ValueError(
                     f"weights names {sorted(self.weights)}, but the members are {sorted(names)}: "
-                    "give one weight for each."
+                    "pass one weight per member."
                 )
             found = dict(self.weights)
         else:
             if len(self.weights) != len(names):
                 raise ValueError(
                     f"weights has {len(self.weights)} entries but there are {len(names)} members "
-                    f"({', '.join(names)}): give one weight for each."
+                    f"({', '.join(names)}): pass one weight per member."
                 )
             found = dict(zip(names, self.weights, strict=True))
         for name, weight in found.items():
             if not (np.isfinite(weight) and weight >= 0):
                 raise ValueError(
-                    f"The weight of {name!r} is {weight}: weights are finite and not negative."
+                    f"The weight of {name!r} is {weight}: weights must be finite and not negative."
                 )
         return found
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        said = [scores_of(member, X, self.classes_) for member in self.estimators_]
-        if len(said) == 1:
-            return said[0]
+        scores = [scores_of(member, X, self.classes_) for member in self.estimators_]
+        if len(scores) == 1:
+            return scores[0]
         mean: NDArray[np.float64] = weighted_sum(
-            self.weights_, map(as_confidences, self.estimators_, said)
+            self.weights_, map(as_confidences, self.estimators_, scores)
         )
         return mean
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.estimators_) == 1:
             return as_confidences(self.estimators_[0], scores)
-        return scores  # they are a mean of confidences already
+        return scores  # already the mean of confidences
