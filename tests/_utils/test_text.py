@@ -3,7 +3,7 @@ import pytest
 from ambilearn._utils.text import (
     format_duration,
     pluralize,
-    refuse_half_characters,
+    report_lone_surrogates,
     shorten_list,
     shorten_repr,
 )
@@ -43,7 +43,7 @@ def test_lone_surrogate_error_shows_the_preceding_text():
     assert encode("é😀") == "é😀".encode()
 
 
-@refuse_half_characters()
+@report_lone_surrogates()
 def encode(text):
     return text.encode()
 

@@ -73,13 +73,13 @@ def check_writable(target: Path) -> None:
     except FileNotFoundError:
         present = None
     if present is None or _is_replaceable(present, final):
-        _refuse_protected(final, present)
+        _check_not_protected(final, present)
         TemporaryFile(dir=final.parent).close()
 
 
 @contextmanager
 def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
-    _refuse_protected(final, present)
+    _check_not_protected(final, present)
     _remove_abandoned_parts(final)
     part = final.with_name(f".{_short(final)}.{uuid4().hex}.part")
     try:
@@ -99,7 +99,7 @@ def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
         raise
 
 
-def _refuse_protected(final: Path, present: os.stat_result | None) -> None:
+def _check_not_protected(final: Path, present: os.stat_result | None) -> None:
     if present is not None:
         os.close(os.open(str(final), os.O_WRONLY))
 

@@ -14,7 +14,7 @@ from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
 
-# What the parameters may be that the loop takes from its estimator.
+# Constraints of the parameters that the loop uses.
 LOOP_CONSTRAINTS: dict[str, list[Any]] = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
@@ -23,7 +23,7 @@ LOOP_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 class OuterLoop:
-    r"""Runs until the confidences stop moving, and keeps the objective of every iteration.
+    r"""Iterate until the confidences converge, and store the objective of every iteration.
 
     The change of an iteration is the root mean square over the rows,
     :math:`\|P_t - P_{t-1}\|_F / \sqrt n`; the loop ends when it is at most ``tol``.
@@ -31,12 +31,12 @@ class OuterLoop:
     Parameters
     ----------
     estimator : BaseEstimator
-        Gives ``max_iter``, ``tol`` and ``verbose``.
+        Estimator with the parameters ``max_iter``, ``tol`` and ``verbose``.
 
     Attributes
     ----------
     n_iter : int
-        Iterations done.
+        Number of completed iterations.
     objective : list of float
         Objective after each iteration.
     """
@@ -57,7 +57,7 @@ class OuterLoop:
         return np.array(self.objective)
 
     def should_continue(self) -> bool:
-        """Whether another iteration is due; warns when the limit came before convergence."""
+        """Whether to run another iteration; warns if the limit is reached before convergence."""
         if self._change <= self._tol:
             return False
         if self.n_iter < self._max_iter:
@@ -66,8 +66,8 @@ class OuterLoop:
             warn_user(
                 f"{self._name} stopped after max_iter={self._max_iter} iterations with the label "
                 f"confidences still changing by {self._change:.1e} (tol={self._tol:.1e}). Raise "
-                "max_iter or tol, or scale the features; tol=0 asks for exactly max_iter "
-                "iterations and never warns.",
+                "max_iter or tol, or scale the features; tol=0 runs exactly max_iter iterations "
+                "without a warning.",
                 ConvergenceWarning,
             )
         return False
@@ -79,15 +79,15 @@ class OuterLoop:
         n_rows: int,
         objective: float | None = None,
     ) -> None:
-        """Note the end of an iteration that moved the confidences from ``previous`` to ``p``.
+        """Record an iteration that changed the confidences from ``previous`` to ``p``.
 
-        Methods that minimise nothing, such as label propagation, have no objective.
+        Methods without an objective, such as label propagation, pass None.
         """
         xp = array_namespace(p)
         self.record_change(float(xp.linalg.vector_norm(p - previous)) / n_rows**0.5, objective)
 
     def record_change(self, change: float, objective: float | None = None) -> None:
-        """Note the end of an iteration whose change is known, wherever the confidences are."""
+        """Record an iteration by its change, without the confidences."""
         self.n_iter += 1
         self._change = change
         report_round(Round(self._name, self.n_iter, self._max_iter, change, self._tol))

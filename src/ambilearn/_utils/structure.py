@@ -47,11 +47,11 @@ def check_structure(values: Any, name: str) -> None:
     if issparse(values):
         _check_sparse(values, name)
     elif isinstance(values, np.ma.MaskedArray):
-        _refuse_masked(np.ma.getmaskarray(values), name)
+        _check_not_masked(np.ma.getmaskarray(values), name)
     elif isinstance(values, (list, tuple)):
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray) and row is not np.ma.masked:  # a missing value
-                _refuse_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
+                _check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
 
 
 def canonical_rows(X: Any) -> Any:
@@ -69,7 +69,7 @@ def canonical_rows(X: Any) -> Any:
     return X
 
 
-def _refuse_masked(mask: NDArray[np.bool_], name: str) -> None:
+def _check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
     if mask.any():
         place = [int(i) for i in np.argwhere(mask)[0]]
         raise ValueError(

@@ -61,13 +61,13 @@ def readable_file_name(path: str) -> str:
 
 
 @contextmanager
-def refuse_half_characters() -> Iterator[None]:
+def report_lone_surrogates() -> Iterator[None]:
     r"""Raise a readable error for text with lone surrogates, which JSON can contain.
 
     Examples
     --------
-    >>> from ambilearn._utils.text import refuse_half_characters
-    >>> with refuse_half_characters():
+    >>> from ambilearn._utils.text import report_lone_surrogates
+    >>> with report_lone_surrogates():
     ...     "caf\ud800".encode()
     Traceback (most recent call last):
     ValueError: The table has half a character (a lone surrogate) after 'caf', which ...

@@ -10,7 +10,7 @@ from typing import Any
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize, refuse_half_characters
+from ambilearn._utils.text import pluralize, report_lone_surrogates
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.
@@ -79,7 +79,7 @@ def write_review(review: Review, path: str | Path) -> Path:
         The file.
     """
     path = Path(path)
-    with refuse_half_characters():
+    with report_lone_surrogates():
         content = render_review(review).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

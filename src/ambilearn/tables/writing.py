@@ -14,7 +14,7 @@ from ambilearn._utils.csv_lines import CsvLines
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import refuse_half_characters
+from ambilearn._utils.text import report_lone_surrogates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS
 
@@ -48,7 +48,7 @@ def check_writable(format: str) -> None:
             import pyarrow.parquet  # noqa: F401
 
 
-@refuse_half_characters()
+@report_lone_surrogates()
 def write_table(
     frame: "pd.DataFrame",
     target: str | os.PathLike[str] | IO[bytes],
