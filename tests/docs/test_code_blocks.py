@@ -13,6 +13,7 @@ from ambilearn.cli.main import main
 
 PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
 OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"
+REVIEW = ROOT / "docs" / "guide" / "review.md"
 TABLE_FILES = ROOT / "docs" / "guide" / "table-files.md"
 GPU = ROOT / "docs" / "gpu.md"
 
@@ -56,11 +57,11 @@ def run_commands(lines):
 
 @pytest.mark.slow
 def test_commands_for_ones_own_table_run(clone):
-    for name, text in shown_files(OWN_DATA).items():
+    for name, text in (shown_files(OWN_DATA) | shown_files(REVIEW)).items():
         (clone / name).write_text(text, encoding="utf-8")
     lines = commands(OWN_DATA)
     assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
-    run_commands(lines + commands(TABLE_FILES))
+    run_commands(lines + commands(REVIEW) + commands(TABLE_FILES))
 
 
 @pytest.mark.slow

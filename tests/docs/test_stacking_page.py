@@ -48,7 +48,7 @@ def test_what_the_page_says_of_the_differences(script):
     ("page", "heading"),
     [
         ("README.md", "## Methods, as measured"),
-        ("docs/guide/methods.md", "## What was measured"),
+        ("docs/measurements/methods.md", "# All methods"),
         ("docs/fidelity.md", "## All methods"),
     ],
 )
