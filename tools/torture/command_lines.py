@@ -50,14 +50,15 @@ command_line_cases = st.tuples(
     ),
 ).map(lambda parts: [*parts[0], *parts[1], *(word for option in parts[2] for word in option)])
 
-INPUTS = ("table.csv", "people.model", "mine.toml", "store.sqlite")
+SAMPLES = ("table.csv", "people.model", "mine.toml", "store.sqlite")
+OUTPUT_OPTIONS = ("--out", "--annotators-out", "--output", "--store")
 
 
 def check_command_line(case: list[str], folder: Path) -> bool:
-    """A command succeeds or prints an error, and does not change its input files."""
+    """A command succeeds or prints an error, and changes no file but its outputs."""
     write_samples(folder)
     os.symlink("table.csv", folder / "link.csv")
-    before = {name: (folder / name).read_bytes() for name in INPUTS}
+    before = {name: (folder / name).read_bytes() for name in SAMPLES}
     here = Path.cwd()
     os.chdir(folder)
     try:
@@ -67,11 +68,19 @@ def check_command_line(case: list[str], folder: Path) -> bool:
         os.chdir(here)
     check_canary()
     for name, content in before.items():
-        if name == "store.sqlite":
-            continue  # SQLite may rewrite it; its content is checked elsewhere
+        if name == "store.sqlite" or name in _outputs_only(case):
+            continue  # SQLite may rewrite the store; its content is checked elsewhere
         if not (folder / name).exists() or (folder / name).read_bytes() != content:
             raise Defect("destroyed", f"{name} has changed", name)
     return ended.done
+
+
+def _outputs_only(case: list[str]) -> set[str]:
+    """Files that the command line names as outputs and nowhere else: these may be replaced."""
+    named = {True: set[str](), False: set[str]()}
+    for option, word in zip(["", *case], case, strict=False):
+        named[option in OUTPUT_OPTIONS].add(word)
+    return named[True] - named[False]
 
 
 TARGETS = [Target("command-lines", "inputs", command_line_cases, check_command_line, share=6)]

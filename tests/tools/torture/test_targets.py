@@ -3,6 +3,7 @@
 import ast
 import json
 import sys
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -337,6 +338,20 @@ def test_experiments_and_stores_are_used_or_refused(folder):
 def test_a_command_line_is_understood_or_refused(folder):
     clean = ["clean", "table.csv", "--candidates", "names", "--method", "plknn"]
     assert check_command_line([*clean, "--out", "out.csv"], folder)
+
+
+def test_only_outputs_may_be_replaced(folder, tmp_path, monkeypatch):
+    fit = ["fit", "table.csv", "--candidates", "names", "--method", "plknn", "--out"]
+    assert check_command_line([*fit, "people.model"], folder)
+
+    def spoil(*arguments, stdin):
+        Path("people.model").write_bytes(b"")
+        return SimpleNamespace(done=True)
+
+    monkeypatch.setattr("torture.command_lines.run_command", spoil)
+    (other := tmp_path / "other").mkdir()
+    with pytest.raises(Defect, match=r"people\.model has changed"):
+        check_command_line(["predict", "people.model", "table.csv", "--out", "out.csv"], other)
 
 
 @pytest.mark.slow
