@@ -37,7 +37,7 @@ def test_clean(run, people_csv, people):
     status, out, _ = run("clean", people_csv, *CLEAN, "--out", "cleaned.csv")
     assert (status, out) == (0, "")
     cleaned = pd.read_csv("cleaned.csv", dtype=str, keep_default_na=False)
-    new = ["label", "confidence", "margin", "doubt", "suggestion", "review_rank"]
+    new = ["label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank"]
     assert list(cleaned) == [*people, *new]
     assert cleaned[list(people)].to_numpy().tolist() == people.to_numpy().tolist()
     assert (cleaned["label"] == people["truth"]).mean() > 0.9
@@ -97,7 +97,7 @@ def test_clean_of_what_clean_wrote_needs_a_prefix(run, people_csv):
     assert status == 1
     assert "once.csv has a column 'label' already" in err
     assert "--prefix" in err
-    arguments = [*CLEAN, "--exclude", "label", "--exclude", "confidence"]
+    arguments = [*CLEAN, "--exclude", "label", "--exclude", "score", "--exclude", "confidence"]
     arguments += ["--exclude", "margin", "--exclude", "review_rank", "--prefix", "second_"]
     status, out, _ = run("clean", "once.csv", *arguments)
     assert status == 0
@@ -287,12 +287,10 @@ def test_all_formats_in_and_out(run, people, people_csv):
     run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
     for name in ("a.parquet", "a.jsonl", "a.tsv"):
         assert run("predict", "m.model", name, "--prefix", "p_", "--out", "out.csv")[0] == 0
-        predicted = pd.read_csv("out.csv")["p_confidence"].to_list()
+        predicted = pd.read_csv("out.csv")["p_score"].to_list()
         assert (
             predicted
-            == pd.read_csv(io.StringIO(run("predict", "m.model", people_csv)[1]))[
-                "confidence"
-            ].to_list()
+            == pd.read_csv(io.StringIO(run("predict", "m.model", people_csv)[1]))["score"].to_list()
         )
 
 
@@ -541,7 +539,7 @@ def test_what_clean_wrote_is_no_feature(run, people_csv, candidates):
     status, _, err = run("fit", "cleaned.csv", *options)
     assert status == 0
     used = {column.name for column in load_model("model").columns}
-    assert not used & {"label", "confidence", "margin", "review_rank", "names", "truth"}
+    assert not used & {"label", "score", "confidence", "margin", "review_rank", "names", "truth"}
     assert "each was written by ambilearn clean" in err
     if candidates == "label":
         assert "'names' holds candidate labels" in err
@@ -676,7 +674,10 @@ def test_one_row_is_singular(run, people, people_csv):
     run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
     people.head(1).to_csv("t.csv", index=False)
     err = run("predict", "m.model", "t.csv", "--out", "out.csv")[2]
-    assert err == "t.csv: 1 row labeled by plknn\nwrote out.csv: 1 row, 11 columns\n"
+    first, second, third = err.splitlines()
+    assert first == "t.csv: 1 row labeled by plknn"
+    assert second.startswith("not calibrated (only 16 rows with a single candidate")
+    assert third == "wrote out.csv: 1 row, 12 columns"
 
 
 @pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])

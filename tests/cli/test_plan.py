@@ -51,7 +51,7 @@ def test_the_wide_form_by_pattern_says_the_same(run, crowd):
     assert "7 annotators judged" in err
     long, wide = pd.read_csv("long.csv"), pd.read_csv("wide_out.csv")
     assert long["label"].to_list() == wide["label"].to_list()
-    assert long["confidence"].to_list() == wide["confidence"].to_list()
+    assert long["score"].to_list() == wide["score"].to_list()
 
 
 @pytest.mark.slow

@@ -6,9 +6,11 @@ import pytest
 from ambilearn.cli.console import user_console
 from ambilearn.cli.result_summary import (
     describe_accuracy,
+    describe_calibration,
     describe_cleaned,
     describe_model,
 )
+from ambilearn.confidence import Calibration
 from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
 
 
@@ -149,7 +151,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     assert f"\n{several} rows with several different answers\n{left} row" in text
     assert " with several possible labels, among them" in text
     assert "1 row for which a label that is in no answer scores higher than all answers" in text
-    assert " label  labels and their confidences\n" in text
+    assert " label  labels and their scores\n" in text
     assert "candidate" not in text
 
 
@@ -176,3 +178,11 @@ def test_many_annotators_are_summed_up(capsys):
     assert "share" not in err  # of rows whose label is in no answer: it cannot be estimated
     assert "reg=0.1 chosen by the answers" in err
     assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err
+
+
+def test_calibration_says_why(said):
+    text = said(describe_calibration, Calibration("only 3 rows with a single candidate"))
+    assert text.startswith("not calibrated (only 3 rows with a single candidate): the column conf")
+    assert "ambilearn audit" in text
+    text = said(describe_calibration, Calibration("the scores are too low", 3.0))
+    assert text == "calibrated (the scores are too low)\n"

@@ -126,7 +126,7 @@ def test_standard_input_and_another_method(table, tmp_path):
     output = run("-", "--candidates", "names", *options, "--out", out, input=content)
     assert "ambilearn clean - --candidates names --sep ' or ' --corrections" in output
     html = out.read_text(encoding="utf-8")
-    assert "confidences by PLKNN" in html
+    assert "scores by PLKNN" in html
     assert data_in(out)["separator"] == " or "
 
 
@@ -281,7 +281,7 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
     data, wanted = data_in(page), pd.read_csv(cleaned)
     first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
     assert [label for label, _ in first] == wanted["label"].to_list()
-    assert [share for _, share in first] == pytest.approx(wanted["confidence"].to_list(), abs=1e-5)
+    assert [share for _, share in first] == pytest.approx(wanted["score"].to_list(), abs=1e-5)
     for row in data["rows"]:  # whoever was overruled can still be chosen
         assert set(row[1].split("|")) <= {data["classes"][j] for j in row[2]}
         assert sum(row[3]) == pytest.approx(1, abs=1e-4)

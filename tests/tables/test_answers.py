@@ -50,7 +50,7 @@ def test_it_is_the_same_as_the_wide_form(files):
     assert table.votes.counts().toarray().tolist() == long.votes.counts().toarray().tolist()
     np.testing.assert_array_equal(table.candidates.weights, long.candidates.weights)
     one, other = (fit_table(each, "plknn").choices(frame) for each in (long, table))
-    np.testing.assert_array_equal(one.confidences, other.confidences)
+    np.testing.assert_array_equal(one.scores, other.scores)
 
 
 def test_codes_for_no_answer(files):

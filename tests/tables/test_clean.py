@@ -3,6 +3,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 
 from ambilearn import PLCL, find_doubtful
 from ambilearn.datasets import InvalidFileError
@@ -11,7 +12,7 @@ from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate
 from ambilearn.tables.clean import judge_candidates
 from ambilearn.tables.ranking import review_order
 
-NEW_COLUMNS = ["label", "confidence", "margin", "doubt", "suggestion", "review_rank"]
+NEW_COLUMNS = ["label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank"]
 
 
 @pytest.fixture
@@ -36,8 +37,8 @@ def test_labels_are_what_the_method_says(table):
     np.testing.assert_array_equal(cleaned.choices.labels, method.transduction_)
     P = method.label_distributions_
     P = P.toarray() if hasattr(P, "toarray") else P
-    np.testing.assert_array_equal(cleaned.choices.confidences, P.max(axis=1))
-    np.testing.assert_array_equal(cleaned.pair_confidences, P[table.candidates.to_mask()])
+    np.testing.assert_array_equal(cleaned.choices.scores, P.max(axis=1))
+    np.testing.assert_array_equal(cleaned.pair_scores, P[table.candidates.to_mask()])
 
 
 def test_rows_with_one_candidate_are_certain_and_come_last_without_doubt(table):
@@ -45,7 +46,7 @@ def test_rows_with_one_candidate_are_certain_and_come_last_without_doubt(table):
     single = table.candidates.sizes == 1
     assert single.any()
     assert (cleaned.choices.margins[single] == 1).all()
-    assert (cleaned.choices.confidences[single] == 1).all()
+    assert (cleaned.choices.scores[single] == 1).all()
     ranks = cleaned.frame["review_rank"].to_numpy()
     assert ranks[single].min() > (~single).sum() - (cleaned.choices.margins[~single] == 1).sum()
 
@@ -53,7 +54,7 @@ def test_rows_with_one_candidate_are_certain_and_come_last_without_doubt(table):
 def test_without_doubt_the_rank_orders_by_margin(table):
     cleaned = clean_table(table, doubt=False)
     assert cleaned.doubt is None
-    assert list(cleaned.frame)[-4:] == [n for n in NEW_COLUMNS if n not in ("doubt", "suggestion")]
+    assert list(cleaned.frame)[-5:] == [n for n in NEW_COLUMNS if n not in ("doubt", "suggestion")]
     ranked = cleaned.frame.sort_values("review_rank")
     assert ranked["review_rank"].tolist() == list(range(1, 61))
     assert ranked["margin"].is_monotonic_increasing
@@ -107,12 +108,12 @@ def test_names_that_are_taken(people, name, monkeypatch):
         with pytest.raises(InvalidFileError, match=f"has a column '{name}' already"):
             clean_table(table)
     cleaned = clean_table(table, "plknn", prefix="new_")
-    assert list(cleaned.frame)[-6:] == [f"new_{name}" for name in NEW_COLUMNS]
+    assert list(cleaned.frame)[-7:] == [f"new_{name}" for name in NEW_COLUMNS]
 
 
 def test_the_same_every_time(table):
     first, second = clean_table(table), clean_table(table)
-    np.testing.assert_array_equal(first.pair_confidences, second.pair_confidences)
+    np.testing.assert_array_equal(first.pair_scores, second.pair_scores)
 
 
 @pytest.mark.parametrize("method", installed_methods())
@@ -138,7 +139,7 @@ def test_confidences_belong_to_the_votes_that_were_chosen():
     assert cleaned.choices.labels.tolist() == right.tolist()
     searched = clean_table(table, **options, select=True)
     chosen = searched.model.about["chosen"]["min_votes"]
-    assert len(searched.pair_confidences) == len(table.with_min_votes(chosen).candidates.labels)
+    assert len(searched.pair_scores) == len(table.with_min_votes(chosen).candidates.labels)
     assert searched.table.texts == table.texts
 
 
@@ -217,7 +218,7 @@ def test_two_rows_leave_nothing_to_hold_out():
     with pytest.warns(UserWarning, match="two rows are too few to judge a row by the others"):
         cleaned = clean_table(table, params={"n_neighbors": 1})
     assert cleaned.doubt is None
-    assert list(cleaned.frame)[-6:] == NEW_COLUMNS
+    assert list(cleaned.frame)[-7:] == NEW_COLUMNS
     assert cleaned.frame[["doubt", "suggestion"]].isna().all(axis=None)
 
 
@@ -286,3 +287,68 @@ def test_what_a_person_settled_is_not_doubted_thoroughly_either(people_csv, peop
     found = judge_candidates(fit_table(table), table, thorough=True)
     assert found.score[3] == -1
     assert found.suggestion[3] is None
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A table with 40 rows of a single candidate, on which PL-KNN's scores are too low."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))[:200]
+    frame = pd.DataFrame(X[rows][:, 5:60:3]).add_prefix("x")
+    sets = [{str(y[i]), *map(str, rng.integers(10, size=3))} for i in rows]
+    sets[:40] = [{str(y[i])} for i in rows[:40]]
+    frame["names"] = ["|".join(sorted(each)) for each in sets]
+    frame["truth"] = y[rows].astype(str)
+    return frame
+
+
+def read_digits(frame, corrections=None):
+    return read_candidate_table(
+        frame, candidates="names", exclude=["truth"], corrections=corrections
+    )
+
+
+@pytest.fixture(scope="module")
+def calibrated(digits):
+    return clean_table(read_digits(digits), "plknn")
+
+
+def test_confidence_is_filled_where_it_is_calibrated(digits, calibrated):
+    frame, calibration = calibrated.frame, calibrated.model.calibration
+    assert "too low on the 40 rows with a single candidate" in calibration.reason
+    assert frame["confidence"].between(0, 1).all()
+    several = digits["names"].str.contains(r"\|")
+    assert (frame["confidence"][~several] == 1).all()
+    right = (frame["label"] == digits["truth"])[several].mean()
+    errors = (abs(frame[name][several].mean() - right) for name in ("confidence", "score"))
+    assert next(errors) < next(errors)
+    new = calibrated.model.predict(digits)
+    assert new["confidence"].between(0, 1).all()
+    assert (new["confidence"] > new["score"]).mean() > 0.9
+
+
+def test_calibration_changes_neither_labels_nor_scores_nor_the_order(digits, calibrated):
+    plain = clean_table(read_digits(digits), "plknn", calibrate=False)
+    assert plain.model.calibration.reason == "calibration is switched off"
+    assert plain.frame["confidence"].isna().all()
+    assert plain.model.predict(digits)["confidence"].isna().all()
+    pd.testing.assert_frame_equal(
+        plain.frame.drop(columns="confidence"), calibrated.frame.drop(columns="confidence")
+    )
+
+
+def test_confidence_is_empty_where_the_sets_cannot_tell(table):
+    cleaned = clean_table(table, "plknn")
+    assert cleaned.frame["confidence"].isna().all()
+    assert cleaned.frame["score"].notna().all()
+    assert cleaned.model.calibration.reason.startswith("only 16 rows with a single candidate")
+
+
+def test_corrected_rows_are_no_check_of_the_scores(digits, tmp_path):
+    """A person chose which rows to correct, so they are not like the others."""
+    path = tmp_path / "corrections.csv"
+    lines = [f"{i},{digits['names'][i]},{digits['truth'][i]}" for i in range(25, 60)]
+    path.write_text("\n".join(["row,candidates,label", *lines]), encoding="utf-8")
+    model = fit_table(read_digits(digits, path), "plknn")
+    assert "on the 25 rows" in model.calibration.reason

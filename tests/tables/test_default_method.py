@@ -111,7 +111,7 @@ def test_functions_follow_the_rule(table):
     named = clean_table(table, "plstacking")
     cleaned = clean_table(table)
     assert cleaned.model.about["method"] == "plstacking"
-    np.testing.assert_array_equal(cleaned.pair_confidences, named.pair_confidences)
+    np.testing.assert_array_equal(cleaned.pair_scores, named.pair_scores)
     assert fit_table(table, params={"reg": 0.1}).about["method"] == "plcl"
 
 

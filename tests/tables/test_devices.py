@@ -33,7 +33,7 @@ def test_a_model_comes_back_as_if_fitted_here(table, method):
             np.testing.assert_allclose(found, value, atol=1e-7, err_msg=name)
     expected, found = here.choices(table.frame), there.choices(table.frame)
     assert found.labels.tolist() == expected.labels.tolist()
-    np.testing.assert_allclose(found.confidences, expected.confidences, atol=1e-6)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_predicts_there_what_it_predicts_here(table, method):
     model = fit_table(table, method)
     here, there = (model.choices(table.frame, device=device) for device in (None, "cpu"))
     assert there.labels.tolist() == here.labels.tolist()
-    np.testing.assert_allclose(there.confidences, here.confidences, atol=1e-6)
+    np.testing.assert_allclose(there.scores, here.scores, atol=1e-6)
     assert isinstance(model.method.label_distributions_, np.ndarray)  # the model itself stays
 
 

@@ -30,12 +30,13 @@ def test_every_method_learns_the_people(table, people, method):
 def test_new_columns_at_the_end_and_everything_else_passed_through(table, people):
     new = people.head(5).drop(columns=["names", "truth"]).assign(extra=list("vwxyz"))
     labeled = fit_table(table, "plknn").predict(new)
-    assert list(labeled) == [*new.columns, "label", "confidence", "margin"]
+    assert list(labeled) == [*new.columns, "label", "score", "confidence", "margin"]
     pd.testing.assert_frame_equal(labeled[list(new.columns)], new)
-    assert labeled["confidence"].between(1 / 3, 1).all()
+    assert labeled["score"].between(1 / 3, 1).all()
     assert labeled["margin"].between(0, 1).all()
-    assert list(fit_table(table, "plknn").predict(new, prefix="my "))[-3:] == [
+    assert list(fit_table(table, "plknn").predict(new, prefix="my "))[-4:] == [
         "my label",
+        "my score",
         "my confidence",
         "my margin",
     ]
@@ -53,7 +54,7 @@ def test_confidences_are_those_of_the_pipeline(table):
 
     proba = fitted.pipeline.predict_proba(parse_features("t", table.frame, fitted.columns))
     choices = fitted.choices(table.frame)
-    np.testing.assert_array_equal(choices.confidences, proba.max(axis=1))
+    np.testing.assert_array_equal(choices.scores, proba.max(axis=1))
     ranked = np.sort(proba, axis=1)
     np.testing.assert_array_equal(choices.margins, ranked[:, -1] - ranked[:, -2])
 
@@ -64,7 +65,7 @@ def test_large_tables_are_labeled_in_parts(table, monkeypatch):
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 21)  # seven rows at a time
     parts = fitted.choices(table.frame)
     np.testing.assert_array_equal(parts.labels, whole.labels)
-    np.testing.assert_allclose(parts.confidences, whole.confidences, atol=1e-12)
+    np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
     np.testing.assert_allclose(parts.margins, whole.margins, atol=1e-12)
 
 
@@ -87,7 +88,7 @@ def test_a_table_that_does_not_fit_says_which_column(table, people):
 def test_the_seed_decides(table):
     options = {"method": "plcl", "params": {"n_landmarks": 10, "landmarks": "uniform"}}
     first, second, other = (
-        fit_table(table, **options, random_state=seed).choices(table.frame).confidences
+        fit_table(table, **options, random_state=seed).choices(table.frame).scores
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, second)
@@ -144,13 +145,14 @@ def test_selection_also_chooses_how_many_votes_make_a_candidate(votes):
     told = []
     fitted = fit_table(table, "plknn", select=True, progress=told.append)
     assert fitted.about["chosen"]["min_votes"] == 2
+    assert "easier than the others" in fitted.calibration.reason
     assert told[-2] == "choosing parameters: 30 of 30 fits"
     stricter = read_candidate_table(votes, candidates=ANNOTATORS, min_votes=2, fallback="union")
     again = fit_table(
         _without_weights(stricter), "plknn", {"n_neighbors": fitted.method.n_neighbors}
     )
     np.testing.assert_array_equal(
-        fitted.choices(table.frame).confidences, again.choices(table.frame).confidences
+        fitted.choices(table.frame).scores, again.choices(table.frame).scores
     )
 
 
@@ -223,7 +225,7 @@ def test_a_table_without_rows_gets_columns_without_rows(table, people):
     assert list(nothing.columns) == list(fitted.predict(people).columns)
     assert len(nothing) == 0
     choices = fitted.choices(people.iloc[:0])
-    assert [len(each) for each in choices] == [0, 0, 0]
+    assert [len(each) for each in choices] == [0, 0, 0, 0]
     assert choices.labels.dtype == fitted.classes.dtype
     with pytest.raises(InvalidFileError, match="no columns"):
         fitted.predict(pd.DataFrame())

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from importlib.util import find_spec
 
 import joblib
@@ -21,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ambilearn import PLCL
+from ambilearn.confidence import Calibration
 from ambilearn.registry import installed_methods
 from ambilearn.tables import (
     Choices,
@@ -54,7 +56,7 @@ def saved(table, tmp_path):
 
 
 def bits(choices):
-    return [choices.labels.tolist(), choices.confidences.tobytes(), choices.margins.tobytes()]
+    return [choices.labels.tolist(), *(values.tobytes() for values in choices[1:])]
 
 
 PREDICT = """
@@ -104,11 +106,24 @@ def test_everything_comes_back(table, saved):
     np.testing.assert_array_equal(back.method.X_fit_, fitted.method.X_fit_)
 
 
+@pytest.mark.parametrize("factor", [None, 3.5])
+def test_a_model_file_has_the_calibration(table, people, tmp_path, factor):
+    fitted = fit_table(table, "plknn")
+    fitted = replace(fitted, calibration=Calibration("checked", factor, of_logarithms=True))
+    save_model(fitted, tmp_path / "my.model")
+    back = load_model(tmp_path / "my.model")
+    assert (back.calibration.reason, back.calibration.inverse_temperature) == ("checked", factor)
+    confidence = back.predict(people)["confidence"]
+    expected = fitted.choices(people).confidences.round(6)
+    np.testing.assert_array_equal(confidence, expected)
+    assert confidence.isna().all() == (factor is None)
+
+
 def test_the_file_says_in_plain_text_what_it_is(saved):
     with zipfile.ZipFile(saved) as archive:
         about = json.loads(archive.read("about.json"))
     assert about["format"] == "ambilearn model"
-    assert about["format version"] == 2
+    assert about["format version"] == 3
     assert about["method"] == "plknn"
     assert about["labels"] == ["anna", "bob", "cleo"]
     assert about["columns"][0] == {"name": "height", "kind": "number"}
@@ -264,8 +279,8 @@ def test_a_model_of_a_removed_method_names_the_replacement(saved):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (3, r"saved by a newer version of ambilearn, 9\.1\. Update ambilearn"),
-        (1, r"saved by an older version of ambilearn, 9\.1, .*\. Fit the model again\.$"),
+        (4, r"saved by a newer version of ambilearn, 9\.1\. Update ambilearn"),
+        (2, r"saved by an older version of ambilearn, 9\.1, .*\. Fit the model again\.$"),
     ],
 )
 def test_another_version_of_the_format(saved, version, message):
@@ -402,10 +417,11 @@ def with_about(**changes):
     return edit
 
 
-NEEDED = ["ambilearn", "scikit-learn", "method", "chosen", "columns", "labels", "format version"]
+CALIBRATION = {"reason": "", "inverse temperature": 2.0, "of logarithms": False}
+NEEDED = ["ambilearn", "scikit-learn", "method", "chosen", "columns", "labels", "calibration"]
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("name", [*NEEDED, "format version"])
 def test_metadata_that_lack_an_entry_are_named(saved, name):
     forge(saved, "about.json", with_about(**{name: None}))
     refused(saved, f"about.json in the archive does not describe a model: '{name}' is missing")
@@ -429,6 +445,10 @@ def test_metadata_that_lack_an_entry_are_named(saved, name):
             "does not match about",
         ),
         ({"format": "a poem"}, "not a model of ambilearn"),
+        ({"calibration": {"reason": ""}}, "'calibration.inverse temperature' is missing"),
+        ({"calibration": CALIBRATION | {"inverse temperature": "2"}}, "must be a number, not '2'"),
+        ({"calibration": CALIBRATION | {"inverse temperature": -2}}, "an invalid calibration"),
+        ({"calibration": CALIBRATION | {"of logarithms": 1}}, "must be true or false"),
     ],
 )
 def test_metadata_of_wrong_types_are_named(saved, changes, message):

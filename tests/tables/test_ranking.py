@@ -13,7 +13,7 @@ CONFIDENCES = np.array([0.4, 0.6, 1.0, 0.2, 0.2, 0.6, 1.0])
 def test_the_best_candidate_its_confidence_and_margin():
     choices = choose_candidates(SETS, CONFIDENCES)
     assert choices.labels.tolist() == ["b", "b", "c", "c"]
-    np.testing.assert_allclose(choices.confidences, [0.6, 1, 0.6, 1])
+    np.testing.assert_allclose(choices.scores, [0.6, 1, 0.6, 1])
     np.testing.assert_allclose(choices.margins, [0.2, 1, 0.4, 1])
     assert choices.order.tolist() == [0, 2, 1, 3]
 
@@ -41,7 +41,7 @@ def test_agrees_with_a_loop(rows):
         pairs = slice(sets.indptr[i], sets.indptr[i + 1])
         values = confidences[pairs]
         assert choices.labels[i] == sets.classes[sets.labels[pairs]][values.argmax()]
-        assert choices.confidences[i] == values.max()
+        assert choices.scores[i] == values.max()
         ranked = sorted(values, reverse=True)
         assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else 1)
 
@@ -49,7 +49,7 @@ def test_agrees_with_a_loop(rows):
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=30))
 def test_the_order_is_stable(margins):
     margins = np.array(margins)
-    order = Choices(np.zeros(len(margins)), np.ones(len(margins)), margins).order
+    order = Choices(np.zeros(len(margins)), *np.ones((2, len(margins))), margins).order
     assert sorted(order.tolist()) == list(range(len(margins)))
     assert order.tolist() == sorted(range(len(margins)), key=lambda i: (margins[i], i))
 
@@ -58,7 +58,7 @@ def test_among_all_labels():
     classes = np.array(["a", "b", "c"])
     choices = choose_labels(classes, np.array([[0.2, 0.5, 0.3], [1, 0, 0], [0.4, 0.4, 0.2]]))
     assert choices.labels.tolist() == ["b", "a", "a"]
-    np.testing.assert_allclose(choices.confidences, [0.5, 1, 0.4])
+    np.testing.assert_allclose(choices.scores, [0.5, 1, 0.4])
     np.testing.assert_allclose(choices.margins, [0.2, 1, 0])
 
 
@@ -70,7 +70,7 @@ def test_one_label_has_no_second():
 def test_doubt_and_margin_take_turns_while_there_is_doubt():
     margins = np.array([0.3, 0.1, 1.0, 1.0, 0.2, 1.0])
     scores = np.array([-0.1, 0.2, 0.5, 0.3, -0.9, -0.2])
-    choices = Choices(np.zeros(6), np.ones(6), margins)
+    choices = Choices(np.zeros(6), *np.ones((2, 6)), margins)
     doubt = Doubt(scores, np.zeros(6))
     # By doubt 2, 3, 1; by margin 1, 4, 0, then the rest.
     assert review_order(choices, doubt).tolist() == [2, 1, 3, 4, 0, 5]
@@ -81,7 +81,7 @@ def test_doubt_and_margin_take_turns_while_there_is_doubt():
 @given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([-1, 0, 1, 2]))))
 def test_every_row_comes_once_and_the_first_of_both_orders_come_first(rows):
     margins, scores = np.array(rows, dtype=float).reshape(-1, 2).T
-    choices = Choices(np.zeros(len(rows)), np.ones(len(rows)), margins)
+    choices = Choices(np.zeros(len(rows)), *np.ones((2, len(rows))), margins)
     doubt = Doubt(scores, np.zeros(len(rows)))
     order = review_order(choices, doubt).tolist()
     assert sorted(order) == list(range(len(rows)))

@@ -75,9 +75,9 @@ def test_a_model_with_text_is_the_same_after_a_file(tmp_path):
     assert loaded.columns == fitted.columns
     new = pd.DataFrame({"review": ["A bore, stale and cold", "", None, "nothing known here"]})
     before, after = (model.choices(new) for model in (fitted, loaded))
-    np.testing.assert_array_equal(before.confidences, after.confidences)
+    np.testing.assert_array_equal(before.scores, after.scores)
     assert before.labels[0] == "bad"
-    np.testing.assert_array_equal(before.confidences[1:], [before.confidences[1]] * 3)
+    np.testing.assert_array_equal(before.scores[1:], [before.scores[1]] * 3)
 
 
 @pytest.mark.slow

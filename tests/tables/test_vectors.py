@@ -85,7 +85,7 @@ def test_a_vector_is_as_good_as_its_numbers_in_columns_of_their_own():
     np.testing.assert_array_equal(table.X.to_numpy(), other.X.to_numpy())
     assert table.X.columns.to_list() == [f"embedding[{j}]" for j in range(6)]
     np.testing.assert_array_equal(
-        fit_table(table).choices(frame).confidences, fit_table(other).choices(wide).confidences
+        fit_table(table).choices(frame).scores, fit_table(other).choices(wide).scores
     )
 
 
@@ -101,7 +101,7 @@ def test_files_and_models(tmp_path, format):
     loaded = load_model(tmp_path / "m.model")
     assert loaded.columns == fitted.columns
     choices = loaded.choices(read_frame(path))
-    np.testing.assert_array_equal(choices.confidences, fitted.choices(frame).confidences)
+    np.testing.assert_array_equal(choices.scores, fitted.choices(frame).scores)
     assert (choices.labels == frame["truth"]).mean() > 0.9
 
 

@@ -23,8 +23,8 @@ from torture.samples import HEADING, ROWS, csv_bytes, excel_bytes, model_bytes, 
 from torture.target import Target
 
 NEW = {
-    "clean": ["label", "confidence", "margin", "doubt", "suggestion", "review_rank"],
-    "predict": ["label", "confidence", "margin"],
+    "clean": ["label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank"],
+    "predict": ["label", "score", "confidence", "margin"],
 }
 
 tame_candidates = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map("|".join)
@@ -131,9 +131,9 @@ def check_written(table: Path, out: Path, command: str, prefix: str = "") -> Non
         for row, label in zip(sets, after[f"{prefix}label"].to_list(), strict=True):
             if str(label) not in set(map(str, row)):
                 raise Defect("wrong", f"label {label!r} of candidates {row}", "outside")
-    confidence = after[f"{prefix}confidence"].astype(float)
-    if not confidence.between(0, 1).all():
-        raise Defect("wrong", f"confidences {confidence.to_list()}", "confidence")
+    score = after[f"{prefix}score"].astype(float)
+    if not score.between(0, 1).all():
+        raise Defect("wrong", f"scores {score.to_list()}", "score")
 
 
 def _cells(cells: list[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.outputs import table_writer
 from ambilearn.cli.plan import Request
 from ambilearn.cli.table_options import (
+    calibration_option,
     candidate_options,
     doubt_option,
     method_options,
@@ -26,16 +27,18 @@ from ambilearn.cli.table_options import (
 @candidate_options
 @votes_options
 @method_options
+@calibration_option
 @doubt_option
 @output_options
 def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) -> None:
     """Choose one of the candidate labels of each row of a table.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with six new columns:
-    label, its confidence, its margin over the second-best candidate, doubt (above 0 if another
-    label scores higher than all candidates), that other label as suggestion if doubt is above 0,
-    and review_rank, which is 1 for the row to check first. All other cells stay unchanged. Excel
-    files can be read, not written.
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with seven new columns:
+    label, its score from 0 to 1, its confidence (the probability that it is correct; empty if
+    scores cannot be calibrated), its margin over the score of the second-best candidate, doubt
+    (above 0 if another label scores higher than all candidates), that other label as suggestion if
+    doubt is above 0, and review_rank, which is 1 for the row to check first. All other cells stay
+    unchanged. Excel files can be read, not written.
 
     If several annotators answered, in one column each or in long form (one answer per row), the
     reliability of each annotator is estimated, too.
@@ -46,6 +49,7 @@ def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) ->
         console.show("reading the table")  # before the imports, which take a while
         from ambilearn.cli.result_summary import (
             describe_accuracy,
+            describe_calibration,
             describe_cleaned,
             describe_model,
         )
@@ -65,6 +69,7 @@ def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) ->
             **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
         )
         describe_model(console, cleaned.model, plan.params)
+        describe_calibration(console, cleaned.model.calibration)
         describe_accuracy(console, cleaned.table, cleaned.choices.labels)
         labels = [f"{prefix}label", f"{prefix}suggestion"]
         write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])

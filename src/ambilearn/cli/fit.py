@@ -10,6 +10,7 @@ from ambilearn.cli.console import user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.plan import Request
 from ambilearn.cli.table_options import (
+    calibration_option,
     candidate_options,
     escape_formulas_option,
     method_options,
@@ -28,6 +29,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @candidate_options
 @votes_options
 @method_options
+@calibration_option
 @output_option(
     "--out",
     required=True,
@@ -51,13 +53,18 @@ def fit(table: str, out: Path, **options: Any) -> None:
         request = Request.from_options(table, options)
         request.check(console, out)
         console.show("reading the table")  # before the imports, which take a while
-        from ambilearn.cli.result_summary import describe_accuracy, describe_model
+        from ambilearn.cli.result_summary import (
+            describe_accuracy,
+            describe_calibration,
+            describe_model,
+        )
         from ambilearn.tables.model import fit_table
         from ambilearn.tables.model_file import save_model
 
         plan = request.plan(console, request.read())
         model = fit_table(**plan._asdict(), progress=console.stage)
         describe_model(console, model, plan.params)
+        describe_calibration(console, model.calibration)
         learned = plan.table.with_min_votes(model.min_votes)
         describe_accuracy(console, learned, model.method.transduction_)
         console.show("saving the model")

@@ -25,6 +25,7 @@ class Plan(NamedTuple):
     select: bool
     random_state: int
     device: str | None
+    calibrate: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Request:
     seed: int
     device: str | None
     skills: bool | None
+    no_calibration: bool = False
     annotators_out: Path | None = None
     escape_formulas: bool = False
 
@@ -90,7 +92,9 @@ class Request:
         describe_table(console, table)
         params = method_parameters(self.settings, self.n_landmarks)
         method = self.method or _default_method(console, table, params, self.select)
-        plan = Plan(table, method, params, self.select, self.seed, self.device)
+        plan = Plan(
+            table, method, params, self.select, self.seed, self.device, not self.no_calibration
+        )
         return self._judge(console, plan) if self._should_judge(console, table) else plan
 
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:

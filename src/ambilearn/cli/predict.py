@@ -39,9 +39,10 @@ def predict(
 ) -> None:
     """Label the rows of a table with a model saved by `fit`.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with three new columns:
-    label, its confidence, and its margin over the second-best label. TABLE must have the feature
-    columns of the model; other columns are kept.
+    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with four new columns:
+    label, its score from 0 to 1, its confidence (the probability that it is correct; empty if the
+    model is not calibrated), and its margin over the score of the second-best label. TABLE must
+    have the feature columns of the model; other columns are kept.
     """
     with user_console() as console:
         check_outputs([out], [model, table])
@@ -70,4 +71,6 @@ def predict(
             f"{source_name(source)}: {pluralize(len(frame), 'row')} labeled by "
             f"{loaded.about['method']}"
         )
+        if loaded.calibration.inverse_temperature is None:
+            console.say(f"not calibrated ({loaded.calibration.reason}): confidence is empty")
         write(labeled, [f"{prefix}label"])

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
+from ambilearn.confidence.calibration import Calibration
 from ambilearn.doubt import Doubt
 from ambilearn.tables.clean import CleanedTable
 from ambilearn.tables.model import TableModel
@@ -33,6 +34,17 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
             "n_landmarks=none is exact and needs memory for n×n matrices.",
             style="yellow",
         )
+
+
+def describe_calibration(console: Console, calibration: Calibration) -> None:
+    """Whether the column confidence is filled, and why."""
+    if calibration.cleaned is None and calibration.inverse_temperature is None:
+        console.say(
+            f"not calibrated ({calibration.reason}): the column confidence is empty. To fill it, "
+            "check some rows by `ambilearn audit`"
+        )
+    else:
+        console.say(f"calibrated ({calibration.reason})")
 
 
 def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
@@ -92,10 +104,10 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
         shown.add_column("doubt", justify="right", no_wrap=True)
         shown.add_column("suggestion", no_wrap=True)
     shown.add_column("label", no_wrap=True)
-    shown.add_column(f"{'labels' if judged else 'candidates'} and their confidences")
+    shown.add_column(f"{'labels' if judged else 'candidates'} and their scores")
     for row in first:
         pairs = cleaned.candidates(row)
-        listing = ", ".join(f"{_short(label)} {confidence:.2f}" for label, confidence in pairs[:4])
+        listing = ", ".join(f"{_short(label)} {score:.2f}" for label, score in pairs[:4])
         rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
         cells: list[Any] = [row, f"{cleaned.choices.margins[row]:.3f}"]
         if cleaned.doubt is not None:

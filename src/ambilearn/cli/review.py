@@ -11,6 +11,7 @@ from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.plan import Plan, Request
 from ambilearn.cli.table_options import (
+    calibration_option,
     candidate_options,
     doubt_option,
     method_options,
@@ -32,6 +33,7 @@ image_option = section("Images")
 @no_answer_option
 @skills_option
 @method_options
+@calibration_option
 @doubt_option
 @image_option(
     "--image",
@@ -77,7 +79,7 @@ def review(
 
     The page is one HTML file for any browser; it needs no server and no network. It shows the
     candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
-    their confidences, images, and a suggestion if the true label is probably not a candidate. The
+    their scores, images, and a suggestion if the true label is probably not a candidate. The
     rows to check first come first, and keys accept or correct a label. The page keeps your work and
     saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
     answered, in one column each, their reliability is estimated as by `clean`.
@@ -90,6 +92,7 @@ def review(
         request = Request.from_options(table, options)
         request.check(console, out)
         console.show("reading the table")  # before the imports, which take a while
+        from ambilearn.backend import HOST
         from ambilearn.review.from_table import drop_feature, image_column, review_from_table
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
@@ -98,13 +101,19 @@ def review(
         if not no_images:
             image = image_column(read, image)
         plan = request.plan(console, drop_feature(read, image))
-        read, confidences, doubt = _learn(console, plan, not no_doubt)
+        read, model, doubt = _learn(console, plan, not no_doubt)
         console.show("writing the page")
         table_folder = Path.cwd() if table == "-" else Path(table).parent
         images = Images(table_folder, out.parent, embed_images, image_folders)
         name = METHODS[plan.method].name
         page = review_from_table(
-            read, confidences, doubt=doubt, method=name, image=image, images=images
+            read,
+            HOST.support(read.candidates).gather(model.method.label_distributions_),
+            confidences=model.calibration.cleaned,
+            doubt=doubt,
+            method=name,
+            image=image,
+            images=images,
         )
         write_review(page, out)
         _describe_images(console, image, images)
@@ -114,15 +123,20 @@ def review(
 
 
 def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
-    """The table as it was learned from, the confidences of its candidates, and the doubt."""
-    from ambilearn.backend import HOST
-    from ambilearn.cli.result_summary import describe_accuracy, describe_doubt, describe_model
+    """The table as it was learned from, the fitted model, and the doubt."""
+    from ambilearn.cli.result_summary import (
+        describe_accuracy,
+        describe_calibration,
+        describe_doubt,
+        describe_model,
+    )
     from ambilearn.tables.clean import judge_candidates
     from ambilearn.tables.model import fit_table
 
     model = fit_table(**plan._asdict(), progress=console.stage)
     table = plan.table.with_min_votes(model.min_votes)
     describe_model(console, model, plan.params)
+    describe_calibration(console, model.calibration)
     describe_accuracy(console, table, model.method.transduction_)
     found = None
     if doubt:  # thorough: a reviewer's time is worth more than computing time
@@ -130,8 +144,7 @@ def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
             model, table, plan.random_state, console.stage, plan.device, thorough=True
         )
     describe_doubt(console, table, found)
-    confidences = HOST.support(table.candidates).gather(model.method.label_distributions_)
-    return table, confidences, found
+    return table, model, found
 
 
 def _next_command(request: Request, corrections: str) -> str:

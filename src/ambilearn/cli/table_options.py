@@ -250,6 +250,13 @@ doubt_option = method_option(
     "ipal and plda, and in `review` of stacks and votes; for other methods it saves little.",
 )
 
+calibration_option = method_option(
+    "--no-calibration",
+    is_flag=True,
+    help="Do not calibrate scores; the column confidence stays empty. Saves five fits, or ten of a "
+    "stack or a vote, if at least 20 rows have a single candidate.",
+)
+
 escape_formulas_option = output_option(
     "--escape-formulas",
     is_flag=True,

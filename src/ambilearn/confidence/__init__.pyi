@@ -1,4 +1,6 @@
 from .calibration import Calibration as Calibration
+from .checked import CheckedCalibration as CheckedCalibration
+from .classifier import AuditedClassifier as AuditedClassifier
 from .sampling import AuditSample as AuditSample
 from .sampling import draw_audit as draw_audit
 from .sets import calibrate_candidates as calibrate_candidates

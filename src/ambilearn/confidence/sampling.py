@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-_MAX_STRATA, _ROWS_OF_STRATUM = 10, 5
+_MAX_STRATA, _ROWS_OF_STRATUM = 10, 5  # at least so many drawn rows in each stratum
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,10 @@ class AuditSample:
 
 
 def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSample:
-    """Draw rows to check, from strata of equal size by the rank of their score.
+    """Draw rows to check at random, in proportion from strata by the rank of their score.
 
-    There are up to ten strata, each with at least five drawn rows. The number of drawn rows of a
-    stratum is proportional to its size. Rows with equal scores are assigned at random.
+    With the same seed, a larger number of rows includes the rows of a smaller one, so that an audit
+    can be continued. Rows with equal scores are assigned to strata at random.
 
     Parameters
     ----------
@@ -64,15 +64,23 @@ def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSam
     if n_rows < 1:
         raise ValueError(f"An audit draws at least one row, not {n_rows}.")
     rng = check_random_state(random_state)
-    n = min(n_rows, len(scores))
-    n_strata = min(_MAX_STRATA, max(1, n // _ROWS_OF_STRATUM))
-    shuffled = rng.permutation(len(scores))
-    order = shuffled[np.argsort(scores[shuffled], kind="stable")]
-    strata = np.empty(len(scores), dtype=np.intp)
-    strata[order] = np.arange(len(scores)) * n_strata // len(scores)
-    # Every n-th row from a random start, in an order that is random within strata: the numbers of
-    # drawn rows are proportional to the sizes of the strata, rounded at random.
+    n_table = len(scores)
+    shuffled = rng.permutation(n_table)
+    by_score = shuffled[np.argsort(scores[shuffled], kind="stable")]
+    rank = np.empty(n_table, dtype=np.intp)
+    rank[by_score] = np.arange(n_table)
+    n_drawn = min(n_rows, n_table)
+    n_strata = min(_MAX_STRATA, max(1, n_drawn // _ROWS_OF_STRATUM))
+    rows = _draw_sequence(rank * min(_MAX_STRATA, n_table) // n_table, rng)[:n_drawn]
+    return AuditSample(rng.permutation(rows), rank * n_strata // n_table)
+
+
+def _draw_sequence(strata: NDArray[np.intp], rng: Any) -> NDArray[np.intp]:
+    """All rows in an order whose every beginning has rows of all strata in proportion."""
+    shuffled = rng.permutation(len(strata))
     mixed = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    places = (np.arange(n) + rng.uniform()) * len(scores) / n
-    rows = mixed[np.minimum(places.astype(np.intp), len(scores) - 1)]
-    return AuditSample(rng.permutation(rows), strata)
+    sizes = np.bincount(strata)
+    place = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    key = (place + np.repeat(rng.uniform(size=len(sizes)), sizes)) / np.repeat(sizes, sizes)
+    sequence: NDArray[np.intp] = mixed[np.argsort(key, kind="stable")]
+    return sequence

@@ -1,4 +1,4 @@
-"""A review from a user's own table and the confidences of its candidates."""
+"""A review from a user's own table and the scores of its candidates."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,8 +24,9 @@ from ambilearn.tables.read import CandidateTable
 
 def review_from_table(
     table: CandidateTable,
-    confidences: NDArray[np.float64],
+    scores: NDArray[np.float64],
     *,
+    confidences: NDArray[np.float64] | None = None,
     doubt: Doubt | None = None,
     method: str = "",
     image: str | None = None,
@@ -38,14 +39,16 @@ def review_from_table(
     table : CandidateTable
         What :func:`ambilearn.tables.read_candidate_table` returns. Rows that are corrected
         already come with all their candidates and the label that was chosen.
-    confidences : ndarray of shape (n_pairs,)
-        Confidence of every candidate, in the order of ``table.candidates``:
-        ``pair_confidences`` of a cleaned table.
+    scores : ndarray of shape (n_pairs,)
+        Score of every candidate, in the order of ``table.candidates``: ``pair_scores`` of a
+        cleaned table. They determine the order of the rows.
+    confidences : ndarray of shape (n_pairs,), optional
+        Calibrated confidences in the same order, to be shown instead of the scores.
     doubt : Doubt, optional
         Held-out doubt in the candidates, as :func:`ambilearn.tables.clean.judge_candidates` finds
         it. Where it is above zero the page suggests a label, and it helps to order the rows.
     method : str, default=""
-        What the confidences are from.
+        Name of the method that computed the scores.
     image : str, optional
         Column with the images.
     images : Images, optional
@@ -62,7 +65,7 @@ def review_from_table(
     >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
     >>> table = read_candidate_table(file, candidates="names", format="csv")
     >>> cleaned = clean_table(table, params={"n_neighbors": 1})
-    >>> review = review_from_table(table, cleaned.pair_confidences)
+    >>> review = review_from_table(table, cleaned.pair_scores)
     >>> review.columns, review.rows[3].cells, [label for label, _ in review.rows[3].ranked()]
     (['x'], ['9'], ['bob', 'anna'])
     """
@@ -73,13 +76,14 @@ def review_from_table(
     shown = [Shown()] * len(table.frame)
     if image is not None:
         shown = [images.find(format_cell(cell)) for cell in table.frame[image].to_list()]
-    found = _find_candidates(table, confidences)
-    hints = _find_hints(table, confidences, doubt)
+    calibrated = confidences is not None
+    found = _find_candidates(table, scores if confidences is None else confidences)
+    hints = _find_hints(table, scores, doubt)
     rows = [
         ReviewRow(
             [column[i] for column in cells],
             labels,
-            scores,
+            values,
             table.texts[i],
             shown[i].address,
             decision,
@@ -87,12 +91,12 @@ def review_from_table(
             rank,
             shown[i].problem,
         )
-        for i, ((labels, scores, decision), (suggestion, rank)) in enumerate(
+        for i, ((labels, values, decision), (suggestion, rank)) in enumerate(
             zip(found, hints, strict=True)
         )
     ]
     title = readable_file_name(table.name) if table.name != "<stdin>" else "standard input"
-    return Review(title, [str(column) for column in columns], rows, table.sep, method)
+    return Review(title, [str(column) for column in columns], rows, table.sep, method, calibrated)
 
 
 def image_column(table: CandidateTable, named: str | None = None) -> str | None:
@@ -164,7 +168,7 @@ def _is_short(table: CandidateTable, image: str) -> bool:
 
 
 def _find_hints(
-    table: CandidateTable, confidences: NDArray[np.float64], doubt: Doubt | None
+    table: CandidateTable, scores: NDArray[np.float64], doubt: Doubt | None
 ) -> Iterator[tuple[str | None, int]]:
     """Suggestion and rank of each row."""
     n = len(table.candidates)
@@ -173,7 +177,7 @@ def _find_hints(
         return
     settled = table.corrections.labels
     rank = np.empty(n, dtype=np.intp)
-    choices = choose_candidates(table.candidates, confidences)
+    choices = choose_candidates(table.candidates, scores)
     rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
     # Where annotators were judged, doubt is in their answers, and the judging may have found the
     # same label already: then it is shown with its confidence.
@@ -193,7 +197,7 @@ def _find_candidates(
     found: list[tuple[list[str], list[float], str | None]] = []
     for i in range(len(sets)):
         if i in table.corrections.labels:
-            # Cleaning saw one candidate only, the chosen label: it has all the confidence.
+            # The chosen label was the only candidate in the fit.
             chosen = str(table.corrections.labels[i])
             labels = sorted(map(str, parse_labels(table.texts[i], table.sep, i))) or classes
             found.append((labels, [float(label == chosen) for label in labels], chosen))

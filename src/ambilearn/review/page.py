@@ -55,6 +55,7 @@ def render_review(review: Review) -> str:
         title=review.title,
         subtitle=_make_subtitle(review),
         n_rows=len(review.rows),
+        calibrated=review.calibrated,
         remote=_has_remote_images(review),
         policy=_make_policy(review, style, script),
         style=style,
@@ -93,7 +94,8 @@ def _read_asset(name: str) -> str:
 
 def _make_subtitle(review: Review) -> str:
     counts = f"{pluralize(len(review.rows), 'row')}, {pluralize(len(review.classes), 'label')}"
-    return f"{counts}, confidences by {review.method}" if review.method else counts
+    shown = "confidences" if review.calibrated else "scores"
+    return f"{counts}, {shown} by {review.method}" if review.method else counts
 
 
 def _make_data(review: Review) -> dict[str, Any]:
@@ -102,6 +104,7 @@ def _make_data(review: Review) -> dict[str, Any]:
         "fingerprint": review.fingerprint,
         "download": review.download,
         "separator": review.separator,
+        "calibrated": review.calibrated,
         "columns": list(review.columns),
         "classes": [normalize_label(label) for label in review.classes],
         "rows": [_make_row(row, position) for row in review.rows],

@@ -1,4 +1,4 @@
-"""What a review page shows: rows of a table with candidates, confidences and perhaps an image."""
+"""What a review page shows: rows of a table with candidates, scores and perhaps an image."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ class ReviewRow:
     labels : sequence of str
         The candidates.
     confidences : sequence of float
-        One for each candidate.
+        One for each candidate; scores, if the review is not calibrated.
     raw : str
         The candidates as the table has them, to recognize the row by.
     image : str, optional
@@ -76,7 +76,9 @@ class Review:
     separator : str, default="|"
         What separates the candidates in ``raw``.
     method : str, default=""
-        What the confidences are from, as the page says it.
+        Name of the method that computed the confidences.
+    calibrated : bool, default=False
+        Whether the confidences are calibrated. The page then shows them as per cent.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Review:
     rows: Sequence[ReviewRow]
     separator: str = "|"
     method: str = ""
+    calibrated: bool = False
 
     def __post_init__(self) -> None:
         if not self.rows:

@@ -1,6 +1,8 @@
 # The public names, and where they live.
 
 from .answers import read_answer_table as read_answer_table
+from .audit import AuditedTable as AuditedTable
+from .audit import audit_table as audit_table
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
 from .columns import Column as Column

@@ -28,40 +28,43 @@ class CleanedTable:
     table : CandidateTable
         The table that was cleaned.
     choices : Choices
-        Label, confidence and margin of each row, in full precision.
-    pair_confidences : ndarray of shape (n_pairs,)
-        Confidence of every candidate, in the order of ``table.candidates``: row *i* owns the
-        entries ``indptr[i]:indptr[i + 1]``.
+        Label, score, confidence and margin of each row, in full precision.
+    pair_scores : ndarray of shape (n_pairs,)
+        Score of every candidate, in the order of ``table.candidates``: row *i* has the entries
+        ``indptr[i]:indptr[i + 1]``. ``model.calibration.cleaned`` has the confidences, if they are
+        calibrated.
     order : ndarray of shape (n_rows,)
         Rows in the order of :func:`~ambilearn.tables.ranking.review_order`, the one to look at
         first at the front.
     frame : DataFrame
-        The table with six columns at its end: ``label``, its ``confidence``, its ``margin`` over
-        the second-best candidate, ``doubt`` that any candidate is right (above zero another label
-        is ahead of all of them), that label as ``suggestion`` where ``doubt`` is above zero, and
-        ``review_rank``, 1 for the row to look at first.
+        The table with seven columns at its end: ``label``, its ``score``, its ``confidence`` (the
+        calibrated probability that it is correct; empty if scores are not calibrated), the
+        ``margin`` of its score over that of the second-best candidate, ``doubt`` that any candidate
+        is correct (above zero another label scores higher than all of them), that label as
+        ``suggestion`` where ``doubt`` is above zero, and ``review_rank``, 1 for the row to look at
+        first.
     model : TableModel
-        What was learned on the way; it labels further tables.
+        The fitted model; it labels further tables.
     doubt : Doubt or None
-        Held-out doubt in the candidates. None if it was not wanted, and the table has no columns
-        of it; or if there are only two rows, and these columns are empty.
+        Held-out doubt in the candidates. None without ``doubt``, and the table has no columns of
+        it; or if there are only two rows, and these columns are empty.
     """
 
     table: CandidateTable
     choices: Choices
-    pair_confidences: NDArray[np.float64]
+    pair_scores: NDArray[np.float64]
     order: NDArray[np.intp]
     frame: "pd.DataFrame"
     model: TableModel
     doubt: Doubt | None = None
 
     def candidates(self, row: int) -> list[tuple[Any, float]]:
-        """Candidates of a row with their confidences, the most likely first."""
+        """Candidates of a row with their scores, the largest first."""
         sets = self.table.candidates
         pairs = slice(sets.indptr[row], sets.indptr[row + 1])
         labels = sets.classes[sets.labels[pairs]].tolist()
-        confidences = self.pair_confidences[pairs].tolist()
-        return sorted(zip(labels, confidences, strict=True), key=lambda pair: -pair[1])
+        scores = self.pair_scores[pairs].tolist()
+        return sorted(zip(labels, scores, strict=True), key=lambda pair: -pair[1])
 
 
 def clean_table(
@@ -72,23 +75,24 @@ def clean_table(
     select: bool = False,
     random_state: int = 0,
     doubt: bool = True,
+    calibrate: bool = True,
     device: str | None = None,
     prefix: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> CleanedTable:
-    r"""Choose one of the candidates of each row, by what similar rows have.
+    r"""Choose one of the candidates of each row, from the candidates of similar rows.
 
     Parameters
     ----------
     table : CandidateTable
         What :func:`ambilearn.tables.read_candidate_table` returns. Corrected rows keep the
         label that a person chose.
-    method, params, select, random_state, device, progress
+    method, params, select, random_state, calibrate, device, progress
         As for :func:`ambilearn.tables.fit_table`.
     doubt : bool, default=True
         Whether to look for rows whose true label is probably not a candidate; see
         :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN, stacks and votes
-        need less than the time of a fit for it, other methods that of five fits.
+        need less than the time of a fit for this, other methods that of five fits.
     prefix : str, default=""
         Prefix of the names of the new columns.
 
@@ -105,11 +109,11 @@ def clean_table(
     >>> cleaned = clean_table(table, params={"n_neighbors": 1})
     >>> cleaned.frame["label"].to_list()
     ['anna', 'anna', 'bob', 'bob']
-    >>> [label for label, confidence in cleaned.candidates(3)]
+    >>> [label for label, score in cleaned.candidates(3)]
     ['bob', 'anna']
     """
-    # Before the work is done, not after it: the names of the new columns must be free.
-    new = ("label", "confidence", "margin", "doubt", "suggestion", "review_rank")
+    # Names that are taken are refused before the fit.
+    new = ("label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank")
     names = {name: f"{prefix}{name}" for name in new}
     append_columns(table.name, table.frame, dict.fromkeys(names.values()))
     model = fit_table(
@@ -118,12 +122,13 @@ def clean_table(
         params,
         select=select,
         random_state=random_state,
+        calibrate=calibrate,
         device=device,
         progress=progress,
     )
-    table = table.with_min_votes(model.min_votes)  # as it was learned
-    confidences = HOST.support(table.candidates).gather(model.method.label_distributions_)
-    choices = choose_candidates(table.candidates, confidences)
+    table = table.with_min_votes(model.min_votes)  # as the model was fitted
+    scores = HOST.support(table.candidates).gather(model.method.label_distributions_)
+    choices = choose_candidates(table.candidates, scores, model.calibration.cleaned)
     found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)
     rank = np.empty(len(order), dtype=np.intp)
@@ -133,7 +138,7 @@ def clean_table(
         columns[names["doubt"]], columns[names["suggestion"]] = _doubt_columns(found)
     columns[names["review_rank"]] = rank
     frame = append_columns(table.name, table.frame, columns)
-    return CleanedTable(table, choices, confidences, order, frame, model, found)
+    return CleanedTable(table, choices, scores, order, frame, model, found)
 
 
 def judge_candidates(
@@ -147,8 +152,8 @@ def judge_candidates(
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
-    Where annotators were judged, it is doubt in their answers. In what a person chose there is no
-    doubt: such rows have the score -1 and no suggestion.
+    If annotators were judged, it is doubt in their answers. Rows whose label a person chose have
+    the score -1 and no suggestion.
 
     Parameters
     ----------
@@ -163,13 +168,13 @@ def judge_candidates(
     device : str, optional
         Where to compute, as PyTorch names it.
     thorough : bool, default=False
-        Judge a stack or a vote by its own held-out outputs, which takes five fits and finds more
-        of the rows, instead of by those of its member that has them in closed form.
+        Use the held-out outputs of a stack or a vote itself, which takes five fits and finds more
+        of the rows, instead of those of a member that has them in closed form.
 
     Returns
     -------
     Doubt or None
-        None for a table of two rows: there is nothing to hold out.
+        None for a table of two rows, which are too few.
 
     Warns
     -----
@@ -183,8 +188,8 @@ def judge_candidates(
         )
         return None
     X = model.pipeline[:-1].transform(table.X)
-    # The judging of annotators has used the features of every row, so nothing is held out from its
-    # result: doubt is in the answers as they were given.
+    # Judging annotators uses the features of every row, so its result is not held out: doubt is
+    # in the answers as they were given.
     with device_rows(X, device) as rows:
         found = find_doubtful(
             rows,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize
+from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
 from ambilearn.registry import find_method
@@ -20,17 +21,17 @@ _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these
 
 @dataclass(frozen=True, eq=False)
 class JudgedTable:
-    """A table whose annotators were judged.
+    """A table, and the estimated reliability of its annotators.
 
     Attributes
     ----------
     table : CandidateTable
         The table, with the confidences from annotators and features as weights of the candidates.
-        A label that nobody gave may be among them.
+        They may include a label that is in no answer.
     annotators : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     feature_trust : float
-        How much the features tell, from 0 to 1.
+        Weight of the features, from 0 to 1.
     chosen : dict
         Parameters of the method that were chosen by the answers.
     """
@@ -50,7 +51,7 @@ def judge_table(
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> JudgedTable:
-    r"""Judge annotators and rows by each other, and by the features.
+    r"""Estimate the reliability of annotators and the labels of rows, with the features.
 
     Parameters
     ----------
@@ -62,17 +63,17 @@ def judge_table(
         As for :func:`ambilearn.tables.fit_table`.
     select : bool, default=False
         Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
-        foretell the answers.
+        predict the answers.
 
     Returns
     -------
     JudgedTable
-        Its ``table`` goes into :func:`ambilearn.tables.clean_table` and
+        Pass its ``table`` to :func:`ambilearn.tables.clean_table` or
         :func:`ambilearn.tables.fit_table`.
 
     See Also
     --------
-    ambilearn.crowd.CrowdClassifier : What it does.
+    ambilearn.crowd.CrowdClassifier : The method.
 
     Examples
     --------
@@ -97,28 +98,13 @@ def judge_table(
     if method is None:
         method = choose_default(table, params, select=select).name
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
-    grid = {}
-    if select:
-        tuned = find_method(method).tuning_grid
-        names = [
-            name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in (params or {})
-        ]
-        if not names:
-            raise ValueError(
-                "There is nothing left to choose: leave --select out, give fewer parameters, or "
-                "let it choose, by --no-skills, how many votes make a candidate."
-            )
-        grid = {names[0]: tuned[names[0]]}
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     stage = (
         f"judging {pluralize(len(votes.annotators), 'annotator')} by "
         f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"
     )
-    crowd = CrowdClassifier(
-        estimator,
-        param_grid=grid,
-        random_state=random_state,
-    )
+    grid = _tuning_grid(method, params or {}) if select else {}
+    crowd = CrowdClassifier(estimator, param_grid=grid, random_state=random_state)
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
         crowd._judge(X, votes)  # fit_table fits to the result
     judged = replace(
@@ -126,10 +112,18 @@ def judge_table(
         candidates=apply_corrections(crowd.candidates_, table.corrections),
         two_votes=None,
         unjudged=table.candidates,
+        calibration=Calibration("the answers of annotators are not calibrated"),
     )
-    return JudgedTable(
-        judged,
-        crowd.annotators_,
-        crowd.feature_trust_,
-        crowd.best_params_,
-    )
+    return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
+
+
+def _tuning_grid(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the one parameter that the answers can choose."""
+    tuned = find_method(method).tuning_grid
+    names = [name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in params]
+    if not names:
+        raise ValueError(
+            "There is nothing left to choose: leave out --select, give fewer parameters, or use "
+            "--no-skills to choose how many votes make a candidate."
+        )
+    return {names[0]: tuned[names[0]]}

@@ -17,12 +17,14 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
 from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
+from ambilearn.confidence.calibration import Calibration
+from ambilearn.confidence.sets import calibrate_candidates
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.registry import find_method
 from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.default_method import choose_default
-from ambilearn.tables.devices import fit_on_device, predict_proba_on_device
+from ambilearn.tables.devices import device_rows, fit_on_device, predict_proba_on_device
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels
@@ -37,7 +39,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
-    """What was learned from a table, and applies to tables with the same feature columns.
+    """A model that was fitted to a table, for tables with the same feature columns.
 
     Attributes
     ----------
@@ -49,11 +51,14 @@ class TableModel:
         The feature columns that a table must have, and their kinds.
     about : dict
         Where the model comes from: versions, method, parameters, candidate columns, rows, time.
+    calibration : Calibration
+        How scores become confidences, or why they do not.
     """
 
     pipeline: Pipeline
     columns: tuple[Column, ...]
     about: dict[str, Any]
+    calibration: Calibration
 
     @property
     def method(self) -> Any:
@@ -79,7 +84,7 @@ class TableModel:
         device: str | None = None,
         decimal: str = ".",
     ) -> Choices:
-        """Label, confidence and margin of each row of a table.
+        """Label, score, confidence and margin of each row of a table.
 
         Parameters
         ----------
@@ -100,15 +105,15 @@ class TableModel:
         if not len(features):
             return choose_labels(self.classes, np.empty((0, len(self.classes))))
         parts = [
-            choose_labels(self.classes, self._confidences(features.iloc[rows], device))
+            self._choose(features.iloc[rows], device)
             for rows in row_blocks(len(features), len(self.classes))
         ]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _confidences(self, features: "pd.DataFrame", device: str | None) -> NDArray[np.float64]:
+    def _choose(self, features: "pd.DataFrame", device: str | None) -> Choices:
         X = self.pipeline[:-1].transform(features)
-        confidences: NDArray[np.float64] = predict_proba_on_device(self.method, X, device)
-        return confidences
+        scores = predict_proba_on_device(self.method, X, device)
+        return choose_labels(self.classes, scores, self.calibration.scale(scores))
 
     def predict(
         self,
@@ -119,7 +124,9 @@ class TableModel:
         device: str | None = None,
         decimal: str = ".",
     ) -> "pd.DataFrame":
-        """The table with the columns ``label``, ``confidence`` and ``margin`` at its end.
+        """The table with ``label``, ``score``, ``confidence`` and ``margin`` at its end.
+
+        ``confidence`` is empty if the scores are not calibrated; see ``calibration.reason``.
 
         Parameters
         ----------
@@ -148,9 +155,10 @@ class TableModel:
 
 
 def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
-    """Columns of a table for labels, confidences and margins, the last two to six digits."""
+    """Columns of a table for labels, scores, confidences and margins, numbers to six digits."""
     return {
         f"{prefix}label": choices.labels,
+        f"{prefix}score": choices.scores.round(6),
         f"{prefix}confidence": choices.confidences.round(6),
         f"{prefix}margin": choices.margins.round(6),
     }
@@ -164,6 +172,7 @@ def fit_table(
     select: bool = False,
     random_state: int = 0,
     device: str | None = None,
+    calibrate: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> TableModel:
     r"""Fit a method to a table with candidate labels.
@@ -188,6 +197,10 @@ def fit_table(
         Where the method computes, as PyTorch names it, such as ``"cuda"``: with the
         exact kernel for any number of rows, unless ``params`` has landmarks. The fitted model is
         in host memory.
+    calibrate : bool, default=True
+        Whether to calibrate scores by the rows with a single candidate, which takes five fits or
+        more if there are at least 20 such rows; see
+        :func:`ambilearn.confidence.calibrate_candidates`.
     progress : callable, optional
         Called with a status message at each step.
 
@@ -223,34 +236,67 @@ def fit_table(
     X = preprocessing.fit_transform(table.X)
     chosen: dict[str, Any] = {}
     score: float | None = None
-    known = find_method(method)
     if select:
-        grid = {k: v for k, v in known.tuning_grid.items() if k not in (params or {})}
+        tuned = find_method(method).tuning_grid
+        grid = {k: v for k, v in tuned.items() if k not in (params or {})}
         chosen, score = _select(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
     stage = (
-        f"fitting {known.name} to {pluralize(X.shape[0], 'row')} and "
+        f"fitting {find_method(method).name} to {pluralize(X.shape[0], 'row')} and "
         f"{pluralize(X.shape[1], 'feature')}"
     )
     with listen_to_rounds(RoundProgress(stage, progress)):
         fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table.name, estimator)
+    calibration = Calibration("calibration is switched off")
+    if calibrate:
+        calibration = _calibrate(estimator, X, table, random_state, device, progress)
     shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
-        **made_by(),
-        "table": readable_file_name(table.name),
-        "rows": len(table.frame),
-        "candidates": list(table.candidate_columns),
-        "corrected rows": len(table.corrections.labels),
-        "method": known.command_name,
+        **_describe_source(table),
+        "method": find_method(method).command_name,
         "parameters": shown,
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
     }
-    steps = [("preprocessing", preprocessing), ("method", estimator)]
-    return TableModel(Pipeline(steps), table.features.columns, about)
+    pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
+    return TableModel(pipeline, table.features.columns, about, calibration)
+
+
+def _calibrate(
+    fitted: Any,
+    X: Any,
+    table: CandidateTable,
+    random_state: int,
+    device: str | None,
+    progress: Callable[[str], None],
+) -> Calibration:
+    """How the scores of a method that was fitted to the table become confidences."""
+    if table.calibration is not None:
+        return table.calibration
+    if table.votes is not None:
+        return Calibration("rows with a single answer are easier than the others")
+    with device_rows(X, device) as rows:
+        return calibrate_candidates(
+            fitted,
+            rows,
+            table.candidates,
+            exclude=list(table.corrections.labels),  # a person chose which rows to correct
+            random_state=random_state,
+            progress=progress,
+        )
+
+
+def _describe_source(table: CandidateTable) -> dict[str, Any]:
+    return {
+        **made_by(),
+        "table": readable_file_name(table.name),
+        "rows": len(table.frame),
+        "candidates": list(table.candidate_columns),
+        "corrected rows": len(table.corrections.labels),
+    }
 
 
 def made_by() -> dict[str, str]:
@@ -312,8 +358,8 @@ def _select(
             refit=False,
             random_state=random_state,
         )
-        # All are held against all votes of the same rows. Against the sets that it learned from,
-        # whoever drops votes would look better for the smaller sets alone, or worse.
+        # All are scored on all votes of the same rows. Scores on the sets that were learned from
+        # would not be comparable, since these sets differ in size.
         search.fit(X, sets, held_out=table.candidates)
         votes = {"min_votes": min_votes} if len(choices) > 1 else {}
         found.append((search.best_score_, votes | search.best_params_))

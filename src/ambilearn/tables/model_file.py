@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
+from ambilearn.confidence.calibration import Calibration
 from ambilearn.registry import REMOVED
 from ambilearn.tables.array_checks import (
     check_json_size,
@@ -37,7 +38,7 @@ from ambilearn.tables.saved_estimators import check_estimator, describe_estimato
 from ambilearn.tables.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
 
 FORMAT = "ambilearn model"
-FORMAT_VERSION = 2  # 1: before the package was renamed from own_data to tables
+FORMAT_VERSION = 3  # 2: without calibration; 1: the package tables was named own_data
 _ABOUT, _PIPELINE, _SUMS = "about.json", "pipeline.skops", "SHA256SUMS"
 _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
 # Bytes in memory allowed for any file, and for each byte of a larger file. A model is mostly
@@ -51,6 +52,11 @@ _FORM = {
     "chosen": {"*": object},
     "columns": [{"name": str, "kind": str, "length?": int}],
     "labels": [object],
+    "calibration": {
+        "reason": str,
+        "inverse temperature": (type(None), float),
+        "of logarithms": bool,
+    },
     "*": object,
 }
 
@@ -278,7 +284,13 @@ def _describe(model: Any) -> dict[str, Any]:
         return describe_estimator(model)
     model.method._check_savable()
     columns = [_describe_column(column) for column in model.columns]
-    return {**model.about, "columns": columns, "labels": model.classes.tolist()}
+    calibration = {
+        "reason": model.calibration.reason,
+        "inverse temperature": model.calibration.inverse_temperature,
+        "of logarithms": model.calibration.of_logarithms,
+    }
+    labels = model.classes.tolist()
+    return {**model.about, "columns": columns, "labels": labels, "calibration": calibration}
 
 
 def _describe_column(column: Column) -> dict[str, Any]:
@@ -303,9 +315,14 @@ def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
         and pipeline.classes_.tolist() == about["labels"]
     ):
         raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
-    added = ("format", "format version", "columns", "labels")
+    added = ("format", "format version", "columns", "labels", "calibration")
     rest = {key: value for key, value in about.items() if key not in added}
-    return TableModel(pipeline, columns, rest)
+    names = ("reason", "inverse temperature", "of logarithms")
+    calibration = Calibration(*(about["calibration"][name] for name in names))
+    factor = calibration.inverse_temperature
+    if factor is not None and factor <= 0:
+        raise InvalidModelError("about.json has an invalid calibration. Fit the model again.")
+    return TableModel(pipeline, columns, rest, calibration)
 
 
 def _try_out(model: TableModel, max_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Chosen labels, how sure they are, and which rows to look at first."""
+"""Chosen labels, their scores, and which rows to look at first."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -17,32 +17,41 @@ class Choices(NamedTuple):
     Attributes
     ----------
     labels : ndarray of shape (n_rows,)
-        The label of largest confidence.
+        The label with the largest score.
+    scores : ndarray of shape (n_rows,)
+        Its score, between 0 and 1: what the method learned or predicted.
     confidences : ndarray of shape (n_rows,)
-        Its confidence.
+        Calibrated probability that the label is correct; NaN if scores are not calibrated.
     margins : ndarray of shape (n_rows,)
-        Its confidence minus that of the second-best label; 1 where there is no second.
+        Its score minus that of the second-best label; 1 where there is no second.
     """
 
     labels: NDArray[Any]
+    scores: NDArray[np.float64]
     confidences: NDArray[np.float64]
     margins: NDArray[np.float64]
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """Rows by ambiguity: smallest margin first, then smallest confidence, then as they come."""
-        return np.lexsort((self.confidences, self.margins))
+        """Rows by ambiguity: smallest margin first, then smallest score, then as they come."""
+        return np.lexsort((self.scores, self.margins))
 
 
-def choose_candidates(candidates: CandidateSets, confidences: NDArray[np.float64]) -> Choices:
-    """The most likely candidate of each row.
+def choose_candidates(
+    candidates: CandidateSets,
+    scores: NDArray[np.float64],
+    confidences: NDArray[np.float64] | None = None,
+) -> Choices:
+    """The candidate with the largest score of each row.
 
     Parameters
     ----------
     candidates : CandidateSets
         Candidate sets.
-    confidences : ndarray of shape (n_pairs,)
-        Confidence of every candidate.
+    scores : ndarray of shape (n_pairs,)
+        Score of every candidate.
+    confidences : ndarray of shape (n_pairs,), optional
+        Calibrated confidence of every candidate.
 
     Examples
     --------
@@ -54,14 +63,16 @@ def choose_candidates(candidates: CandidateSets, confidences: NDArray[np.float64
     >>> choices.labels.tolist(), choices.order.tolist()
     (['anna', 'bob', 'cleo'], [0, 2, 1])
     """
-    # By row, and within a row by falling confidence; among equals the first label.
-    ranked = np.lexsort((-confidences, pair_rows(candidates)))
+    # By row, and within a row by descending score; ties keep the order of the labels.
+    ranked = np.lexsort((-scores, pair_rows(candidates)))
     first = ranked[candidates.indptr[:-1]]
-    # Every row but the last has a pair after its first; where it is another row's, nobody looks.
+    # The pair after the first one; if a row has no second pair, it is not used.
     after = ranked[np.minimum(candidates.indptr[:-1] + 1, len(ranked) - 1)]
-    best = confidences[first]
-    margins = np.where(candidates.sizes > 1, best - confidences[after], 1.0)
-    return Choices(candidates.classes[candidates.labels[first]], best, margins)
+    best = scores[first]
+    margins = np.where(candidates.sizes > 1, best - scores[after], 1.0)
+    labels = candidates.classes[candidates.labels[first]]
+    known = np.full(len(first), np.nan) if confidences is None else confidences[first]
+    return Choices(labels, best, known, margins)
 
 
 def review_order(
@@ -69,20 +80,19 @@ def review_order(
 ) -> NDArray[np.intp]:
     """Rows in the order in which a person should look at them.
 
-    A label may be wrong in two ways: another candidate is the right one, which a small margin
-    tells, or none is, which doubt above zero tells. The two orders take turns: the most doubtful
-    row, the closest call, the second of each, and so on, each row once. When no doubtful row is
-    left the margin alone decides. A row with one candidate, which is no close call, comes by its
-    doubt.
+    A label may be wrong for two reasons: another candidate is correct, which a small margin
+    indicates, or no candidate is correct, which doubt above zero indicates. The rows of both orders
+    alternate: the most doubtful row, the row with the smallest margin, the second of each, and so
+    on, each row once. After the last doubtful row the margin alone decides.
 
     Parameters
     ----------
     choices : Choices
-        Label, confidence and margin of each row.
+        Label, score and margin of each row.
     doubt : Doubt, optional
         Held-out doubt in the candidates. Without it the margin alone decides.
     settled : collection of int, default=()
-        Rows whose label a person has chosen already: they come last.
+        Rows whose label a person has chosen already; they are last.
 
     Returns
     -------
@@ -93,7 +103,7 @@ def review_order(
     >>> import numpy as np
     >>> from ambilearn.doubt import Doubt
     >>> from ambilearn.tables.ranking import Choices, review_order
-    >>> choices = Choices(np.array(["a", "b", "c", "d"]), np.ones(4), np.array([0.1, 0.2, 1, 1]))
+    >>> choices = Choices(np.array([*"abcd"]), *np.ones((2, 4)), np.array([0.1, 0.2, 1, 1]))
     >>> doubt = Doubt(np.array([-0.5, -0.9, -0.3, 0.4]), np.array(["b", "c", "d", "a"]))
     >>> review_order(choices, doubt).tolist()
     [3, 0, 1, 2]
@@ -109,19 +119,26 @@ def review_order(
     return np.concatenate([order[~last], order[last]])
 
 
-def choose_labels(classes: NDArray[Any], confidences: NDArray[np.float64]) -> Choices:
-    """The most likely label of each row, among all labels.
+def choose_labels(
+    classes: NDArray[Any],
+    scores: NDArray[np.float64],
+    confidences: NDArray[np.float64] | None = None,
+) -> Choices:
+    """The label with the largest score of each row, among all labels.
 
     Parameters
     ----------
     classes : ndarray of shape (n_labels,)
         The labels.
-    confidences : ndarray of shape (n_rows, n_labels)
-        Confidence of every label: ``predict_proba``.
+    scores : ndarray of shape (n_rows, n_labels)
+        Score of every label: ``predict_proba``.
+    confidences : ndarray of shape (n_rows, n_labels), optional
+        Calibrated confidence of every label.
     """
-    best = confidences.argmax(axis=1)
-    top = confidences[np.arange(len(best)), best]
-    if len(classes) == 1:
-        return Choices(classes[best], top, np.ones(len(best)))
-    second = np.partition(confidences, -2, axis=1)[:, -2]
-    return Choices(classes[best], top, top - second)
+    best = scores.argmax(axis=1)
+    at = np.arange(len(best)), best
+    margins = np.ones(len(best))
+    if len(classes) > 1:
+        margins = scores[at] - np.partition(scores, -2, axis=1)[:, -2]
+    known = np.full(len(best), np.nan) if confidences is None else confidences[at]
+    return Choices(classes[best], scores[at], known, margins)

@@ -10,6 +10,7 @@ from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.candidates import CandidateSets
+from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
-_WRITTEN_BY_CLEAN = ("confidence", "margin", "review_rank")  # whatever was asked for
+_WRITTEN_BY_CLEAN = ("score", "confidence", "margin", "review_rank")  # with any options
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +70,8 @@ class CandidateTable:
         The candidate sets before annotators were judged, if they were.
     decimal : str
         Decimal sign of numbers in text.
+    calibration : Calibration or None
+        Confidences, if they are known before a method is fitted: those of judged annotators.
     """
 
     name: str
@@ -85,6 +88,7 @@ class CandidateTable:
     votes: Votes | None = None
     unjudged: CandidateSets | None = None
     decimal: str = "."
+    calibration: Calibration | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it

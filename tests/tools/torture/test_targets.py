@@ -230,15 +230,15 @@ def test_labels_that_are_told_apart_are_found_out(folder):
         ("Rome", "Oslo", "column "),
         ("x,town", "x,village", "became"),
         (",anna,", ",cleo,", "label 'cleo' of candidates"),
-        (",0.75", ",1.75", "confidences"),
+        (",0.75", ",1.75", "scores"),
     ],
 )
 def test_a_table_that_was_changed_is_found_out(before, after, what, folder):
     labels = [row[2].split("|")[0] for row in ROWS]
-    rows = [[*row, label, "0.75", "0.5"] for row, label in zip(ROWS, labels, strict=True)]
+    rows = [[*row, label, "0.75", "", "0.5"] for row, label in zip(ROWS, labels, strict=True)]
     table, out = folder / "table.csv", folder / "out.csv"
     table.write_bytes(csv_bytes(HEADING, ROWS))
-    right = csv_bytes([*HEADING, "label", "confidence", "margin"], rows)
+    right = csv_bytes([*HEADING, "label", "score", "confidence", "margin"], rows)
     out.write_bytes(right)
     check_written(table, out, "clean")
     out.write_bytes(right.replace(before.encode(), after.encode(), 1))

@@ -28,7 +28,9 @@ function userText(tag, className, text, limit = TEXT_SHOWN) {
   return make(tag, className, shortened(text, limit), { dir: "auto" });
 }
 
-function percent(share) {
+/** A calibrated confidence as per cent; a score as a number, since it is not a probability. */
+function shownConfidence(share) {
+  if (!data.calibrated) return share.toFixed(2);
   if (share > 0 && share < 0.005) return "< 1 %";
   if (share < 1 && share >= 0.995) return "> 99 %";
   return `${Math.round(share * 100)} %`;
@@ -94,7 +96,7 @@ function drawCandidate(row, i, decision, onChoose) {
       make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
       userText("span", "name", label),
       make("span", "bar", fill, { "aria-hidden": "true" }),
-      make("span", "share", percent(confidence)),
+      make("span", "share", shownConfidence(confidence)),
     ],
     { type: "button", "aria-pressed": String(chosen) },
   );

@@ -1,0 +1,166 @@
+"""Audit a table with labels: check some rows, estimate how many labels are correct."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.label_text import normalize_label
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn.confidence.checked import CheckedCalibration
+from ambilearn.confidence.sampling import AuditSample, draw_audit
+from ambilearn.confidence.share import ShareRight, estimate_share_right
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.frames import check_columns
+from ambilearn.datasets.no_answer import whole_number_text
+from ambilearn.tables.writing import replace_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedTable:
+    """A table of which some rows were checked.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The table with the column ``confidence``, replaced if there was one: the calibrated
+        probability that the label is correct; 1 or 0 in checked rows.
+    share : ShareRight
+        Share of correct labels, with its interval.
+    scores : ndarray of shape (n_rows,)
+        Score of the label of each row.
+    confidences : ndarray of shape (n_rows,)
+        Calibrated confidence by the score, also of checked rows.
+    rows : ndarray of shape (n_checked,)
+        The checked rows.
+    right : ndarray of shape (n_checked,)
+        Whether their labels are correct.
+    sample : AuditSample
+        The drawn rows and the strata of all rows.
+    """
+
+    frame: "pd.DataFrame"
+    share: ShareRight
+    scores: NDArray[np.float64]
+    confidences: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    right: NDArray[np.bool_]
+    sample: AuditSample
+
+
+def audit_table(
+    frame: "pd.DataFrame",
+    truth: str | Mapping[int, Any],
+    *,
+    label: str = "label",
+    score: str = "score",
+    n_rows: int = 100,
+    random_state: int = 0,
+    level: float = 0.95,
+    name: str = "table",
+) -> AuditedTable:
+    """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
+
+    Only rows that :func:`ambilearn.confidence.draw_audit` draws with the same number and seed are
+    used: rows that a person chose to check are not like the others.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A table with labels, such as ``clean_table(table).frame``.
+    truth : str or mapping of int to label
+        The true labels of the drawn rows, by row number; or the column that has them, empty where
+        a label is not known.
+    label, score : str
+        Columns with the labels and with their scores, numbers between 0 and 1.
+    n_rows : int, default=100
+        Number of rows to draw.
+    random_state : int, default=0
+        Seed of the draw.
+    level : float, default=0.95
+        Probability that the interval covers the true share.
+    name : str, default="table"
+        Name of the table in messages.
+
+    Returns
+    -------
+    AuditedTable
+
+    See Also
+    --------
+    ambilearn.confidence.AuditedClassifier : The same for ``predict_proba`` of a classifier.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from ambilearn.tables import audit_table
+    >>> rng = np.random.default_rng(0)
+    >>> score = rng.random(1000)
+    >>> frame = pd.DataFrame({"score": score, "label": "cat", "truth": "cat"})
+    >>> frame.loc[rng.random(1000) > score, "truth"] = "dog"
+    >>> audited = audit_table(frame, "truth", n_rows=100)
+    >>> round(audited.share.low, 2), round(audited.share.high, 2)
+    (0.42, 0.6)
+    """
+    check_columns(name, frame, [label, score] + ([truth] if isinstance(truth, str) else []))
+    labels = label_texts(name, frame, label)
+    scores = read_scores(name, frame, score)
+    if isinstance(truth, str):
+        texts = label_texts(name, frame, truth, allow_missing=True)
+        known = {row: text for row, text in enumerate(texts) if text}
+    else:
+        known = {row: _as_text(value) for row, value in truth.items()}
+    sample = draw_audit(scores, n_rows, random_state)
+    rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)
+    if not len(rows):
+        raise InvalidFileError(
+            f"{name}: the true label is known for none of the "
+            f"{pluralize(len(sample.rows), 'drawn row')}. Check these rows first; other rows do "
+            "not count, because they were not drawn at random."
+        )
+    right = np.array([labels[row] == known[row] for row in rows.tolist()])
+    share = estimate_share_right(right, sample.stratum_sizes, sample.strata[rows], level=level)
+    confidences = CheckedCalibration(scores[rows], right, scores)(scores)
+    final = confidences.copy()
+    final[rows] = right
+    audited = replace_columns(frame, {"confidence": final.round(6)})
+    return AuditedTable(audited, share, scores, confidences, rows, right, sample)
+
+
+def label_texts(
+    name: str, frame: "pd.DataFrame", column: str, *, allow_missing: bool = False
+) -> list[str]:
+    """Labels of a column as text, empty where they are missing."""
+    texts = [_as_text(cell) for cell in frame[column].to_list()]
+    if not allow_missing and "" in texts:
+        raise InvalidFileError(
+            f"{name}, column {column!r}, row {texts.index('')}: the label is missing. Remove the "
+            "row, or name another column by --label."
+        )
+    return texts
+
+
+def _as_text(label: Any) -> str:
+    return "" if is_missing(label) else whole_number_text(normalize_label(str(label)))
+
+
+def read_scores(name: str, frame: "pd.DataFrame", column: str) -> NDArray[np.float64]:
+    """Scores of a column, between 0 and 1."""
+    scores = np.empty(len(frame))
+    for i, cell in enumerate(frame[column].to_list()):
+        try:
+            scores[i] = np.nan if is_missing(cell) else float(cell)
+        except (TypeError, ValueError):
+            scores[i] = np.nan
+        if not 0 <= scores[i] <= 1:
+            raise InvalidFileError(
+                f"{name}, column {column!r}, row {i}: expected a score between 0 and 1, found "
+                f"{shorten_repr(cell)}. Name another column by --score."
+            )
+    return scores

@@ -1,0 +1,83 @@
+"""Confidences from a few checked rows."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from ambilearn.confidence import CheckedCalibration, draw_audit
+from ambilearn.confidence.checked import _fit_curve
+from ambilearn.metrics import excess_calibration_error
+
+
+def population(distort, n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.beta(3, 1.2, size=n)
+    return distort(truth), rng.random(n) < truth
+
+
+DISTORTIONS = {
+    "right already": lambda p: p,
+    "too high": lambda p: expit(1.5 + logit(p)),
+    "too low": lambda p: expit(-1 + 0.7 * logit(p)),
+    "too extreme": lambda p: expit(3 * logit(p)),
+    "no probability": lambda p: 0.2 + 0.01 * p,
+}
+
+
+@pytest.mark.parametrize("kind", DISTORTIONS)
+def test_a_hundred_rows_calibrate_any_monotone_score(kind):
+    score, right = population(DISTORTIONS[kind])
+    excess = []
+    for seed in range(10):
+        checked = draw_audit(score, 100, seed).rows
+        rest = np.delete(np.arange(len(score)), checked)
+        calibration = CheckedCalibration(score[checked], right[checked], score)
+        excess.append(excess_calibration_error(right[rest], calibration(score[rest]), n_draws=20))
+    assert np.mean(excess) < 0.045  # the standard error of the share of correct labels is .045
+
+
+def test_one_checked_row_leaves_good_scores_nearly_alone():
+    score = np.linspace(0.05, 0.95, 50)
+    found = CheckedCalibration([0.6], [1], score)(score)
+    assert np.abs(found - score).max() < 0.15
+
+
+def test_confidences_rise_with_the_score_within_a_part():
+    score, right = population(DISTORTIONS["too high"])
+    found = CheckedCalibration(score[:200], right[:200])(np.sort(score))
+    parts = np.searchsorted(np.quantile(score[:200], [0.2, 0.4, 0.6, 0.8]), np.sort(score), "right")
+    for part in range(5):
+        assert (np.diff(found[parts == part]) >= -1e-12).all()
+    assert ((found > 0) & (found < 1)).all()
+
+
+def test_fitted_curve_is_at_the_maximum_of_the_posterior():
+    """The gradient vanishes: residuals balance the prior."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=40), (rng.random(40) < 0.6).astype(float)
+    mean, scale = np.array([0.0, 1.0]), np.array([0.3, 0.3])
+    found = _fit_curve(x, y, mean, scale)
+    theta = np.array([found.intercept, found.slope])
+    residual = y - expit(theta[0] + theta[1] * x)
+    np.testing.assert_allclose([residual.sum(), residual @ x], (theta - mean) / scale**2, atol=1e-3)
+
+
+def test_saturated_scores():
+    found = CheckedCalibration([1.0] * 30, [1] * 24 + [0] * 6, [1.0] * 500)([1.0])
+    assert found[0] == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("score", "right", "message"),
+    [
+        ([0.5, 1.5], [1, 0], "and 1.5 is not"),
+        ([0.5, np.nan], [1, 0], "and nan is not"),
+        ([[0.5]], [1], "one number between 0 and 1 for each row"),
+        ([0.5, 0.6], [1], "each of the 2 checked rows"),
+        ([0.5], [0.5], "truth value"),
+        ([], [], "at least one"),
+    ],
+)
+def test_refuses(score, right, message):
+    with pytest.raises(ValueError, match=message):
+        CheckedCalibration(score, right)
