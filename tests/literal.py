@@ -7,6 +7,7 @@ scaled to unit length, and a row is excluded from its neighbours by its index.
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import clarabel
 import numpy as np
@@ -21,27 +22,43 @@ def solve_qp(H, c, simplex_rows, upper, reduce=True):
     that is a hundred times faster. With ``reduce=False`` they stay, as equations v = 0 (an
     interior-point method needs an interior): the n·l variables that the paper solves for.
     """
-    H, simplex_rows = sparse.csc_matrix(H), sparse.csc_matrix(simplex_rows)
-    fixed, free = np.flatnonzero(upper == 0), np.flatnonzero(upper > 0)
-    if reduce and len(fixed):
+    H, simplex_rows = (M.tocsc() if sparse.issparse(M) else M for M in (H, simplex_rows))
+    fixed, free = upper == 0, np.flatnonzero(upper > 0)
+    if reduce and fixed.any():
         v = np.zeros(len(c))
         v[free] = solve_qp(H[free][:, free], c[free], simplex_rows[:, free], upper[free])
         return v
-    identity = sparse.identity(len(c), format="csc")
+    if isinstance(simplex_rows, np.ndarray):  # one simplex after another: always the same
+        given = simplex_rows.astype(float), upper.astype(float)
+        constraints = _dense_constraints(len(c), *(each.tobytes() for each in given))
+    else:
+        constraints = _constraints(simplex_rows, upper)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    above = sparse.triu(H).tocsc() if sparse.issparse(H) else sparse.csc_matrix(np.triu(H))
+    solution = clarabel.DefaultSolver(above, c, *constraints, settings).solve()
+    if solution.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
+        raise RuntimeError(f"clarabel: {solution.status}")
+    return np.array(solution.x)
+
+
+def _constraints(simplex_rows, upper):
+    """The matrix, the right-hand side and the cones of simplex_rows v = 1, 0 ≤ v ≤ upper."""
+    fixed, free = np.flatnonzero(upper == 0), np.flatnonzero(upper > 0)
+    identity = sparse.identity(len(upper), format="csc")
     A = sparse.vstack([simplex_rows, identity[fixed], -identity[free], identity[free]]).tocsc()
     n_equal = simplex_rows.shape[0] + len(fixed)
     b = np.concatenate(
         [np.ones(simplex_rows.shape[0]), np.zeros(len(fixed) + len(free)), upper[free]]
     )
-    cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(2 * len(free))]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    solver = clarabel.DefaultSolver(sparse.triu(H).tocsc(), c, A, b, cones, settings)
-    solution = solver.solve()
-    if solution.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
-        raise RuntimeError(f"clarabel: {solution.status}")
-    return np.array(solution.x)
+    return A, b, [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(2 * len(free))]
+
+
+@lru_cache
+def _dense_constraints(n, simplex_rows, upper):
+    rows = np.frombuffer(simplex_rows).reshape(-1, n)
+    return _constraints(sparse.csc_matrix(rows), np.frombuffer(upper))
 
 
 def unit_rows(X):
