@@ -4,6 +4,7 @@ import subprocess
 import sys
 from importlib.resources import files
 
+import prepared
 import pytest
 from lean_python import run_without
 
@@ -45,7 +46,7 @@ def test_a_package_has_all_that_it_promises(package):
 
 def test_modules_of_public_names_need_no_import_of_their_own():
     code = "import ambilearn; ambilearn.metrics.covering_rate; ambilearn.datasets.load_dataset"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert prepared.run(code=code)[0] == 0
 
 
 @pytest.mark.parametrize("package", LAZY_PACKAGES, ids=lambda package: package.__name__)
@@ -85,18 +86,17 @@ clean_table(table, params={"n_neighbors": 1})
 def rooms_loaded_by(code):
     """The modules of solvers, methods and kernel that some code loads, by their short names."""
     code += "\nimport sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = [name.removeprefix("ambilearn.") for name in done.stdout.split()]
+    status, out, errors = prepared.run(code=code)
+    assert status == 0, errors
+    names = [name.removeprefix("ambilearn.") for name in out.decode().split()]
     return {name for name in names if name.split(".")[0] in ("solvers", "methods", "kernel")}
 
 
-@pytest.mark.slow
 def test_reading_a_candidate_table_loads_no_method_and_no_solver():
     assert not rooms_loaded_by(READ_A_TABLE)
     assert rooms_loaded_by(READ_A_TABLE + CLEAN_IT)
 
 
-@pytest.mark.slow
 def test_plknn_loads_no_ridge_classifier():
     loaded = rooms_loaded_by("from ambilearn import PLKNN")
     assert "methods.plknn" in loaded

@@ -1,12 +1,12 @@
 """One list of methods, and a made-up method that joins it by one file and one line."""
 
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import prepared
 import pytest
 from lean_python import run_without
 from problems import ambiguous
@@ -165,7 +165,7 @@ TABLE = "x,names\n" + "".join(f"{i},{'anna|bob' if i % 3 else 'anna'}\n" for i i
 
 @pytest.fixture(scope="module")
 def run_with_frequent(tmp_path_factory):
-    """Run Python, in a folder of its own, where ambilearn has that method: one file, one line."""
+    """Run commands where ambilearn has that method: one file, one line."""
     folder = tmp_path_factory.mktemp("frequent")
     ours = folder / "site" / "ambilearn"
     shutil.copytree(PACKAGE, ours, ignore=shutil.ignore_patterns("__pycache__"))
@@ -174,20 +174,12 @@ def run_with_frequent(tmp_path_factory):
         stub.write(LINE)
     (folder / "table.csv").write_text(TABLE)
     (folder / "mine.toml").write_text(EXPERIMENT)
-    paths = [str(folder / "site"), os.path.dirname(__file__)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
-    def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run(*arguments, **options):
+        options |= {"folder": folder, "paths": [folder / "site"]}
+        status, out, errors = prepared.run(*arguments, **options)
+        assert status == 0, errors.decode()
+        return out.decode()
 
     return run
 
@@ -201,16 +193,15 @@ from ambilearn.registry import METHODS
 assert "Frequent" in ambilearn.__all__
 print(METHODS["frequent"].load() is Frequent)
 """
-    assert run_with_frequent("-c", code) == "True\n"
+    assert run_with_frequent(code=code) == "True\n"
 
 
 @pytest.mark.slow
 def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded(run_with_frequent):
-    command = ("-m", "ambilearn")
-    assert "frequent" in run_with_frequent(*command, "fit", "--help")
+    assert "frequent" in run_with_frequent("fit", "--help")
     options = ("--candidates", "names", "--method", "frequent", "--select", "--out", "its.model")
-    run_with_frequent(*command, "fit", "table.csv", *options)
-    labelled = run_with_frequent(*command, "predict", "its.model", "table.csv", "--out", "-")
+    run_with_frequent("fit", "table.csv", *options)
+    labelled = run_with_frequent("predict", "its.model", "table.csv", "--out", "-")
     assert labelled.splitlines()[1].startswith("0,anna,anna,")
 
 
@@ -227,7 +218,7 @@ main(["reproduce", "mine.toml", "--jobs", "1", "--methods", "frequent"], standal
 main(["tables", "mine.toml", "--output", "tables"], standalone_mode=False)
 assert "Frequent" in Path("tables/made-up.csv").read_text("utf-8")
 """
-    run_with_frequent("-c", code)
+    run_with_frequent(code=code)
 
 
 @pytest.mark.slow
@@ -242,4 +233,4 @@ assert Frequent in of_the_matrix
 assert Frequent in map(type, ESTIMATORS)
 assert Frequent in of_messages
 """
-    run_with_frequent("-c", code)
+    run_with_frequent(code=code)

@@ -2,9 +2,9 @@
 
 import os
 import socket
-import subprocess
-import sys
+from multiprocessing.connection import wait
 
+import prepared
 import pytest
 from click.testing import CliRunner
 
@@ -80,30 +80,10 @@ def run():
     return run
 
 
-def child_environment():
-    """For a process of its own: one thread, and text in UTF-8 whatever the locale is."""
-    return os.environ | {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONIOENCODING": "utf-8",
-    }
-
-
 @pytest.fixture
 def process():
     """Function that runs a command in a new process: exit status, output, errors, as bytes."""
-
-    def process(*arguments, stdout=subprocess.PIPE, **standard_input):
-        ran = subprocess.run(
-            [sys.executable, "-m", "ambilearn", *map(str, arguments)],
-            **(standard_input or {"input": b""}),
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            env=child_environment(),
-        )
-        return ran.returncode, ran.stdout, ran.stderr
-
-    return process
+    return prepared.run
 
 
 @pytest.fixture
@@ -113,25 +93,14 @@ def terminal():
 
     def terminal(*arguments):
         ours, theirs = pty.openpty()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "ambilearn", *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-            env=child_environment(),
-        )
-        os.close(theirs)
+        name = os.ttyname(theirs)
+        child = prepared.start(arguments, {"stdin": os.devnull, "stdout": name, "stderr": name})
         chunks = []
-        while True:
-            try:
-                chunk = os.read(ours, 4096)
-            except OSError:  # how Linux reports the end of a terminal
-                break
-            if not chunk:  # how others do
-                break
-            chunks.append(chunk)
+        while ours in wait([ours, child.sentinel]):
+            chunks.append(os.read(ours, 4096))
+        os.close(theirs)
         os.close(ours)
-        return child.wait(), b"".join(chunks).decode()
+        return child.exitcode, b"".join(chunks).decode()
 
     return terminal
 

@@ -53,26 +53,17 @@ def test_what_nobody_thought_of_is_ours_and_how_to_report_it_is_said(error):
 
 # ---- a limit of file sizes: a full disk that every user can have
 
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-from ambilearn.__main__ import main
-sys.argv[:2] = ["ambilearn"]
-main()
-"""
-
 
 @pytest.fixture
-def limited(tmp_path):
+def limited(process, tmp_path):
     """Function that runs a command whose files have at most so many bytes: status, errors."""
     pytest.importorskip("resource", reason="needs limits of resources, which Windows has not")
     make_people().to_csv(tmp_path / "people.csv", index=False)
 
     def limited(n_bytes, *arguments):
-        command = [sys.executable, "-c", LIMITED, str(n_bytes), *map(str, arguments)]
-        ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-        assert "Traceback" not in ran.stderr
-        return ran.returncode, " ".join(ran.stderr.split())
+        status, _, errors = process(*arguments, file_size=n_bytes)
+        assert b"Traceback" not in errors
+        return status, " ".join(errors.decode().split())
 
     return limited
 
@@ -101,7 +92,7 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
     arguments = ["reproduce", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
     status, errors = limited(100_000, *arguments)
     assert status == 1
-    assert "check free disk space and file size limits. What was done is kept in out" in errors
+    assert "check free disk space and file size limits. All results so far are in out" in errors
     with Store("out/results.sqlite") as store:
         kept = store.results()
     assert 0 < len(kept) < 30

@@ -233,20 +233,19 @@ def test_two_experiments_do_not_write_the_same_files(refused, results, command):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "stdout"),
+    ("arguments", "streams"),
     [
-        (["clean", "-", "--out", "t.csv"], "t.csv", None),
-        (["fit", "-", "--out", "t.csv"], "t.csv", None),
-        (["clean", "t.csv"], None, "t.csv"),
-        (["clean", "-"], "t.csv", "t.csv"),
+        (["clean", "-", "--out", "t.csv"], {"stdin": "t.csv"}),
+        (["fit", "-", "--out", "t.csv"], {"stdin": "t.csv"}),
+        (["clean", "t.csv"], {"stdout": "t.csv"}),
+        (["clean", "-"], {"stdin": "t.csv", "stdout": "t.csv"}),
     ],
 )
-def test_standard_streams_are_files_like_others(process, people, arguments, stdin, stdout):
+def test_standard_streams_are_files_like_others(process, people, arguments, streams):
     """What was sent to the end of the table, and read from there, as well."""
     people.to_csv("t.csv", index=False)
     before = Path("t.csv").read_bytes()
-    with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "ab") as sink:
-        status, _, err = process(*arguments, *CLEAN, stdin=source, stdout=sink)
+    status, _, err = process(*arguments, *CLEAN, **streams)
     assert status == 1
     assert b"would overwrite an input file" in err
     assert Path("t.csv").read_bytes() == before
@@ -255,8 +254,7 @@ def test_standard_streams_are_files_like_others(process, people, arguments, stdi
 @pytest.mark.slow
 def test_another_file_may_come_from_standard_input(process, people_csv):
     arguments = ["clean", "-", *CLEAN, "--method", "plknn", "--no-doubt", "--out", "o.csv"]
-    with open(people_csv, "rb") as source:
-        assert process(*arguments, stdin=source)[0] == 0
+    assert process(*arguments, stdin=people_csv)[0] == 0
     assert Path("o.csv").read_bytes().startswith(b"id,")
 
 

@@ -1,10 +1,9 @@
 """The approximate search of the extra ``ann``, as a transformer and inside the methods."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
+import prepared
 import pytest
 from problems import ambiguous
 from scikit_learn_checks import every_check
@@ -167,7 +166,6 @@ def test_every_method_supports_approximate_neighbors(method):
     np.testing.assert_array_equal(again.predict_proba(X[60:]), shares)
 
 
-@pytest.mark.slow
 def test_faiss_is_imported_lazily():
     code = """
 import sys
@@ -175,5 +173,4 @@ from ambilearn import PLKNN
 PLKNN(n_neighbors=2).fit([[1, 0], [0, 1], [1, 1], [2, 1]], [{0}, {1}, {0, 1}, {0, 1}])
 print("faiss" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert prepared.run(code=code)[:2] == (0, b"False\n")

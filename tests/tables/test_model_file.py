@@ -6,8 +6,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,6 +13,7 @@ from importlib.util import find_spec
 import joblib
 import numpy as np
 import pandas as pd
+import prepared
 import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
@@ -88,10 +87,9 @@ def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, 
         models.append(fit_table(table, method, params))
         paths.append(tmp_path / f"{len(paths)}.model")
         save_model(models[-1], paths[-1])
-    ran = subprocess.run(
-        [sys.executable, "-c", PREDICT, people_csv, *paths], capture_output=True, check=True
-    )
-    for model, found in zip(models, pickle.loads(ran.stdout), strict=True):
+    status, out, errors = prepared.run(people_csv, *paths, code=PREDICT)
+    assert status == 0, errors
+    for model, found in zip(models, pickle.loads(out), strict=True):
         assert bits(Choices(*found)) == bits(model.choices(people)), model
 
 
