@@ -149,7 +149,7 @@ docs: $(DOCS_READY)
 		--doctree-dir out/docs/doctrees docs out/docs/html
 	@echo "Open out/docs/html/index.html in a browser."
 
-# In separate environments. SLOW=1 also runs the slow tests.
+# In separate environments. SLOW=1 runs all tests, not only those that read files of the sdist.
 release-check:
 	$(PYTHON) tools/release_check.py $(if $(SLOW),--all)
 

@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ gallery_order = [
     "plot_landmarks.py",
     "*",
 ]
+for category in (UserWarning, FutureWarning):  # which a script would show its readers
+    warnings.simplefilter("error", category)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",

@@ -40,6 +40,10 @@ SDIST_HOLDS = [
     "tools/release_check.py",
 ]
 
+# Tests that read files beside the package; what others test is the same in a clone.
+READ_FILES = ["tests/docs", "tests/examples", "tests/tools", "tests/test_project_files.py"]
+READ_FILES += ["tests/test_readme.py", "tests/test_registry.py"]
+
 DISTRIBUTIONS = """
 from importlib.metadata import distributions
 print(*{distribution.name for distribution in distributions()})
@@ -142,6 +146,13 @@ class Release:
         """The built source distribution."""
         return next(self.dist.glob("*.tar.gz"))
 
+    @cached_property
+    def source(self) -> Path:
+        """The unpacked source distribution."""
+        with tarfile.open(self.sdist) as archive:
+            archive.extractall(self.folder / "unpacked", filter="data")
+        return next((self.folder / "unpacked").iterdir())
+
     @property
     def version(self) -> str:
         """The version in the name of the wheel."""
@@ -156,7 +167,7 @@ def run(*command: object, cwd: Path | None = None, must_fail: bool = False) -> s
     NotReadyError
         If the command fails; or, if it ``must_fail``, succeeds.
     """
-    inside = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL")
+    inside = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "VENV", "MAKEFLAGS", "MAKELEVEL")
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -268,15 +279,25 @@ def command_line(release: Release) -> str:
     return f"{said}; {right} labels correct"
 
 
+def readme(release: Release) -> str:
+    """The commands of the README, as they stand, clean a table in the unpacked sdist."""
+    shell = re.search(r"```sh\n(.*?)```", _text("README.md"), re.S)[1]
+    for line in shell.splitlines():
+        run("sh", "-c", f"PYTHON={sys.executable} {line}", cwd=release.source)
+    with open(release.source / "cleaned.csv", newline="", encoding="utf-8") as file:
+        return f"cleaned.csv has {sum(1 for _ in csv.DictReader(file))} rows"
+
+
 def tests(release: Release) -> str:
-    """The tests pass from the unpacked sdist."""
-    with tarfile.open(release.sdist) as archive:
-        archive.extractall(release.folder / "unpacked", filter="data")
-    (source,) = (release.folder / "unpacked").iterdir()
-    environment = Environment(release.folder / "test")
-    environment.install("--editable", f"{source}[test]")
-    chosen = () if release.all_tests else ("-m", "not slow")
-    said = run(environment.python, "-m", "pytest", "-q", "-n", "2", *chosen, cwd=source)
+    """The tests are complete in the unpacked sdist, and those that read other files pass."""
+    environment = Environment(release.source / ".venv")  # of the README's commands
+    environment.install("--editable", f"{release.source}[test]")
+    pytest = (environment.python, "-m", "pytest", "-q")
+    said = run(*pytest, "--collect-only", cwd=release.source)
+    if release.all_tests:
+        said = run(*pytest, "-n", "2", cwd=release.source)
+    else:
+        said = run(*pytest, "-n", "2", "-m", "not slow", *READ_FILES, cwd=release.source)
     return said.splitlines()[-1].strip("= ")
 
 
@@ -291,6 +312,7 @@ CHECKS = [
     estimator_checks,
     no_command_line,
     command_line,
+    readme,
     tests,
 ]
 
@@ -300,7 +322,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tag", help="check that the version is that of this tag, say v0.1.0")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="put the distributions there")
-    parser.add_argument("--all", action="store_true", help="run the slow tests, too")
+    parser.add_argument("--all", action="store_true", help="run all tests")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="release-check-") as folder:
         release = Release(Path(folder), options.tag, options.all)
