@@ -560,7 +560,7 @@ def test_with_dispatch_numpy_remains_numpy(dispatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
 def test_real_data(library, dispatch, real_split, name):
-    X, mask, _, X_test, _ = real_split(name, 0)
+    X, mask, _, X_test, _ = (part[:250] for part in real_split(name, 0))
     host = PLCL(max_iter=3, tol=0).fit(X, mask)
     model = PLCL(max_iter=3, tol=0).fit(library.to_device(X), mask)
     single = PLCL(max_iter=3, tol=0).fit(library.to_device(X.astype(np.float32)), mask)
@@ -575,7 +575,7 @@ def test_real_data(library, dispatch, real_split, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
 def test_a_stack_of_real_data(library, dispatch, real_split, name):
-    X, mask, _, X_test, _ = real_split(name, 0)
+    X, mask, _, X_test, _ = (part[:150] for part in real_split(name, 0))
     stack = PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS))
     host = sklearn.clone(stack).fit(X, mask)
     model = sklearn.clone(stack).fit(library.to_device(X), mask)

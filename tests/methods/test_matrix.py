@@ -92,11 +92,18 @@ def with_zeros(X):
     return np.where(np.abs(X) < 0.3, 0, X)
 
 
+def quick(method):
+    """The method with few iterations, where it does not matter whether they have converged."""
+    model = method()
+    few = {name: 3 for name in model.get_params() if name.endswith("_iter")}
+    return model.set_params(**few)
+
+
 @cache
 def fitted(method, change=None):
-    """A fit with default parameters to :func:`ambiguous` data, for tests that only read it."""
+    """A quick fit to :func:`ambiguous` data, for tests that only read it."""
     X, Y, _ = ambiguous()
-    return method().fit(X if change is None else change(X), Y)
+    return quick(method).fit(X if change is None else change(X), Y)
 
 
 # --- forms of input -----------------------------------------------------------------------------
@@ -122,7 +129,7 @@ CANDIDATE_FORMS = {  # form → whether the labels have names
 def test_forms_of_candidates(method, form):
     X, Y, _ = ambiguous()
     convert, named = CANDIDATE_FORMS[form]
-    expected, model = fitted(method), method().fit(X, convert(Y))
+    expected, model = fitted(method), quick(method).fit(X, convert(Y))
     assert model.classes_.tolist() == (NAMES.tolist() if named else [0, 1, 2, 3])
     assert_same_fit(model, expected, X, X)
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
@@ -150,7 +157,7 @@ def test_forms_of_features(method, form):
     X, Y, _ = ambiguous()
     X = with_zeros(X)
     convert, atol = FEATURE_FORMS[form]
-    expected, model = fitted(method, with_zeros), method().fit(convert(X), Y)
+    expected, model = fitted(method, with_zeros), quick(method).fit(convert(X), Y)
     assert_same_fit(model, expected, convert(X), X, atol=atol)
     assert model.n_features_in_ == 4
     if "frame" in form:
@@ -164,15 +171,15 @@ def test_single_precision_and_integers_are_taken_as_doubles(method):
     X, Y, _ = ambiguous()
     for kind in (np.float32, np.int64):
         coarse = (10 * X).astype(kind)
-        expected = method().fit(coarse.astype(float), Y)
-        assert_same_fit(method().fit(coarse, Y), expected, coarse, coarse.astype(float))
+        expected = quick(method).fit(coarse.astype(float), Y)
+        assert_same_fit(quick(method).fit(coarse, Y), expected, coarse, coarse.astype(float))
 
 
 @every_method
 def test_ordinary_labels_are_sets_of_one(method):
     X, _, y = ambiguous(n=60)
     for labels in (y, NAMES[y], NAMES[y].tolist(), pd.Series(NAMES[y]), pl.Series(NAMES[y])):
-        model = method().fit(X, labels)
+        model = quick(method).fit(X, labels)
         assert_sound(model, X, np.eye(4)[y])
         np.testing.assert_array_equal(model.transduction_, np.asarray(labels))
         assert model.score(X, labels) > 0.8
@@ -187,12 +194,12 @@ def test_fewer_rows_than_neighbors(method):
         pytest.skip("SURE has no neighbours")
     X, Y, _ = ambiguous(n=6)
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 6 rows") as caught:
-        model = method().fit(X, Y)
+        model = quick(method).fit(X, Y)
     assert {w.filename for w in caught} == {__file__}
     assert_sound(model, X, Y)
     if method in ENSEMBLES:  # whose members are as above
         return
-    smaller = method(n_neighbors=5).fit(X, Y)
+    smaller = quick(method).set_params(n_neighbors=5).fit(X, Y)
     np.testing.assert_allclose(model.label_distributions_, smaller.label_distributions_, atol=1e-9)
 
 
@@ -202,17 +209,17 @@ def test_enough_rows_bring_no_warning(method):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        assert_sound(method().fit(X, Y), X, Y)
+        assert_sound(quick(method).fit(X, Y), X, Y)
 
 
 @every_method
 @pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")
 def test_two_rows(method):
     X, Y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[1, 0, 0], [0, 1, 1]])
-    model = method().fit(X, Y)
+    model = quick(method).fit(X, Y)
     assert_sound(model, X, Y)
     with pytest.raises(ValueError, match="minimum of 2 is required"):
-        method().fit(X[:1], Y[:1])
+        quick(method).fit(X[:1], Y[:1])
 
 
 @every_method
@@ -220,7 +227,7 @@ def test_duplicate_rows(method):
     X, Y, y = ambiguous(n=60)
     X[30:], Y[30:] = X[:30], ambiguous(n=60, seed=1)[1][30:]
     Y[np.arange(30, 60), y[:30]] = 1  # other candidates, the same true label
-    model = method().fit(X, Y)
+    model = quick(method).fit(X, Y)
     assert_sound(model, X, Y)
     np.testing.assert_allclose(model.decision_function(X[:30]), model.decision_function(X[30:]))
     assert np.mean(model.predict(X[:30]) == y[:30]) > 0.6
@@ -230,17 +237,17 @@ def test_duplicate_rows(method):
 def test_a_row_repeated_more_often_than_there_are_neighbors(method):
     X, Y, _ = ambiguous(n=40)
     X[5:25] = X[4]
-    assert_sound(method().fit(X, Y), X, Y)
+    assert_sound(quick(method).fit(X, Y), X, Y)
 
 
 @every_method
 def test_constant_features(method):
     X, Y, _ = ambiguous(n=40)
     padded = np.c_[X, np.zeros(40), np.zeros(40)]
-    model = method().fit(padded, Y)
-    assert_same_fit(model, method().fit(X, Y), padded, X, atol=1e-6)
+    model = quick(method).fit(padded, Y)
+    assert_same_fit(model, quick(method).fit(X, Y), padded, X, atol=1e-6)
     same = np.ones((40, 3))  # nothing to learn from
-    model = method().fit(same, Y)
+    model = quick(method).fit(same, Y)
     assert_sound(model, same, Y)
     np.testing.assert_allclose(
         model.decision_function(same), model.decision_function(same[:1])[[0] * 40]
@@ -251,15 +258,15 @@ def test_constant_features(method):
 def test_zero_rows(method):
     X, Y, _ = ambiguous(n=40)
     X[:3] = 0
-    assert_sound(method().fit(X, Y), X, Y)
-    assert_sound(method().fit(0 * X, Y), 0 * X, Y)
+    assert_sound(quick(method).fit(X, Y), X, Y)
+    assert_sound(quick(method).fit(0 * X, Y), 0 * X, Y)
 
 
 @every_method
 def test_a_label_that_is_never_a_candidate(method):
     X, Y, _ = ambiguous()
     wider = np.insert(Y, 2, 0, axis=1)
-    model, without = method().fit(X, wider), method().fit(X, Y)
+    model, without = quick(method).fit(X, wider), quick(method).fit(X, Y)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
     assert_sound(model, X, wider)
     assert 2 not in model.predict(X)
@@ -275,7 +282,7 @@ def test_a_label_that_is_never_a_candidate(method):
 def test_all_labels_candidates_for_some_rows(method):
     X, Y, y = ambiguous(n=60, extra=0.1)
     Y[:5] = 1
-    model = method().fit(X, Y)
+    model = quick(method).fit(X, Y)
     assert_sound(model, X, Y)
     assert np.mean(model.transduction_ == y) > 0.8
     assert np.mean(model.transduction_[:5] == y[:5]) >= 0.6  # the neighbours know better
@@ -293,8 +300,8 @@ def test_all_labels_candidates_for_all_rows(method):
 @every_method
 def test_one_label_and_two_labels(method):
     X, Y, _ = ambiguous(n=40, n_labels=2)
-    assert_sound(method().fit(X, Y), X, Y)
-    model = method().fit(X, ["only"] * 40)
+    assert_sound(quick(method).fit(X, Y), X, Y)
+    model = quick(method).fit(X, ["only"] * 40)
     assert_sound(model, X, np.ones((40, 1)))
     assert set(model.predict(X)) == {"only"}
 
@@ -348,7 +355,7 @@ def test_order_of_rows_and_labels_does_not_matter(method):
     X, Y, _ = ambiguous(n=60, d=10, n_labels=6)
     rng = np.random.default_rng(0)
     rows, labels = rng.permutation(60), rng.permutation(6)
-    model = method()
+    model = quick(method)
     model.set_params(**{"n_neighbors": 6} if "n_neighbors" in model.get_params() else {})
     model.fit(X, Y)
     other = clone(model).fit(X[rows], Y[rows][:, labels])
@@ -361,7 +368,7 @@ def test_order_of_rows_and_labels_does_not_matter(method):
 @every_method
 def test_same_input_same_bits(method):
     X, Y, _ = ambiguous(n=80)
-    a, b = method().fit(X, Y), method().fit(X.copy(), Y.copy())
+    a, b = quick(method).fit(X, Y), quick(method).fit(X.copy(), Y.copy())
     np.testing.assert_array_equal(a.label_distributions_, b.label_distributions_)
     np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
 
@@ -369,7 +376,7 @@ def test_same_input_same_bits(method):
 @every_method
 def test_rows_are_predicted_one_by_one_as_together(method):
     X, Y, _ = ambiguous(n=60)
-    model = method().fit(X[:40], Y[:40])
+    model = quick(method).fit(X[:40], Y[:40])
     together = model.decision_function(X[40:])
     one_by_one = np.concatenate([model.decision_function(row[None]) for row in X[40:]])
     np.testing.assert_allclose(one_by_one, together, atol=1e-9)
@@ -379,7 +386,7 @@ def test_rows_are_predicted_one_by_one_as_together(method):
 def test_fit_changes_neither_its_input_nor_its_parameters(method):
     X, Y, _ = ambiguous()
     kept = X.copy(), Y.copy()
-    model = method()
+    model = quick(method)
     parameters = model.get_params()
     model.fit(X, Y)
     model.predict(X)
@@ -392,8 +399,8 @@ def test_fit_changes_neither_its_input_nor_its_parameters(method):
 def test_a_second_fit_leaves_nothing_of_the_first(method):
     X, Y, _ = ambiguous()
     other = ambiguous(n=50, d=3, n_labels=3, seed=1)
-    model = method().fit(*other[:2]).fit(X, Y)
-    assert_same_fit(model, method().fit(X, Y), X, X)
+    model = quick(method).fit(*other[:2]).fit(X, Y)
+    assert_same_fit(model, quick(method).fit(X, Y), X, X)
 
 
 @every_method
@@ -419,17 +426,17 @@ def test_errors(method):
     with pytest.raises(NotFittedError):
         method().predict(X)
     with pytest.raises(ValueError, match="X has 40 rows but y has candidate sets for 39"):
-        method().fit(X, Y[:-1])
+        quick(method).fit(X, Y[:-1])
     with pytest.raises(ValueError, match="candidate set of row 7 is empty"):
-        method().fit(X, [set() if i == 7 else {1, 2} for i in range(40)])
+        quick(method).fit(X, [set() if i == 7 else {1, 2} for i in range(40)])
     with pytest.raises(ValueError, match="weights: row 3 has the value"):
-        method().fit(X, Y - 2 * (np.arange(40) == 3)[:, None])
+        quick(method).fit(X, Y - 2 * (np.arange(40) == 3)[:, None])
     with pytest.raises(ValueError, match="contains NaN"):
-        method().fit(np.where(X > 2, np.nan, X), Y)
+        quick(method).fit(np.where(X > 2, np.nan, X), Y)
     with pytest.raises(ValueError, match="requires y to be passed"):
-        method().fit(X, None)
+        quick(method).fit(X, None)
     with pytest.raises(ValueError, match="expecting 4 features"):
-        method().fit(X, Y).predict(X[:, :3])
+        quick(method).fit(X, Y).predict(X[:, :3])
 
 
 BAD = {
@@ -495,7 +502,7 @@ def test_no_matrix_of_all_pairs_of_rows(method):
     X, Y, _ = ambiguous(n=n, d=20, n_labels=5)
     tracemalloc.start()
     try:
-        method().fit(X, Y).predict(X)
+        quick(method).fit(X, Y).predict(X)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -79,7 +79,7 @@ def test_whole_fit_agrees_with_the_paper_solved_literally(parameters, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "rows"), [("lost", None), ("msrcv2", 300), ("fg-net", 300)])
+@pytest.mark.parametrize(("name", "rows"), [("lost", 250), ("msrcv2", 150), ("fg-net", 100)])
 def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, rows):
     """The oracle's time grows with the number of labels, too: fewer rows where there are many."""
     X, Y, _, X_test, _ = real_split(name)
@@ -92,7 +92,7 @@ def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, rows
 @pytest.mark.parametrize(("name", "least"), [("lost", 0.68), ("msrcv2", 0.44), ("fg-net", 0.060)])
 def test_accuracy_on_real_data(real_split, name, least):
     scores = []
-    for seed in range(10):
+    for seed in range(5):
         X, Y, _, X_test, y_test = real_split(name, seed)
         scores.append(PLCL().fit(X, Y).score(X_test, y_test))
     assert np.mean(scores) >= least
@@ -184,7 +184,7 @@ def test_objective_is_equation_seven():
     np.testing.assert_allclose(H, X @ model.coef_.T + model.intercept_, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_order_of_rows_and_labels_does_not_matter(seed):
     X, Y, _ = ambiguous(n=60, d=10, n_labels=6, seed=seed)
     rng = np.random.default_rng(seed)
