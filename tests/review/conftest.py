@@ -1,6 +1,7 @@
 """A real browser, and pages to open in it."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,4 +92,4 @@ def make_window(browser):
 
 @pytest.fixture
 def people_page(people, tmp_path):
-    return write_review(people, tmp_path / "people.html")
+    return write_review(replace(people, calibrated=True), tmp_path / "people.html")

@@ -115,6 +115,36 @@ def test_candidates_have_bars_as_long_as_their_confidences(window, people_page):
     expect(card(page, 5).locator("dt")).to_have_text(["photo"])  # an empty cell is not shown
 
 
+def test_scores_are_numbers_and_not_per_cent(window, people, tmp_path):
+    page = window.open(write_review(people, tmp_path / "scores.html"))
+    expect(page.locator("header")).to_contain_text("6 rows, 3 labels, scores by PLCL")
+    expect(card(page, 2).locator(".share")).to_have_text(["0.50", "0.30", "0.20"])
+    expect(page.locator("main")).not_to_contain_text("%")
+
+
+def test_page_of_an_audit(window, people, tmp_path):
+    """Drawn rows only, by their numbers, without scores; a key does not accept the first label."""
+    rows = [replace(people.rows[i], rank=i + 1) for i in (2, 0)]
+    review = replace(people, rows=rows, blind=True, numbers=[70, 5])
+    page = window.open(write_review(review, tmp_path / "audit.html"))
+    assert shown(page) == [5, 70]
+    expect(page.locator(".share, .bar, .top")).to_have_count(0)
+    expect(page.locator("main")).not_to_contain_text("margin")
+    expect(page.get_by_label("Order")).to_be_hidden()
+    press(page, "Enter")
+    expect(page.locator("#decided")).to_have_text("0 of 2 decided")
+    press(page, "1", "2", "u")
+    expect(card(page, 5).locator(".chip")).to_have_text("checked")
+    expect(page.locator("#decided")).to_have_text("1 of 2 decided")
+    path = download(page, tmp_path)
+    assert path.name == "people-audit.csv"
+    [_, line] = read_csv(path)
+    assert line[0] == "5"
+    press(page, "Delete")
+    page.locator("#file").set_input_files(path)
+    expect(page.locator("#decided")).to_have_text("1 of 2 decided")
+
+
 def test_sort_orders(window, people_page):
     page = window.open(people_page)
     for order, rows in {

@@ -45,7 +45,7 @@ def test_a_settled_row_has_its_label_and_does_not_come_again(rows):
     assert sorted(first) == list(range(60))
     here.settle(first[0], "cow")
     assert here.transduction_[first[0]] == "cow"
-    assert here.confidence_[first[0]] == 1
+    assert here.score_[first[0]] == 1
     assert first[0] not in here.next_rows(60)
     assert here.order_[-1] == first[0]
     assert here.labels_ == {first[0]: "cow"}
@@ -61,14 +61,14 @@ def test_a_label_that_nobody_had_can_be_given(rows):
 
 def test_undo_restores_everything(rows):
     here = session(rows)
-    before, order = here.confidence_, here.order_.tolist()
+    before, order = here.score_, here.order_.tolist()
     assert here.undo() == []
     here.settle(3, "cow")
     here.settle_rows({5: "ant", 6: "ant"})
     assert here.undo() == [5, 6]
     assert here.labels_ == {3: "cow"}
     assert here.undo() == [3]
-    np.testing.assert_allclose(here.confidence_, before)
+    np.testing.assert_allclose(here.score_, before)
     assert here.order_.tolist() == order
 
 
@@ -143,7 +143,7 @@ def test_the_same_answers_give_the_same_session(rows):
     for here in runs:
         review(here, rows[2], 12)
     assert list(runs[0].labels_) == list(runs[1].labels_)
-    np.testing.assert_array_equal(runs[0].confidence_, runs[1].confidence_)
+    np.testing.assert_array_equal(runs[0].score_, runs[1].score_)
 
 
 def test_a_session_continues_from_its_steps(rows):
@@ -194,7 +194,7 @@ def test_threads_learn_by_themselves(rows):
         expected = session(rows)
         expected.settle_rows({row: rows[2][row] for row in done})
         expected.learn()
-        np.testing.assert_allclose(here.confidence_, expected.confidence_, atol=1e-6)
+        np.testing.assert_allclose(here.score_, expected.score_, atol=1e-6)
 
 
 def test_a_failing_fit_is_reported_and_answers_go_on(rows):

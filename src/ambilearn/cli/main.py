@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ambilearn import __version__
+from ambilearn.cli.audit import audit
 from ambilearn.cli.clean import clean
 from ambilearn.cli.data import data
 from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
@@ -54,6 +55,6 @@ def main() -> None:
     """
 
 
-main.add_section("Your own table", clean, review, fit, predict)
+main.add_section("Your own table", clean, review, audit, fit, predict)
 main.add_section("Data sets", data)
 main.add_section("The paper's experiments", *COMMANDS)

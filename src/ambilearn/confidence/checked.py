@@ -159,4 +159,4 @@ def _fit_curve(
     p = expit(design @ theta)
     hessian = (design * (p * (1 - p))[:, None]).T @ design + np.diag(scale**-2.0)
     volume = np.log(scale).sum() + np.linalg.slogdet(hessian)[1] / 2
-    return _Curve(False, *theta.tolist(), -loss(theta) - float(volume))
+    return _Curve(False, float(theta[0]), float(theta[1]), -loss(theta) - float(volume))

@@ -56,6 +56,7 @@ def render_review(review: Review) -> str:
         subtitle=_make_subtitle(review),
         n_rows=len(review.rows),
         calibrated=review.calibrated,
+        blind=review.blind,
         remote=_has_remote_images(review),
         policy=_make_policy(review, style, script),
         style=style,
@@ -94,6 +95,8 @@ def _read_asset(name: str) -> str:
 
 def _make_subtitle(review: Review) -> str:
     counts = f"{pluralize(len(review.rows), 'row')}, {pluralize(len(review.classes), 'label')}"
+    if review.blind:
+        return f"{counts}, drawn at random"
     shown = "confidences" if review.calibrated else "scores"
     return f"{counts}, {shown} by {review.method}" if review.method else counts
 
@@ -105,6 +108,8 @@ def _make_data(review: Review) -> dict[str, Any]:
         "download": review.download,
         "separator": review.separator,
         "calibrated": review.calibrated,
+        "blind": review.blind,
+        "numbers": None if review.numbers is None else list(review.numbers),
         "columns": list(review.columns),
         "classes": [normalize_label(label) for label in review.classes],
         "rows": [_make_row(row, position) for row in review.rows],

@@ -79,6 +79,10 @@ class Review:
         Name of the method that computed the confidences.
     calibrated : bool, default=False
         Whether the confidences are calibrated. The page then shows them as per cent.
+    blind : bool, default=False
+        Whether to hide confidences, and not to say which label a row has: for an audit.
+    numbers : sequence of int, optional
+        Row of the table of each row of the review; by default ``0 … n - 1``.
 
     Raises
     ------
@@ -92,6 +96,8 @@ class Review:
     separator: str = "|"
     method: str = ""
     calibrated: bool = False
+    blind: bool = False
+    numbers: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         if not self.rows:
@@ -101,6 +107,8 @@ class Review:
                 f"A review page holds at most {MAX_ROWS} rows, not {len(self.rows)}: split the "
                 "table, and review the parts."
             )
+        if self.numbers is not None and len(self.numbers) != len(self.rows):
+            raise ValueError(f"There are {len(self.rows)} rows, but {len(self.numbers)} numbers.")
         for i, row in enumerate(self.rows):
             if len(row.cells) != len(self.columns):
                 raise ValueError(f"Row {i} has {len(row.cells)} cells, not {len(self.columns)}.")
@@ -128,7 +136,7 @@ class Review:
     def download(self) -> str:
         """Name of the file in which the page saves the labels."""
         stem = re.sub(r"[^\w.-]+", "-", PurePath(self.title).stem).strip("-.")
-        return f"{stem or 'review'}-corrections.csv"
+        return f"{stem or 'review'}-{'audit' if self.blind else 'corrections'}.csv"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -136,5 +144,8 @@ class Review:
 
         Confidences, suggestions and images are left out: another method makes no other table.
         """
-        content = [list(self.columns), [[list(row.cells), row.raw] for row in self.rows]]
+        content: list[object] = [list(self.columns)]
+        content.append([[list(row.cells), row.raw] for row in self.rows])
+        if self.numbers is not None:
+            content.append(list(self.numbers))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]

@@ -81,8 +81,8 @@ class ReviewSession:
         The settled rows.
     transduction_ : ndarray of shape (n,)
         Label of each row: that of the person, or the most likely candidate.
-    confidence_ : ndarray of shape (n,)
-        Confidence of that label, 1 for a settled row.
+    score_ : ndarray of shape (n,)
+        Score of that label, not calibrated; 1 for a settled row.
     order_ : ndarray of shape (n,)
         Rows in the order in which a person should look at them, settled ones last.
     suggestion_ : ndarray of shape (n,)
@@ -255,12 +255,12 @@ class ReviewSession:
             return self._with_settled(standing.choices.labels)
 
     @property
-    def confidence_(self) -> NDArray[np.float64]:
-        """Confidence of the label of each row."""
-        confidences = self.standing_.choices.confidences.copy()
+    def score_(self) -> NDArray[np.float64]:
+        """Score of the label of each row; 1 for settled rows. It is not calibrated."""
+        scores = self.standing_.choices.scores.copy()
         with self._lock:
-            confidences[list(self.labels_)] = 1.0
-        return confidences
+            scores[list(self.labels_)] = 1.0
+        return scores
 
     @property
     def order_(self) -> NDArray[np.intp]:

@@ -63,6 +63,7 @@ def audit_table(
     n_rows: int = 100,
     random_state: int = 0,
     level: float = 0.95,
+    decimal: str = ".",
     name: str = "table",
 ) -> AuditedTable:
     """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
@@ -85,6 +86,8 @@ def audit_table(
         Seed of the draw.
     level : float, default=0.95
         Probability that the interval covers the true share.
+    decimal : {".", ","}, default="."
+        Decimal sign of scores in text.
     name : str, default="table"
         Name of the table in messages.
 
@@ -110,7 +113,7 @@ def audit_table(
     """
     check_columns(name, frame, [label, score] + ([truth] if isinstance(truth, str) else []))
     labels = label_texts(name, frame, label)
-    scores = read_scores(name, frame, score)
+    scores = read_scores(name, frame, score, decimal)
     if isinstance(truth, str):
         texts = label_texts(name, frame, truth, allow_missing=True)
         known = {row: text for row, text in enumerate(texts) if text}
@@ -150,12 +153,15 @@ def _as_text(label: Any) -> str:
     return "" if is_missing(label) else whole_number_text(normalize_label(str(label)))
 
 
-def read_scores(name: str, frame: "pd.DataFrame", column: str) -> NDArray[np.float64]:
+def read_scores(
+    name: str, frame: "pd.DataFrame", column: str, decimal: str = "."
+) -> NDArray[np.float64]:
     """Scores of a column, between 0 and 1."""
     scores = np.empty(len(frame))
     for i, cell in enumerate(frame[column].to_list()):
+        text = cell.replace(decimal, ".") if isinstance(cell, str) else cell
         try:
-            scores[i] = np.nan if is_missing(cell) else float(cell)
+            scores[i] = np.nan if is_missing(text) else float(text)
         except (TypeError, ValueError):
             scores[i] = np.nan
         if not 0 <= scores[i] <= 1:

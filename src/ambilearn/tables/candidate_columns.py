@@ -244,10 +244,11 @@ def _describe_missing_words(missing: dict[int, str]) -> str:
 
 def _join_cells(row: tuple[Any, ...], sep: str) -> str:
     """The candidates of a row as the table writes them, in one text."""
-    return sep.join(text for cell in row if (text := _cell_text(cell, sep)))
+    return sep.join(text for cell in row if (text := cell_text(cell, sep)))
 
 
-def _cell_text(cell: Any, sep: str) -> str:
+def cell_text(cell: Any, sep: str) -> str:
+    """The labels of a cell as text: a text unchanged, a list joined by ``sep``."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):

@@ -28,7 +28,7 @@ function undo() {
   const changed = decisions.undo();
   if (!changed.length) return say("There is nothing to undo.");
   showRows();
-  const row = rows[changed[0]];
+  const row = rows.find(({ index }) => index === changed[0]);
   say(changed.length > 1 ? `${number(changed.length)} rows restored.` : `Row ${row.index} restored.`);
   if (list.positions.has(row)) goTo(row);
   return undefined;

@@ -89,15 +89,18 @@ function drawCandidate(row, i, decision, onChoose) {
   const chosen = label === decision;
   const fill = make("span", "fill");
   fill.style.width = `${Math.max(0, Math.min(1, confidence)) * 100}%`;
+  const parts = [
+    make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
+    userText("span", "name", label),
+  ];
+  if (!data.blind) {
+    parts.push(make("span", "bar", fill, { "aria-hidden": "true" }));
+    parts.push(make("span", "share", shownConfidence(confidence)));
+  }
   const button = make(
     "button",
-    ["candidate", i === 0 ? "top" : "", chosen ? "chosen" : ""].join(" ").trim(),
-    [
-      make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
-      userText("span", "name", label),
-      make("span", "bar", fill, { "aria-hidden": "true" }),
-      make("span", "share", shownConfidence(confidence)),
-    ],
+    ["candidate", i === 0 && !data.blind ? "top" : "", chosen ? "chosen" : ""].join(" ").trim(),
+    parts,
     { type: "button", "aria-pressed": String(chosen) },
   );
   button.addEventListener("click", () => onChoose(label));
@@ -138,8 +141,10 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   const margin = row.candidates.length > 1 ? `margin ${row.margin.toFixed(2)}` : "one candidate";
   const head = make("div", "head", [
     make("h2", "", `Row ${row.index}`, { id: `row-${row.index}` }),
-    make("span", "margin", margin, { title: "How far the first candidate is ahead of the second" }),
-    make("span", `chip ${status}`, status),
+    make("span", "margin", data.blind ? "" : margin, {
+      title: "How far the first candidate is ahead of the second",
+    }),
+    make("span", `chip ${status}`, data.blind && status !== "undecided" ? "checked" : status),
   ]);
   const info = make("div", "info", [head, drawCells(row, columns)]);
 

@@ -66,9 +66,10 @@ function readCorrections(text, rows, separator) {
     return found;
   };
   const seen = new Set();
+  const known = new Map(rows.map((row) => [row.index, row]));
   const [rowAt, candidatesAt, labelAt] = ["row", "candidates", "label"].map(position);
   return records.map((record, i) => {
-    const row = /^\d+$/.test(record[rowAt]) ? rows[Number(record[rowAt])] : undefined;
+    const row = /^\d+$/.test(record[rowAt]) ? known.get(Number(record[rowAt])) : undefined;
     if (row === undefined) {
       throw new Error(`Line ${i + 2}: this table has no row “${record[rowAt]}”.`);
     }

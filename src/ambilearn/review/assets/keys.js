@@ -10,7 +10,10 @@ const KEYS = {
   End: () => goTo(list.items.at(-1)),
   PageDown: () => move(5),
   PageUp: () => move(-5),
-  Enter: onCurrent((row) => choose(row, row.candidates[0].label)),
+  Enter: onCurrent((row) => {
+    if (data.blind) say("Choose a label by its number, or type it after o.");
+    else choose(row, row.candidates[0].label);
+  }),
   Delete: onCurrent((row) => choose(row, null)),
   Backspace: onCurrent((row) => choose(row, null)),
   s: onCurrent(takeSuggestion),

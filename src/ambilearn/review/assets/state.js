@@ -1,8 +1,8 @@
 // The state of the page: its data, the list of rows, and which of them is the current one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, problem, rank], index) => ({
-  index,
+const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, problem, rank], position) => ({
+  index: data.numbers?.[position] ?? position, // in the table, of which the page may have only some rows
   rank, // place in the order of `ambilearn clean`, or 0
   cells,
   raw,
@@ -13,10 +13,9 @@ const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestio
   // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
   margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
 }));
-const decisions = new Decisions(
-  `ambilearn-review:${data.fingerprint}`,
-  data.rows.map((row) => row[5]),
-);
+const given = []; // labels that came with the page, by row of the table
+data.rows.forEach((row, position) => (given[rows[position].index] = row[5]));
+const decisions = new Decisions(`ambilearn-review:${data.fingerprint}`, given);
 
 const byId = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en").format;

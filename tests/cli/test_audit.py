@@ -1,0 +1,123 @@
+"""The command `audit`: a page, or a report with a calibrated table."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ambilearn.cli.main import main
+
+
+@pytest.fixture
+def cleaned(tmp_path, monkeypatch):
+    """400 rows with labels, some of them wrong."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    score = rng.random(400).round(6)
+    truth = np.where(rng.random(400) < score, "anna", "bob")
+    frame = pd.DataFrame({"x": range(400), "names": "anna|bob", "label": "anna", "score": score})
+    frame = frame.assign(confidence="", margin=0.5, review_rank=1, truth=truth)
+    frame.to_csv("cleaned.csv", index=False)
+    return frame
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, ["audit", *map(str, arguments)])
+    return result.exit_code, " ".join(result.output.split())
+
+
+def test_with_a_column_of_true_labels(cleaned):
+    status, output = run("cleaned.csv", "--truth", "truth", "--out", "out.csv")
+    assert status == 0
+    share = (cleaned["truth"] == "anna").mean()
+    assert "cleaned.csv: 400 rows, 100 of them drawn at random and checked" in output
+    low, high = re.search(r"95% interval: ([\d.]+)% to ([\d.]+)%", output).groups()
+    assert float(low) / 100 < share < float(high) / 100
+    [further] = re.findall(r"check about (\d+) further rows", output)
+    assert f"--rows {100 + int(further)}" in output
+    out = pd.read_csv("out.csv")
+    assert list(out) == list(cleaned)
+    assert out["confidence"].notna().all()
+    assert out["confidence"].corr(out["score"]) > 0.8
+
+
+def test_page_and_its_labels_are_the_same_as_the_column(cleaned):
+    options = ["--rows", 60, "--seed", 7, "--candidates", "names"]
+    status, output = run("cleaned.csv", *options, "--exclude", "truth")
+    assert status == 0
+    assert "wrote audit.html: 60 rows of 400, drawn at random" in output
+    command = "ambilearn audit cleaned.csv --rows 60 --seed 7 --candidates names --corrections"
+    assert f"{command} cleaned-audit.csv --out audited.csv" in output
+    with open("audit.html", encoding="utf-8") as file:
+        [data] = re.findall(
+            r'<script type="application/json" id="data">(.*?)</script>', file.read()
+        )
+    data = json.loads(data)
+    assert data["blind"]
+    assert data["columns"] == ["x"]
+    rows = data["numbers"]
+    lines = [f'{row},"anna|bob",{cleaned["truth"][row]}' for row in rows]
+    with open("cleaned-audit.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(["row,candidates,label", *lines]))
+    by_page = run("cleaned.csv", *options, "--corrections", "cleaned-audit.csv", "--out", "a.csv")
+    by_column = run("cleaned.csv", *options, "--truth", "truth", "--out", "b.csv")
+    assert by_page[0] == by_column[0] == 0
+    assert by_page[1].replace("a.csv", "b.csv") == by_column[1]
+    assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
+
+
+def test_without_candidates_the_labels_tell_whether_the_files_belong_together(cleaned):
+    run("cleaned.csv", "--rows", 20)
+    with open("audit.html", encoding="utf-8") as file:
+        numbers = json.loads(re.findall(r'"numbers":(\[[^\]]*\])', file.read())[0])
+    with open("l.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(["row,candidates,label", *(f"{row},anna,cleo" for row in numbers)]))
+    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    assert status == 0
+    assert "0.0% of the labels are correct" in output
+    cleaned.assign(label="eve").to_csv("other.csv", index=False)
+    status, output = run("other.csv", "--rows", 20, "--corrections", "l.csv")
+    assert status == 1
+    assert "were made for another table" in output
+
+
+def test_drawn_rows_without_a_label_are_named(cleaned):
+    cleaned.assign(truth=cleaned["truth"].where(cleaned["x"] > 100)).to_csv("t.csv", index=False)
+    status, output = run("t.csv", "--truth", "truth")
+    assert status == 0
+    assert re.search(r"\d+ drawn rows without a true label. If these are the difficult", output)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_diagram(cleaned, ending):
+    pytest.importorskip("matplotlib", reason="needs the extra paper")
+    status, output = run("cleaned.csv", "--truth", "truth", "--diagram", f"d.{ending}")
+    assert status == 0
+    assert f"wrote d.{ending}" in output
+    with open(f"d.{ending}", "rb") as file:
+        first = file.read()
+    run("cleaned.csv", "--truth", "truth", "--diagram", f"d.{ending}")
+    with open(f"d.{ending}", "rb") as file:
+        assert file.read() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--truth", "truth", "--corrections", "cleaned.csv"], "cannot be combined"),
+        (["--diagram", "d.png"], "--diagram needs true labels"),
+        (["--out", "out.csv"], "without --corrections or --truth a page is written"),
+        (["--truth", "truth", "--diagram", "d.txt"], "d.txt: a diagram is written to .svg, .png"),
+        (["--truth", "nobody"], "no column 'nobody'"),
+        (["--score", "x"], "expected a score between 0 and 1, found '2'"),
+        (["--exclude", "nobody"], "no column 'nobody'"),
+        (["--truth", "truth", "--out", "cleaned.csv"], "would overwrite an input file"),
+    ],
+)
+def test_refuses(cleaned, options, message):
+    status, output = run("cleaned.csv", *options)
+    assert status != 0
+    assert message in output

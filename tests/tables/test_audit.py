@@ -1,0 +1,97 @@
+"""Audits of tables with labels: only drawn rows count, and all rows get a confidence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ambilearn.confidence import draw_audit
+from ambilearn.datasets import InvalidFileError
+from ambilearn.tables import audit_table
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """600 rows; the scores are too high."""
+    rng = np.random.default_rng(0)
+    score = rng.random(600) * 0.5 + 0.5
+    truth = np.where(rng.random(600) < score - 0.2, "cat", "dog")
+    return pd.DataFrame({"label": "cat", "score": score, "truth": truth})
+
+
+def test_share_and_confidences(frame):
+    audited = audit_table(frame, "truth", n_rows=150)
+    share = (frame["truth"] == "cat").mean()
+    assert audited.share.low < share < audited.share.high
+    assert audited.share.n_checked == 150
+    rest = np.delete(np.arange(600), audited.rows)
+    assert abs(audited.frame["confidence"][rest].mean() - share) < 0.08
+    assert abs(audited.frame["score"][rest].mean() - share) > 0.12
+    right = (frame["truth"] == "cat")[audited.rows].to_numpy()
+    np.testing.assert_array_equal(audited.right, right)
+    np.testing.assert_array_equal(audited.frame["confidence"][audited.rows], right)
+
+
+def test_a_mapping_of_the_drawn_rows_is_the_same_as_a_column(frame):
+    rows = draw_audit(frame["score"], 50, 3).rows.tolist()
+    truth = {row: frame["truth"][row] for row in rows}
+    by_rows = audit_table(frame, truth, n_rows=50, random_state=3)
+    by_column = audit_table(frame, "truth", n_rows=50, random_state=3)
+    pd.testing.assert_frame_equal(by_rows.frame, by_column.frame)
+    assert by_rows.share == by_column.share
+
+
+def test_rows_that_were_not_drawn_do_not_count(frame):
+    drawn = draw_audit(frame["score"], 50).rows.tolist()
+    others = [row for row in range(600) if row not in drawn]
+    truth = {row: frame["truth"][row] for row in drawn}
+    wrong = truth | dict.fromkeys(others, "dog")
+    assert audit_table(frame, wrong, n_rows=50).share == audit_table(frame, truth, n_rows=50).share
+    with pytest.raises(InvalidFileError, match="known for none of the 50 drawn rows"):
+        audit_table(frame, dict.fromkeys(others, "dog"), n_rows=50)
+
+
+def test_an_existing_confidence_is_replaced_and_the_table_stays(frame):
+    before = frame.assign(confidence=0.1, other="x")
+    audited = audit_table(before, "truth").frame
+    assert list(audited) == list(before)
+    assert (before["confidence"] == 0.1).all()
+    assert audited["confidence"].nunique() > 50
+
+
+@pytest.mark.parametrize(
+    ("labels", "truth"),
+    [([1, 2] * 20, ["1.0", "2.0"] * 20), ([1.0, 2.0] * 20, [1, 2] * 20), (["é "] * 40, ["é"] * 40)],
+)
+def test_labels_are_compared_as_text(labels, truth):
+    frame = pd.DataFrame({"label": labels, "score": 0.5, "truth": truth})
+    assert audit_table(frame, "truth", n_rows=20).share.share == 1
+
+
+def test_missing_truths_are_left_out(frame):
+    frame = frame.assign(truth=frame["truth"].where(np.arange(600) % 2 == 0))
+    found = audit_table(frame, "truth", n_rows=100)
+    assert found.share.n_checked == (found.sample.rows % 2 == 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"score": "high"},
+            "column 'score', row 0: expected a score between 0 and 1, found 'high'",
+        ),
+        ({"score": 1.5}, "found 1.5. Name another column by --score"),
+        ({"score": None}, "expected a score between 0 and 1, found None"),
+        ({"label": ""}, "column 'label', row 0: the label is missing"),
+    ],
+)
+def test_refuses(frame, changes, message):
+    with pytest.raises(InvalidFileError, match=message):
+        audit_table(frame.assign(**changes), "truth")
+    with pytest.raises(InvalidFileError, match="'names'"):
+        audit_table(frame, "names")
+
+
+def test_decimal_comma(frame):
+    text = frame.assign(score=frame["score"].map(lambda score: f"{score:.17g}".replace(".", ",")))
+    assert audit_table(text, "truth", decimal=",").share == audit_table(frame, "truth").share
