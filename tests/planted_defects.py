@@ -4,7 +4,7 @@ import ctypes
 import time
 
 from hypothesis import strategies as st
-from torture.oracle import REFUSED, Defect, attempt
+from torture.oracle import REJECTED, Defect, attempt
 from torture.target import Target
 
 
@@ -15,7 +15,7 @@ def _wrong(case, folder):
 
 
 def _foreign(case, folder):
-    return attempt(lambda: [][case]) is not REFUSED
+    return attempt(lambda: [][case]) is not REJECTED
 
 
 def _crash(case, folder):

@@ -202,7 +202,7 @@ def test_labels_are_compared_as_they_are():
 @pytest.mark.parametrize("votes", [5, None, "ab", np.array(5), [1, 2], [np.ma.masked], ["ab"]])
 def test_what_is_no_table_of_votes_is_stopped(votes):
     for read in (Votes.from_wide, votes_to_candidates):
-        with pytest.raises(ValueError, match=r"give a list (of votes )?for each row"):
+        with pytest.raises(ValueError, match=r"a list (of votes )?(for each|per) row"):
             read(votes)
 
 

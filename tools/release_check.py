@@ -1,7 +1,7 @@
 """Build the project, install it and test it in a clean environment: ``make release-check``.
 
-Needs Python and a package index, nothing else: all work is done in environments of its own, in a
-temporary folder. The source tree is only read.
+Needs Python and a package index. All work is done in separate environments in a temporary folder.
+The source tree is only read.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_DISTRIBUTIONS = 10
+MAX_DISTRIBUTIONS = 10
 TOOLS = ["build", "twine>=7"]  # older versions do not support the metadata of hatchling
-SDIST_HOLDS = [
+SDIST_CONTENT = [
     "CHANGELOG.md",
     "CITATION.cff",
     "CONTRIBUTING.md",
@@ -69,7 +69,7 @@ from ambilearn import PLCL, PLKNN
 warnings.simplefilter("ignore")
 # A row with weight two is not equivalent to two rows: it is a single neighbor.
 names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-expected = dict.fromkeys(names, "weighted rows are no repeated rows")
+expected = dict.fromkeys(names, "weighted rows are not repeated rows")
 for estimator in (PLCL(), PLKNN()):
     results = check_estimator(
         estimator, on_skip=None, on_fail="raise", expected_failed_checks=expected
@@ -228,7 +228,7 @@ def sdist(release: Release) -> str:
     """The sdist contains all files to build, test and document the package."""
     with tarfile.open(release.sdist) as archive:
         held = [name.partition("/")[2] for name in archive.getnames()]
-    missing = [name for name in SDIST_HOLDS if not any(path.startswith(name) for path in held)]
+    missing = [name for name in SDIST_CONTENT if not any(path.startswith(name) for path in held)]
     _need(not missing, f"missing: {_listed(missing)}")
     return f"{len(held)} files"
 
@@ -237,7 +237,7 @@ def dependencies(release: Release) -> str:
     """The core has few dependencies."""
     listed = run(release.bare.python, "-I", "-c", DISTRIBUTIONS, cwd=release.folder)
     names = set(listed.split()) - {"ambilearn", "pip", "setuptools"}
-    _need(len(names) <= MOST_DISTRIBUTIONS, f"{len(names)} are too many: {_listed(names)}")
+    _need(len(names) <= MAX_DISTRIBUTIONS, f"{len(names)} are too many: {_listed(names)}")
     return f"{len(names)}: {_listed(names)}"
 
 

@@ -398,7 +398,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
             ["--candidates", "names", "--corrections", "t.csv"],
             "no columns 'row', 'candidates', 'label'",
         ),
-        (TABLE.replace(",", ";"), ["--candidates", "names"], "give the delimiter"),
+        (TABLE.replace(",", ";"), ["--candidates", "names"], "set the delimiter"),
         ("x,names\n", ["--candidates", "names"], "no rows"),
         ("", ["--candidates", "names"], "t.csv is empty: it has no rows and no column names"),
         ("x,names\n1,\n2,a\n", ["--candidates", "names"], "Row 0 has no candidate"),
@@ -556,7 +556,7 @@ def test_another_delimiter_is_suggested(run, people_csv):
     Path("semi.csv").write_text("a;names\n1,5;x|y\n2;x\n")
     status, _, err = run("clean", "semi.csv", "--candidates", "names")
     assert status == 1
-    assert "give the delimiter" in err
+    assert "set the delimiter" in err
 
 
 def test_too_few_rows_for_select(run):

@@ -52,7 +52,7 @@ def test_another_scaling_is_another_result(run, measured):
             sorted(r.task["scaling"] for r in store.results().values())
             == ["all"] * 4 + ["train"] * 4
         )
-    for scaling, text in (("all", "over all rows"), ("train", "the training rows")):
+    for scaling, text in (("all", "all rows"), ("train", "the training rows")):
         run("report", "mine.toml", "--scaling", scaling)
         assert f"z-score over {text}" in Path("out/report.html").read_text("utf-8")
 

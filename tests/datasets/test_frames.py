@@ -362,7 +362,7 @@ def test_columns_that_are_missing():
         check_columns("t.csv", frame, ["height", "weight"])
     with pytest.raises(InvalidFileError, match=r"'weight,heigth'\. Name each column separately"):
         check_columns("t.csv", frame, ["weight,heigth"])
-    with pytest.raises(InvalidFileError, match=r"have another delimiter: pass the delimiter"):
+    with pytest.raises(InvalidFileError, match=r"have another delimiter: set the delimiter"):
         check_columns("t.csv", pd.DataFrame({"a;b": [1]}), ["b"])
 
 

@@ -166,7 +166,7 @@ def test_corrections_are_applied():
     ("text", "options", "message"),
     [
         ("x,names\n1,a\n", {"candidates": "name"}, r"no column 'name'.*Did you mean 'names'\?"),
-        ("x;names\n1;a\n", {}, r"no column 'names'.*separated by another sign.*x;names"),
+        ("x;names\n1;a\n", {}, r"no column 'names'.*have another delimiter.*x;names"),
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from torture.campaign import run_campaign
-from torture.guided import FORMATS, is_there, run_guided
+from torture.guided import FORMATS, is_installed, run_guided
 from torture.oracle import Defect
 from torture.targets import all_targets, find_target
 from torture.worker import check_case
@@ -19,13 +19,13 @@ GUIDED_SHARE = 0.05  # additional time, relative to the campaign
 def main() -> None:
     """Run a campaign, or replay a stored case; the exit status is 1 if there are defects."""
     parser = argparse.ArgumentParser(prog="torture", description=__doc__)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="part of all")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="targets; by default all")
     parser.add_argument("--minutes", type=float, default=10.0, help="time for all targets")
-    parser.add_argument("--jobs", type=int, default=1, help="targets at the same time")
-    parser.add_argument("--seed", type=int, default=0, help="what the cases are drawn from")
-    parser.add_argument("--cases", type=int, help="most cases of each target")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel targets")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the cases")
+    parser.add_argument("--cases", type=int, help="maximum number of cases of each target")
     parser.add_argument("--keep", type=Path, default=Path("out/torture"), help="for failing cases")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="a failing case that was kept")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="a stored failing case")
     args = parser.parse_args()
     if args.replay:
         sys.exit(replay(args.replay))
@@ -40,7 +40,7 @@ def main() -> None:
     )
     print(outcome.summary(targets))
     found = bool(outcome.found)
-    if is_there() and not args.targets:
+    if is_installed() and not args.targets:
         for format in FORMATS:
             seconds = 60 * args.minutes * GUIDED_SHARE / len(FORMATS)
             count, wrong = run_guided(format, seconds, args.seed, args.keep)
@@ -55,13 +55,13 @@ def replay(path: Path) -> int:
     print(f"{kept['target']}: {kept['case'][:2000]}")
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         try:
-            taken = check_case(
+            accepted = check_case(
                 find_target(kept["target"]), ast.literal_eval(kept["case"]), Path(folder, "case")
             )
         except Defect as defect:
             print(f"still fails: {defect}")
             return 1
-    print("is taken now" if taken else "is refused now, by an error of ours")
+    print("is accepted now" if accepted else "is rejected now, with an error of ambilearn")
     return 0
 
 

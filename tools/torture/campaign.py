@@ -32,21 +32,21 @@ class Outcome:
 
     Attributes
     ----------
-    taken, refused : Counter
-        Cases of each target that ended in a result, and in an error of ours.
+    accepted, rejected : Counter
+        Cases of each target with a result, and with an error of ambilearn.
     found : dict
         The smallest case of each defect, by target and signature.
     """
 
-    taken: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     found: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def add(self, target: str, line: dict[str, Any]) -> None:
         """Add the log of a worker."""
-        self.taken[target] += line.get("taken", 0)
-        self.refused[target] += line.get("refused", 0)
+        self.accepted[target] += line.get("accepted", 0)
+        self.rejected[target] += line.get("rejected", 0)
         self.failed[target] += line.get("failed", 0)
         for defect in line["found"]:
             key = target, defect["signature"]
@@ -55,8 +55,8 @@ class Outcome:
 
     def count(self, target: Target) -> int:
         """Number of checked cases of a target, without commands that ended before their kill."""
-        taken = 0 if target.counted_as == "kills" else self.taken[target.name]
-        return taken + self.refused[target.name] + self.failed[target.name]
+        accepted = 0 if target.counted_as == "kills" else self.accepted[target.name]
+        return accepted + self.rejected[target.name] + self.failed[target.name]
 
     def summary(self, targets: Iterable[Target]) -> str:
         """Number of cases and defects of each kind."""
@@ -88,21 +88,21 @@ def run_campaign(
     Parameters
     ----------
     targets : iterable of Target
-        What is tortured.
+        Targets of the campaign.
     seconds : float
-        Time for all of them, divided by their shares.
+        Time for all targets, divided by their shares.
     seed : int
-        Cases depend on it and on nothing else; how many there are depends on the time.
+        Seed of the cases; their number depends on the time.
     jobs : int, default=1
-        Targets that are tortured at the same time.
+        Number of parallel targets.
     cases : int, optional
-        Cases of each target at which it ends, whatever the time.
+        Maximum number of cases of each target, regardless of the time.
     patience : float
-        Seconds after which a case hangs.
+        Seconds after which a case is considered hung.
     keep : Path
         Folder for failing cases.
     say : callable
-        Is told what happens.
+        Called with each line of the report.
 
     Returns
     -------
@@ -110,12 +110,13 @@ def run_campaign(
     """
     targets = sorted(targets, key=lambda target: -target.share)
     outcome = Outcome()
-    second = seconds * jobs / sum(target.share for target in targets)  # of a share
+    seconds_per_share = seconds * jobs / sum(target.share for target in targets)
 
     def torture(target: Target) -> None:
         with tempfile.TemporaryDirectory(prefix="torture-") as folder:
             options = ["--seed", str(seed), "--patience", str(patience), "--folder", folder]
-            _torture(target, min(second * target.share, seconds), options, cases, outcome)
+            time_limit = min(seconds_per_share * target.share, seconds)
+            _torture(target, time_limit, options, cases, outcome)
         for line in _describe(target, outcome, keep):
             say(line)
 
@@ -136,13 +137,13 @@ def _describe(target: Target, outcome: Outcome, keep: Path) -> Iterator[str]:
     yes, no = target.outcomes
     yield (
         f"{target.name:<20} {outcome.count(target):>7,} {target.counted_as}: "
-        f"{outcome.taken[target.name]:,} {yes}, {outcome.refused[target.name]:,} {no}, "
+        f"{outcome.accepted[target.name]:,} {yes}, {outcome.rejected[target.name]:,} {no}, "
         f"{len(found)} defects"
     )
     for defect in found:
         path = keep_case(defect, keep)
         yield f"  {defect['message'][:500]}"
-        yield f"    smallest case: {defect['case'][:300]}\n    kept in {path}"
+        yield f"    smallest case: {defect['case'][:300]}\n    saved in {path}"
 
 
 def keep_case(defect: dict[str, Any], keep: Path) -> Path:

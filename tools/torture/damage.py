@@ -1,4 +1,4 @@
-"""A table, a model and a store, each damaged in one byte: refused, repaired or harmless."""
+"""A table, a model and a store with one damaged byte: rejected, repaired or without effect."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 from ambilearn.experiments.store import Store
 from ambilearn.tables.model_file import load_model
 from torture.commands import run_command
-from torture.oracle import REFUSED, Defect, attempt, check_canary
+from torture.oracle import REJECTED, Defect, attempt, check_canary
 from torture.samples import SPEC, model_bytes, store_bytes, table_bytes
 from torture.tables import check_written
 from torture.target import Target
@@ -64,14 +64,14 @@ def check_damage(case: dict[str, Any], folder: Path) -> bool:
 
 
 def _check_model(path: Path) -> bool:
-    if attempt(load_model, path) is REFUSED:
+    if attempt(load_model, path) is REJECTED:
         return False
     out, table = path.with_name("out.csv"), path.with_name("table.csv")
     table.write_bytes(table_bytes())
     if not run_command("predict", path, table, "--out", out).done:
         return False
     if out.read_bytes() != _predicted():
-        raise Defect("wrong", "a damaged model predicts something else")
+        raise Defect("wrong", "a damaged model has other predictions")
     return True
 
 

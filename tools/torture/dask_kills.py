@@ -19,7 +19,7 @@ from torture.target import Target
 
 @cache
 def _cluster() -> tuple[ExitStack, Any]:
-    """Two processes with one thread each, for as long as this process lives."""
+    """Two worker processes with one thread each, until this process ends."""
     import dask
     from distributed import Client, LocalCluster
 

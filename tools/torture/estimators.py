@@ -1,4 +1,4 @@
-"""Candidate sets in every form, and every method fitted to few and strange rows."""
+"""Candidate sets in every form, and every method fitted to few and unusual rows."""
 
 import warnings
 from dataclasses import replace
@@ -19,7 +19,7 @@ from ambilearn.registry import METHODS, installed_methods
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.tables.model_file import load_model, save_model
 from torture.hostile import numbers, tame_numbers, texts, words
-from torture.oracle import REFUSED, Defect, attempt, check_canary, check_confidences
+from torture.oracle import REJECTED, Defect, attempt, check_canary, check_confidences
 from torture.target import Target
 
 FORMS = (
@@ -79,17 +79,17 @@ def check_candidate_sets(case: dict[str, Any], folder: Path) -> bool:
     """Candidate sets are rejected, or are unchanged when converted again."""
     sets = attempt(_as_candidates, case)
     check_canary()
-    if sets is REFUSED:
+    if sets is REJECTED:
         return False
     if not len(sets):  # an empty mask is valid, an empty list is not
         return True
     again = attempt(as_candidates, list(sets), classes=sets.classes)
-    if again is REFUSED or again.to_sets() != sets.to_sets() or (sets.sizes < 1).any():
-        raise Defect("wrong", f"read again, {sets.to_sets()} are other sets", "read again")
+    if again is REJECTED or again.to_sets() != sets.to_sets() or (sets.sizes < 1).any():
+        raise Defect("wrong", f"{sets.to_sets()} change when converted again", "converted again")
     for classes in (sets.classes[::-1], sets.classes[:-1]):
         found, plain = (attempt(_reordered, y, classes) for y in (sets, list(sets)))
         if found != plain:
-            raise Defect("wrong", f"{sets.to_sets()} have other columns as a list", "columns")
+            raise Defect("wrong", f"the columns of {sets.to_sets()} differ as a list", "columns")
     return True
 
 
@@ -105,7 +105,7 @@ def _as_candidates(case: dict[str, Any]) -> Any:
         try:
             y = make_candidate_sets(case["form"], case["sets"])
         except (TypeError, ValueError, OverflowError):  # NumPy cannot create it: not a case
-            return REFUSED
+            return REJECTED
         return as_candidates(y)
 
 
@@ -155,7 +155,7 @@ def estimator_cases(draw: Any) -> dict[str, Any]:
         "sets": draw(_sets(label, st.just(n), least=draw(st.sampled_from([1, 1, 0])))),
         "new": draw(st.lists(row, min_size=1, max_size=3)),
         "fitted to": draw(st.sampled_from(["dense", "dense", "sparse", "frame", "float32"])),
-        "asked on": draw(st.sampled_from(["dense", "dense", "sparse", "list"])),
+        "predicted on": draw(st.sampled_from(["dense", "dense", "sparse", "list"])),
         "inside": draw(st.sampled_from(["nothing", "nothing", *WRAPPERS])),
         "row weights": draw(st.none() | st.lists(row_weights, min_size=n, max_size=n)),
         "saved": draw(st.sampled_from([False, False, True])),
@@ -163,7 +163,7 @@ def estimator_cases(draw: Any) -> dict[str, Any]:
 
 
 def check_estimator(case: dict[str, Any], folder: Path) -> bool:
-    """A method learns and predicts, with confidences that are some; or it refuses."""
+    """A method fits and predicts with valid confidences, or rejects the data."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -176,7 +176,7 @@ def check_estimator(case: dict[str, Any], folder: Path) -> bool:
         known = {key: value for key, value in known.items() if key in model.get_params()}
         model = wrap(model.set_params(**known), case.get("inside", "nothing"))
         y = _with_row_weights(y, case.get("row weights"))
-        if y is REFUSED or attempt(model.fit, X, y) is REFUSED:
+        if y is REJECTED or attempt(model.fit, X, y) is REJECTED:
             return False
         n_labels = len(model.classes_)
         if case.get("inside", "nothing") in ("nothing", "vote", "stack"):
@@ -185,27 +185,27 @@ def check_estimator(case: dict[str, Any], folder: Path) -> bool:
                 sets = as_candidates(y)
                 if not sets.covers(model.transduction_).all():
                     raise Defect("wrong", "a training row has a label outside its candidates")
-        new = _as_rows(case["new"], case["asked on"])
+        new = _as_rows(case["new"], case["predicted on"])
         confidences = attempt(model.predict_proba, new)
-        if confidences is REFUSED:
+        if confidences is REJECTED:
             return False
         check_confidences(confidences, (len(case["new"]), n_labels))
         if not np.isin(model.predict(new), model.classes_).all():
-            raise Defect("wrong", "a predicted label that is none")
+            raise Defect("wrong", "a predicted label is not a class")
         _check_column_of_labels(model, new)
         if case.get("saved"):
             _check_saved(model, new, folder / "my.model")
-        _check_refused_fit(model, X, new)
+        _check_rejected_fit(model, X, new)
     return True
 
 
 def _with_row_weights(y: Any, weights: list[Any] | None) -> Any:
-    """Candidate sets that bring weights of their rows along."""
+    """Candidate sets with row weights."""
     if weights is None:
         return y
     sets = attempt(as_candidates, y)
-    if sets is REFUSED:
-        return REFUSED
+    if sets is REJECTED:
+        return REJECTED
     return replace(sets, row_weights=np.array([float(weight) for weight in weights]))
 
 
@@ -213,29 +213,29 @@ def _check_column_of_labels(model: Any, X: Any) -> None:
     """Labels in a column are scored as labels in a vector."""
     labels = model.predict(X)
     scores = [attempt(model.score, X, y) for y in (labels, labels[:, None])]
-    if scores[0] is not REFUSED and scores != [1.0, 1.0]:
+    if scores[0] is not REJECTED and scores != [1.0, 1.0]:
         raise Defect("wrong", f"the predicted labels have the scores {scores}", "scores")
 
 
 def _check_saved(model: Any, X: Any, path: Path) -> None:
-    """A model that is saved predicts the same when it is loaded."""
-    if attempt(save_model, model, path) is REFUSED:
+    """A saved and loaded model has the same predictions."""
+    if attempt(save_model, model, path) is REJECTED:
         return
     back = attempt(load_model, path)
-    if back is REFUSED or not np.array_equal(back.predict_proba(X), model.predict_proba(X)):
-        raise Defect("wrong", "a saved model is another when it is loaded", "saved")
+    if back is REJECTED or not np.array_equal(back.predict_proba(X), model.predict_proba(X)):
+        raise Defect("wrong", "a saved model has other predictions when it is loaded", "saved")
 
 
-def _check_refused_fit(model: Any, X: Any, new: Any) -> None:
-    """Data that are refused leave an earlier fit as it was."""
-    if isinstance(model, Pipeline):  # scikit-learn's, whose first steps are fitted by then
+def _check_rejected_fit(model: Any, X: Any, new: Any) -> None:
+    """Rejected data do not change an earlier fit."""
+    if isinstance(model, Pipeline):  # the first steps are already fitted again
         return
     before = model.predict_proba(new)
     wider = sparse.hstack([X, X]) if sparse.issparse(X) else np.hstack([X, X])
-    if attempt(model.fit, wider, []) is not REFUSED:
+    if attempt(model.fit, wider, []) is not REJECTED:
         raise Defect("wrong", "a fit without candidate sets")
     if not np.array_equal(attempt(model.predict_proba, new), before):
-        raise Defect("wrong", "another model after a fit that was refused", "refused fit")
+        raise Defect("wrong", "a rejected fit changes the model", "rejected fit")
 
 
 def _as_rows(rows: list[list[Any]], form: str) -> Any:

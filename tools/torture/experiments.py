@@ -1,4 +1,4 @@
-"""Experiment files that say strange things, and stores with strange content."""
+"""Experiment files and stores with unusual content."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ spec_cases = st.one_of(
 
 
 def check_spec(case: dict[str, Any], folder: Path) -> bool:
-    """An experiment is refused in one message, or its tables are shown."""
+    """An experiment is rejected with one message, or its tables are shown."""
     spec, store = folder / "mine.toml", folder / "store.sqlite"
     if "bytes" in case:
         spec.write_bytes(edit_bytes(SPEC.encode(), case["bytes"]))
@@ -42,7 +42,7 @@ def check_spec(case: dict[str, Any], folder: Path) -> bool:
 
 
 def to_toml(content: dict[str, Any]) -> str:
-    """A value as TOML, if TOML has it at all."""
+    """A value as TOML; None becomes empty text."""
     return "\n".join(f"{json.dumps(key)} = {_inline(value)}" for key, value in content.items())
 
 
@@ -80,7 +80,7 @@ store_cases = st.fixed_dictionaries(
 
 
 def check_store(case: dict[str, Any], folder: Path) -> bool:
-    """A store is refused in one message, or used."""
+    """A store is rejected with one message, or used."""
     spec, store = folder / "mine.toml", folder / "store.sqlite"
     spec.write_text(SPEC)
     store.write_bytes(store_bytes())

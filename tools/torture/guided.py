@@ -1,7 +1,7 @@
-"""Bytes that are led by what they reach in our code: the same formats, by atheris.
+"""Coverage-guided fuzzing of the byte formats with atheris.
 
-Atheris is no dependency. Where it is installed (``pip install atheris``, on Linux) a campaign uses
-it, too; on its own: ``python -m torture.guided FORMAT --seconds 60``.
+Atheris is optional (``pip install atheris``, on Linux); a campaign uses it if it is installed. To
+run it alone: ``python -m torture.guided FORMAT --seconds 60``.
 """
 
 import argparse
@@ -20,7 +20,7 @@ FORMATS = ("csv", "jsonl", "mat", "model", "toml")
 
 
 def run_guided(format: str, seconds: float, seed: int, keep: Path) -> tuple[int, str]:
-    """Run atheris for a while: inputs that were tried, and what is wrong with the last, if any."""
+    """Run atheris; returns the number of inputs, and the error of the last one or ""."""
     keep.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "torture.guided", format, "--seed", str(seed)]
     command += ["--seconds", str(max(int(seconds), 1)), "--keep", str(keep)]
@@ -30,13 +30,13 @@ def run_guided(format: str, seconds: float, seed: int, keep: Path) -> tuple[int,
     return int(counts[-1]) if counts else 0, "" if ran.returncode == 0 else said[-1500:]
 
 
-def is_there() -> bool:
+def is_installed() -> bool:
     """Whether atheris is installed."""
     return find_spec("atheris") is not None
 
 
 def _reader(format: str) -> tuple[Callable[[bytes], Any], bytes]:
-    """What reads the bytes of a format, and a file to begin with."""
+    """Function that reads the bytes of a format, and the first input."""
     from ambilearn.datasets import read_mat
     from ambilearn.experiments.spec import parse_spec
     from ambilearn.tables import read_candidate_table
@@ -64,7 +64,7 @@ def _reader(format: str) -> tuple[Callable[[bytes], Any], bytes]:
 
 
 def main() -> None:
-    """Fuzz one format until the time is over, or an error is not ours."""
+    """Fuzz one format until the time is over or a defect is found."""
     parser = argparse.ArgumentParser()
     parser.add_argument("format", choices=FORMATS)
     parser.add_argument("--seconds", type=int, default=60)
@@ -82,7 +82,7 @@ def main() -> None:
     (corpus / "first").write_bytes(first)
     options = [
         f"-max_total_time={args.seconds}",
-        f"-seed={args.seed + 1}",  # for libFuzzer 0 is none
+        f"-seed={args.seed + 1}",  # 0 means a random seed for libFuzzer
         f"-artifact_prefix={args.keep}/guided-{args.format}-",
         f"-max_len={2 * len(first) + 200}",
         "-rss_limit_mb=4096",

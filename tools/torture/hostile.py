@@ -1,4 +1,4 @@
-"""Text, numbers and bytes as nobody would expect them."""
+"""Hostile and unusual text, numbers and bytes."""
 
 import struct
 from typing import Any
@@ -9,7 +9,7 @@ from torture.oracle import CANARY
 
 _TOUCH = f"open({str(CANARY)!r}, 'w')"
 
-# What would make the canary, if anything evaluated, rendered or unpickled it.
+# Text that creates the canary file if it is evaluated, rendered or unpickled.
 EXECUTABLE = (
     f"=cmd|'/c echo > {CANARY}'!A1",
     f"__import__('builtins').{_TOUCH}",
@@ -48,7 +48,7 @@ texts = st.one_of(
 )
 encodable_texts = texts.filter(lambda text: text.isascii() or _encodable(text))
 
-# As text where they have no literal.
+# Numbers without a literal are text.
 numbers = st.one_of(
     st.integers(-3, 3),
     st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3)),
@@ -72,7 +72,7 @@ json_values = st.recursive(
     max_leaves=5,
 )
 
-# An edit of bytes: what, where (a share of the length), and with what.
+# An edit of bytes: kind, position (a share of the length) and value.
 byte_edits = st.lists(
     st.tuples(
         st.sampled_from(["flip", "set", "delete", "insert", "repeat", "cut", "word"]),
@@ -118,7 +118,7 @@ def edit_bytes(content: bytes, edits: list[tuple[str, int, int]]) -> bytes:
 
 
 def edit_json(content: Any, edits: list[tuple[list[int], str, Any]]) -> Any:
-    """A JSON value of which some parts are replaced or removed, where the steps lead to."""
+    """A JSON value with some parts replaced or removed; steps are the path to a part."""
     for steps, what, value in edits:
         parent, key, node = None, None, content
         for step in steps:

@@ -1,4 +1,4 @@
-"""Commands that are killed at any moment: what was there is there, or what was to come, whole."""
+"""Commands killed at a random moment: each output file is the old or the complete new one."""
 
 import atexit
 import hashlib
@@ -24,7 +24,7 @@ from torture.oracle import Defect
 from torture.samples import SPEC, csv_bytes, store_bytes
 from torture.target import Target
 
-OLD = b"what was there before\n"
+OLD = b"content before the command\n"
 N_RESULTS = 16  # of the sample experiment
 FILE = bytes(range(256)) * 4000
 
@@ -38,7 +38,7 @@ COMMANDS = {
     "review": ("review", *LEARN, "--out", "out.html", "--no-doubt"),
     "report": ("report", "mine.toml", "--store", "store.sqlite", "--output", "out.html"),
     "reproduce": REPRODUCE,
-    "reproduce beside another": REPRODUCE,
+    "two runners": REPRODUCE,
     "fetch": ("data", "fetch", "lost", "--data-home", "data", "--force"),
 }
 
@@ -51,7 +51,7 @@ def output_of(command: str) -> str | None:
 
 
 def prepare(command: str, folder: Path, done: int = 0) -> None:
-    """A folder in which a command can run: its inputs, and something where its output goes."""
+    """Write the input files of a command, and an old output file."""
     if command == "report" or output_of(command) is None:
         (folder / "mine.toml").write_text(SPEC)
         store = folder / "store.sqlite"
@@ -73,9 +73,9 @@ def prepare(command: str, folder: Path, done: int = 0) -> None:
 
 
 @cache
-def open_shop() -> None:
-    """Start a server of one data file for as long as this process lives, known to the registry."""
-    folder = Path("shop").absolute()
+def start_server() -> None:
+    """Serve one data file of the registry until this process ends."""
+    folder = Path("server").absolute()
     folder.mkdir(exist_ok=True)
     (folder / "lost.mat").write_bytes(FILE)
     checksum = f"sha256:{hashlib.sha256(FILE).hexdigest()}"
@@ -88,12 +88,12 @@ def open_shop() -> None:
 
 @cache
 def undisturbed(command: str) -> tuple[float, int, bytes]:
-    """Seconds and audit events of a command that nobody kills, and the file that it writes."""
+    """Seconds, number of audit events and output file of a command that is not killed."""
     if command == "fetch":
-        open_shop()
+        start_server()
     here = Path.cwd()
     folder = here / f"undisturbed {command}"
-    for _ in range(2):  # the first imports what all copies of this process then have
+    for _ in range(2):  # the first run imports the modules that forked copies then share
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         prepare(command, folder)
@@ -103,7 +103,7 @@ def undisturbed(command: str) -> tuple[float, int, bytes]:
         finally:
             os.chdir(here)
     events, times = folder / "events", []
-    for _ in range(3):  # the shortest counts: others wait for a busy machine
+    for _ in range(3):  # the shortest time is used, because the machine may be busy
         prepare(command, folder)
         started = time.monotonic()
         child = fork(lambda: _run(command, folder, count_to=events), folder)
@@ -117,7 +117,7 @@ def undisturbed(command: str) -> tuple[float, int, bytes]:
 def _run(
     command: str, folder: Path, die_at: int | None = None, count_to: Path | None = None
 ) -> int:
-    """Run a command in a folder; die at an audit event, or count them."""
+    """Run a command in a folder; kill it at an audit event, or count the events."""
     os.chdir(folder)
     count = 0
 
@@ -149,10 +149,10 @@ def draw_kill(commands: list[str]) -> Any:
 
 
 def check_kill(case: dict[str, Any], folder: Path) -> bool:
-    """After a kill all is as before, or as it should be; and the next run sets all right."""
+    """After a kill, each file is old or complete; the next run completes all files."""
     command = case["command"]
     seconds, events, whole = undisturbed(command)
-    if output_of(command) is None:  # the more is done, the shorter it takes
+    if output_of(command) is None:  # the time depends on the number of missing results
         seconds, events = (each * (1 - case["done"] / N_RESULTS) for each in (seconds, events))
     prepare(command, folder, case["done"])
     present = {path.relative_to(folder) for path in folder.rglob("*")}
@@ -169,18 +169,18 @@ def check_kill(case: dict[str, Any], folder: Path) -> bool:
         os.kill(child, signal.SIGKILL)
     ended = wait_for(child, streams)
     if other is not None:
-        beside = wait_for(*other)
-        if beside.status != 0 or len(_results(folder)) != N_RESULTS:
-            raise Defect("lost", f"the other runner ends in {beside}", "other runner")
+        other_end = wait_for(*other)
+        if other_end.status != 0 or len(_results(folder)) != N_RESULTS:
+            raise Defect("lost", f"the other runner ended with {other_end}", "other runner")
     if ended.status not in (0, -signal.SIGKILL):
         raise Defect("wrong", f"status {ended.status} before the kill: {ended.err}", "status")
-    _check_output(command, folder, whole, old_may_be=True)
+    _check_output(command, folder, whole, allow_old=True)
     after = _results(folder)
     _check_results(before, after)
     again = wait_for(fork(lambda: _run(command, folder), streams), streams)
     if again.status != 0:
         raise Defect("lost", f"the next run fails: {again.err[-300:]}", "next run fails")
-    _check_output(command, folder, whole, old_may_be=False)
+    _check_output(command, folder, whole, allow_old=False)
     final = _results(folder)
     _check_results(after, final)
     if output_of(command) is None and len(final) != N_RESULTS:
@@ -194,24 +194,24 @@ def check_kill(case: dict[str, Any], folder: Path) -> bool:
 
 
 def _start_another(command: str, folder: Path) -> tuple[int, Path] | None:
-    """A second runner that is not killed, where the command is about that, and what it says."""
-    if command != "reproduce beside another":
+    """Start a second runner that is not killed, for the command of two runners."""
+    if command != "two runners":
         return None
     streams = folder.with_name("other streams")
     streams.mkdir(exist_ok=True)
     return fork(lambda: _run(command, folder), streams), streams
 
 
-def _check_output(command: str, folder: Path, whole: bytes, old_may_be: bool) -> None:
+def _check_output(command: str, folder: Path, whole: bytes, allow_old: bool) -> None:
     output = output_of(command)
     if output is None:
         return
     if not (folder / output).exists():
-        raise Defect("lost", f"{output} is gone", f"{command} gone")
+        raise Defect("lost", f"{output} is missing", f"{command} missing")
     content = (folder / output).read_bytes()
-    if old_may_be and content == OLD:
+    if allow_old and content == OLD:
         return
-    # A model and a report say when they were made: such files are as long as each other.
+    # Models and reports contain the time: only their lengths are compared.
     same = content == whole or (
         command in ("fit", "report") and abs(len(content) - len(whole)) < 200 and content != OLD
     )

@@ -11,7 +11,7 @@ from scipy.io import savemat
 
 from ambilearn.datasets import read_mat
 from torture.hostile import byte_edits, edit_bytes, numbers
-from torture.oracle import REFUSED, Defect, attempt, check_canary
+from torture.oracle import REJECTED, Defect, attempt, check_canary
 from torture.target import Target
 
 _ones = st.sampled_from([0, 1, 1, 1])
@@ -51,7 +51,7 @@ def check_mat(case: dict[str, Any], folder: Path) -> bool:
     path.write_bytes(edit_bytes(content, case["edits"]) if case["edits"] else content)
     data = attempt(read_mat, path, max_bytes=2**24)
     check_canary()
-    if data is REFUSED:
+    if data is REJECTED:
         return False
     if not np.isfinite(data.X).all():
         raise Defect("wrong", "features that are not finite")

@@ -13,7 +13,7 @@ from ambilearn.registry import installed_methods
 from ambilearn.tables.model_file import load_model
 from torture.commands import run_command
 from torture.hostile import PICKLE, byte_edits, edit_bytes, edit_json, json_edits
-from torture.oracle import REFUSED, attempt, check_canary
+from torture.oracle import REJECTED, attempt, check_canary
 from torture.samples import model_bytes, table_bytes
 from torture.tables import check_written
 from torture.target import Target
@@ -82,7 +82,7 @@ def _check_model(content: bytes, folder: Path) -> bool:
     model, table, out = folder / "people.model", folder / "table.csv", folder / "out.csv"
     model.write_bytes(content)
     table.write_bytes(table_bytes())
-    if attempt(load_model, model) is REFUSED:
+    if attempt(load_model, model) is REJECTED:
         check_canary()
         return False
     ended = run_command("predict", model, table, "--out", out)

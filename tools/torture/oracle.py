@@ -36,20 +36,20 @@ class Defect(Exception):  # noqa: N818, not an error of this program
         self.signature = f"{kind} {signature or what}"
 
 
-class Refused:
+class Rejected:
     """Result of a call that raised an error about its input."""
 
 
-REFUSED = Refused()
+REJECTED = Rejected()
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Result of a call, or ``REFUSED`` if it raises an error of this library."""
+    """Result of a call, or ``REJECTED`` if it raises an error of this library."""
     try:
         return function(*args, **options)
     except Exception as error:
         if is_ours(error):
-            return REFUSED
+            return REJECTED
         raise Defect("traceback", describe(error), signature_of(error)) from error
 
 

@@ -95,7 +95,7 @@ def _check_images(page: str) -> bool:
     if outside != (None, "outside the allowed folders"):
         raise Defect("executed", f"a picture outside the folder is {outside}", "outside")
     if (mine[0] is None) is (mine[1] is None):
-        raise Defect("wrong", f"a picture is {mine}, neither shown nor refused", "no problem")
+        raise Defect("wrong", f"a picture is {mine}, neither shown nor rejected", "picture")
     return mine[0] is not None
 
 

@@ -104,14 +104,14 @@ def check_lost_scheduler(case: dict[str, Any], folder: Path) -> bool:
             finally:
                 killer.cancel()
     check_ended(Ended(runner.returncode, out, err.decode("utf-8", "replace")))
-    if b"mistake of ambilearn" in err:
+    if b"bug in ambilearn" in err:
         raise Defect("traceback", err.decode("utf-8", "replace")[-300:], "unexpected error")
     before = _results(folder)
     spec, store = folder / "mine.toml", folder / "store.sqlite"
     run_command("reproduce", spec, "--store", store, "--jobs", 1)
     _check_results(before, _results(folder))
     if len(_results(folder)) != N_RESULTS:
-        raise Defect("lost", "the next run does not go on", "next run")
+        raise Defect("lost", "the next run does not continue", "next run")
     return runner.returncode == 0
 
 

@@ -77,7 +77,7 @@ def check_crafted_schema(case: dict[str, Any], folder: Path) -> bool:
     if ended.done:
         raise Defect("wrong", f"a store with additional objects is used: {case['script']}", "used")
     if store.read_bytes() != before:
-        raise Defect("destroyed", "a store that was refused has changed", "changed")
+        raise Defect("destroyed", "a store that was rejected has changed", "changed")
     return False
 
 

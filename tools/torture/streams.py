@@ -17,10 +17,10 @@ STREAMS = {
     "stdout": {"open": "> out", "closed": ">&-", "full": "> /dev/full", "broken": "> >(true)"},
     "stderr": {"open": "2> err", "closed": "2>&-", "full": "2> /dev/full", "broken": "2> >(true)"},
 }
-SPOKEN = {
+STREAM_COMMANDS = {
     "clean": ("clean", *LEARN),
     "clean to a file": COMMANDS["clean"],
-    "clean from there": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
+    "clean from stdin": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
     "fit": COMMANDS["fit"],
     "list": ("data", "list"),
     "tables": ("tables", "mine.toml", "--store", "store.sqlite"),
@@ -36,7 +36,7 @@ def draw_streams(random: Random, number: int) -> dict[str, Any]:
     states = dict.fromkeys(STREAMS, "open")
     for name in random.sample(list(STREAMS), random.choice([1, 1, 2, 3])):
         states[name] = random.choice(["closed", "full", "broken"])
-    return {"command": random.choice(list(SPOKEN))} | states
+    return {"command": random.choice(list(STREAM_COMMANDS))} | states
 
 
 def check_streams(case: dict[str, Any], folder: Path) -> bool:
@@ -45,7 +45,7 @@ def check_streams(case: dict[str, Any], folder: Path) -> bool:
     if case["command"] in ("tables", "reproduce"):
         prepare("reproduce", folder, done=5)
     redirects = " ".join(STREAMS[name][case[name]] for name in STREAMS)
-    command = [sys.executable, "-m", "ambilearn", *SPOKEN[case["command"]]]
+    command = [sys.executable, "-m", "ambilearn", *STREAM_COMMANDS[case["command"]]]
     script = f'"$@" {redirects}; echo $? > status'
     subprocess.run(["bash", "-c", script, "bash", *command], cwd=folder, timeout=120)
     status = int((folder / "status").read_text())
@@ -57,10 +57,10 @@ def check_streams(case: dict[str, Any], folder: Path) -> bool:
         raise Defect("wrong", f"exit status {status}", f"exit status {status}")
     to_stdout = case["command"] in ("clean", "list", "tables", "help", "version")
     if to_stdout and status == 0 and case["stdout"] == "full":
-        raise Defect("lost", "what was written to a full stream is lost, and exit 0", "full")
+        raise Defect("lost", "output to a full stream is lost, exit 0", "full")
     output = {"clean to a file": "out.csv", "fit": "out.model"}.get(case["command"])
     if output and status == 0 and (folder / output).read_bytes() == OLD:
-        raise Defect("lost", f"{output} was not written, and exit 0", "not written")
+        raise Defect("lost", f"{output} was not written, exit 0", "not written")
     return status == 0
 
 
@@ -71,6 +71,6 @@ TARGETS = [
         draw_streams,
         check_streams,
         share=6,
-        outcomes=("done all the same", "failed with a word"),
+        outcomes=("succeeded", "failed with a message"),
     )
 ]

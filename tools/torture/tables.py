@@ -18,7 +18,7 @@ from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import read_candidate_table
 from torture.commands import run_command
 from torture.hostile import byte_edits, edit_bytes, encodable_texts, json_values, words
-from torture.oracle import REFUSED, Defect, attempt, check_canary
+from torture.oracle import REJECTED, Defect, attempt, check_canary
 from torture.samples import HEADING, ROWS, csv_bytes, excel_bytes, model_bytes, table_bytes
 from torture.target import Target
 
@@ -230,7 +230,7 @@ def check_label_forms(case: dict[str, Any], folder: Path) -> bool:
             no_answer=[write(*label) for label in case["no answer"]],
             corrections=io.BytesIO(csv_bytes(["row", "candidates", "label"], correction)),
         )
-        sets.append(None if table is REFUSED else table.candidates.to_sets())
+        sets.append(None if table is REJECTED else table.candidates.to_sets())
     if sets[0] != sets[1]:
         raise Defect("wrong", f"{sets[0]} became {sets[1]}", "label forms")
     return sets[0] is not None
@@ -268,7 +268,7 @@ def check_corrections(case: dict[str, Any], folder: Path) -> bool:
         corrections=io.BytesIO(content),
     )
     check_canary()
-    if table is REFUSED:
+    if table is REJECTED:
         return False
     for row, label in table.corrections.labels.items():
         if set(list(table.candidates)[row]) != {label}:

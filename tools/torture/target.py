@@ -16,22 +16,22 @@ class Target:
     Attributes
     ----------
     name : str
-        Name in counts, and of the files in which failing cases are kept.
+        Name in counts and in the files of failing cases.
     counted_as : {"inputs", "kills", "commands", "full disks", "closed streams", "damaged bytes"}
         What one case is.
     cases : SearchStrategy or callable
-        Draws cases; or function (random generator, number of the case) → case, where no case is
-        smaller than another. A case is a Python literal, so that it can be kept as text and
-        replayed: numbers that have no literal (nan, inf) are text.
+        Draws cases; or a function (random generator, number of the case) → case, if cases cannot
+        be minimized. A case is a Python literal, so that it can be saved as text and replayed:
+        numbers without a literal (nan, inf) are text.
     check : callable
-        Function (case, empty folder) → whether the case was taken; False if it was refused.
+        Function (case, empty folder) → whether the case was accepted; False if it was rejected.
         Raises :class:`~torture.oracle.Defect` for anything else.
     share : float
         Its share of the time, relative to others.
     most : int, optional
-        Cases after which all have been seen.
+        Maximum number of cases.
     outcomes : pair of str
-        What it means that a check returns True, and False.
+        Descriptions of the results True and False of a check.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Target:
     check: Callable[[Any, Path], bool]
     share: float = 1
     most: int | None = None
-    outcomes: tuple[str, str] = ("taken", "refused")
+    outcomes: tuple[str, str] = ("accepted", "rejected")
 
     @property
     def batch_size(self) -> int:

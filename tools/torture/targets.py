@@ -38,5 +38,5 @@ def find_target(name: str) -> Target:
         return getattr(import_module(module), attribute)
     if name not in all_targets():
         known = ", ".join(all_targets())
-        raise SystemExit(f"There is nothing called {name!r} to torture. There are: {known}.")
+        raise SystemExit(f"There is no target {name!r}. The targets are: {known}.")
     return all_targets()[name]

@@ -1,8 +1,8 @@
-"""A process that checks case after case of one target, until it is time or one ends the process.
+"""A process that checks cases of one target until the time is over or a case ends the process.
 
-Cases come in batches, each from a seed of its own, so that a batch can be repeated. What was
-counted and found is written after each batch; the case at work stands in a file, so that a crash or
-a hang has its culprit.
+Cases come in batches with separate seeds, so that a batch can be repeated. Counts and defects are
+written after each batch. The current case is in a file, so that it is known after a crash or a
+hang.
 """
 
 import argparse
@@ -26,25 +26,25 @@ from torture.oracle import Defect, describe, signature_of
 from torture.target import Target
 from torture.targets import find_target
 
-PATIENCE = 200.0  # seconds after which a case hangs; commands that it starts are given less
-MOST_MEMORY = 8 * 2**30  # bytes: what asks for more is refused by the system
+PATIENCE = 200.0  # seconds after which a case is considered hung; its commands have less
+MAX_MEMORY = 8 * 2**30  # bytes
 CURRENT, PROGRESS = "current.case", "progress.jsonl"
 
 
 class Tally:
-    """What a worker has seen since it last wrote it down, and the smallest case of each defect."""
+    """Counts of a worker since they were last written, and the smallest case of each defect."""
 
     def __init__(self) -> None:
-        self.taken = self.refused = self.failed = 0
+        self.accepted = self.rejected = self.failed = 0
         self.found: dict[str, dict[str, Any]] = {}
         self.reported: set[str] = set()
 
     def note(self, defect: Defect, case: Any) -> None:
-        """Keep the case, if it is the smallest with this defect."""
+        """Store the case if it is the smallest with this defect."""
         self.failed += 1
         text = repr(case)
         known = self.found.get(defect.signature)
-        # The later of two that are as long: a case is made smaller and smaller.
+        # The later of two cases of equal length is used, because cases are minimized.
         if known is None or len(text) <= len(known["case"]):
             self.found[defect.signature] = {
                 "signature": defect.signature,
@@ -54,15 +54,20 @@ class Tally:
             }
 
     def write(self, path: Path, batch: int) -> None:
-        """Append what was seen to a file, and start anew."""
-        line = {"batch": batch, "taken": self.taken, "refused": self.refused, "failed": self.failed}
+        """Append the counts and defects to a file, and reset the counts."""
+        line = {
+            "batch": batch,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "failed": self.failed,
+        }
         with open(path, "a", encoding="utf-8") as file:
             print(json.dumps(line | {"found": list(self.found.values())}), file=file)
-        self.taken = self.refused = self.failed = 0
+        self.accepted = self.rejected = self.failed = 0
 
 
 def check_case(target: Target, case: Any, folder: Path, *, isolated: bool = False) -> bool:
-    """Check one case in an empty folder; True if it was taken, False if refused, or a Defect."""
+    """Check one case in an empty folder; True if accepted, False if rejected; or a Defect."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if not isolated:
@@ -81,7 +86,7 @@ def check_case(target: Target, case: Any, folder: Path, *, isolated: bool = Fals
 
 
 def run_batch(target: Target, batch: int, tally: Tally, args: Any) -> None:
-    """Check a batch of cases; the first of every new defect is made as small as possible."""
+    """Check a batch of cases; the first case of every new defect is minimized."""
     current, folder = args.folder / CURRENT, args.folder / "case"
     name = f"{args.seed} {target.name} {batch}"
 
@@ -89,14 +94,14 @@ def run_batch(target: Target, batch: int, tally: Tally, args: Any) -> None:
         current.write_text(repr(case), "utf-8", "surrogatepass")
         faulthandler.dump_traceback_later(args.patience, exit=True, file=sys.__stderr__)
         try:
-            taken = check_case(target, case, folder, isolated=args.isolated)
+            accepted = check_case(target, case, folder, isolated=args.isolated)
         except Defect as defect:
             tally.note(defect, case)
             if defect.signature not in tally.reported:
                 raise
         else:
-            tally.taken += taken
-            tally.refused += not taken
+            tally.accepted += accepted
+            tally.rejected += not accepted
         finally:
             faulthandler.cancel_dump_traceback_later()
 
@@ -124,7 +129,7 @@ def _settings(n_cases: int) -> settings:
 
 
 def main() -> None:
-    """Check batches until the time is over, or as many cases as wanted."""
+    """Check batches until the time is over or all requested cases are checked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("target")
     parser.add_argument("--seed", type=int, required=True)
@@ -138,7 +143,7 @@ def main() -> None:
     args = parser.parse_args()
     target = find_target(args.target)
     args.batch_size = args.batch_size or target.batch_size
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.chdir(args.folder)
     tally = Tally()

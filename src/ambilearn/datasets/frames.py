@@ -126,7 +126,7 @@ def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
     if any(set(str(column).split(",")) <= set(present) for column in unknown):
         return " Name each column separately."
     if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
-        return " Its cells seem to have another delimiter: pass the delimiter."
+        return " Its cells seem to have another delimiter: set the delimiter."
     lower = {column.casefold(): column for column in reversed(free)}
     meant = {
         column: lower[close[0]]
@@ -164,7 +164,7 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
         raise InvalidFileError(
             f"{name} is not a valid CSV file: {' '.join(str(error).split())}. Put text that "
             f"contains the delimiter {delimiter!r} into quotes; if the file has another delimiter, "
-            "pass it."
+            "set it."
         ) from error
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)

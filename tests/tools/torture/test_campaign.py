@@ -65,7 +65,7 @@ def test_one_seed_gives_one_outcome(torture):
         outcome, _, kept = torture(planted_defects.right, seed=seed)
         assert not kept
         assert outcome.count(planted_defects.right) == 100
-        counts.append(outcome.taken[planted_defects.right.name])
+        counts.append(outcome.accepted[planted_defects.right.name])
     assert counts[0] == counts[1] != counts[2]
 
 
@@ -79,7 +79,7 @@ def test_a_kept_case_is_replayed(tmp_path, capsys):
     assert replay(_keep(tmp_path, "1000")) == 1
     assert "still fails: wrong: 1000 is too much" in capsys.readouterr().out
     assert replay(_keep(tmp_path, "999")) == 0
-    assert "is taken now" in capsys.readouterr().out
+    assert "is accepted now" in capsys.readouterr().out
 
 
 def test_a_kept_case_is_data_and_not_executed(tmp_path):

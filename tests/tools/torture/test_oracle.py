@@ -6,15 +6,17 @@ import numpy as np
 import planted_defects
 import pytest
 from torture import oracle
-from torture.oracle import REFUSED, Defect, attempt, check_canary, check_confidences
+from torture.oracle import REJECTED, Defect, attempt, check_canary, check_confidences
 
 from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 
 
 def test_an_error_of_ours_is_a_refusal():
-    assert attempt(as_candidates, [{"a"}, set()]) is REFUSED
-    assert attempt(PLKNN().fit, [[1.0], [np.nan]], ["a", "b"]) is REFUSED  # by scikit-learn's check
+    assert attempt(as_candidates, [{"a"}, set()]) is REJECTED
+    assert (
+        attempt(PLKNN().fit, [[1.0], [np.nan]], ["a", "b"]) is REJECTED
+    )  # by scikit-learn's check
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Crafted stores are refused, and claims of the future are no obstacle; what is not so is seen."""
+"""Crafted stores are rejected, and claims of the future are no obstacle; what is not so is seen."""
 
 import sys
 
@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_crafted_schema_is_refused(folder):
+def test_a_crafted_schema_is_rejected(folder):
     assert check_crafted_schema(CASE, folder) is False
 
 

@@ -1,4 +1,4 @@
-"""What is tortured: cases can be kept, right ones are taken, wrong ones are found out."""
+"""What is tortured: cases can be kept, right ones are accepted, wrong ones are found out."""
 
 import ast
 import json
@@ -76,12 +76,12 @@ def test_an_unknown_target_is_named():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_plain_sets_are_taken_in_every_form(form, folder):
-    taken = check_candidate_sets({"form": form, "sets": [["a", "b"], ["b"], ["a"]]}, folder)
-    assert taken is (form not in ("broken csr", "masked array", "generator"))
+def test_plain_sets_are_accepted_in_every_form(form, folder):
+    accepted = check_candidate_sets({"form": form, "sets": [["a", "b"], ["b"], ["a"]]}, folder)
+    assert accepted is (form not in ("broken csr", "masked array", "generator"))
 
 
-def test_sets_without_a_candidate_are_refused(folder):
+def test_sets_without_a_candidate_are_rejected(folder):
     assert not check_candidate_sets({"form": "sets", "sets": [["a"], []]}, folder)
 
 
@@ -133,7 +133,7 @@ ESTIMATOR = {
     "sets": [["a"], ["a", "b"], ["b"]],
     "new": [[0, 0]],
     "fitted to": "dense",
-    "asked on": "dense",
+    "predicted on": "dense",
 }
 
 
@@ -153,8 +153,8 @@ MORE_ROWS = {
 @pytest.mark.parametrize("kind", ["nothing", *WRAPPERS])
 def test_a_method_with_weights_is_fitted_inside_of_other_estimators(kind, folder):
     assert check_estimator(ESTIMATOR | MORE_ROWS | {"inside": kind}, folder)
-    refused = MORE_ROWS | {"inside": kind, "row weights": [1, 1, 1, 1, 1, -1]}
-    assert not check_estimator(ESTIMATOR | refused, folder)
+    rejected = MORE_ROWS | {"inside": kind, "row weights": [1, 1, 1, 1, 1, -1]}
+    assert not check_estimator(ESTIMATOR | rejected, folder)
 
 
 class TakesTheNewWidth(PLKNN):
@@ -190,14 +190,14 @@ TABLE = {
 }
 
 
-def test_a_table_is_cleaned_or_refused(folder):
+def test_a_table_is_cleaned_or_rejected(folder):
     assert check_table(TABLE, folder)
     (folder / "out.csv").unlink()
     assert not check_table(TABLE | {"rows": [["1", "Rome", ""]] * 3}, folder)
 
 
 @pytest.mark.parametrize("format", ["csv16", "xlsx"])
-def test_other_forms_of_a_table_are_cleaned_or_refused(folder, format):
+def test_other_forms_of_a_table_are_cleaned_or_rejected(folder, format):
     assert check_table(TABLE | {"format": format}, folder)
     (folder / "out.csv").unlink()
     whole = {"command": "clean", "options": ["--no-doubt"], "format": format, "edits": []}
@@ -207,7 +207,7 @@ def test_other_forms_of_a_table_are_cleaned_or_refused(folder, format):
     assert not check_table_bytes(whole | {"edits": cut}, folder)
 
 
-def test_a_part_of_an_excel_file_is_read_or_refused(folder):
+def test_a_part_of_an_excel_file_is_read_or_rejected(folder):
     case = {"command": "clean", "options": ["--no-doubt"], "part": "xl/worksheets/sheet1.xml"}
     assert check_excel_part(case | {"edits": []}, folder)
     (folder / "out.csv").unlink()
@@ -246,7 +246,7 @@ def test_a_table_that_was_changed_is_found_out(before, after, what, folder):
         check_written(table, out, "clean")
 
 
-def test_corrections_are_taken_or_refused(folder):
+def test_corrections_are_accepted_or_rejected(folder):
     right = {"heading": ["row", "candidates", "label"], "rows": [("0", "bob|anna", "bob")]}
     assert check_corrections(right | {"edits": []}, folder)
     assert not check_corrections(right | {"rows": [("99", "bob", "bob")], "edits": []}, folder)
@@ -271,12 +271,12 @@ PICTURE = {
 }
 
 
-def test_a_picture_is_shown_or_refused(folder):
+def test_a_picture_is_shown_or_rejected(folder):
     assert check_picture(PICTURE, folder)
 
 
 @pytest.mark.parametrize("outside", ["link.svg", "links/secret.svg", "file://{outside}/secret.svg"])
-def test_a_cut_picture_is_refused_and_those_outside_too(outside, folder):
+def test_a_cut_picture_is_rejected_and_those_outside_too(outside, folder):
     case = PICTURE | {"edits": [("cut", 500_000, 0)], "outside": outside}
     assert not check_picture(case, folder)
 
@@ -291,7 +291,7 @@ def test_there_is_a_picture_of_every_format():
     ("rows", "what"),
     [
         ([[None, "cannot be read"], [None, "cannot be read"]], "a good picture is"),
-        ([[None, None], ["data:image/png;base64,", None]], "neither shown nor refused"),
+        ([[None, None], ["data:image/png;base64,", None]], "neither shown nor rejected"),
         ([["x", None], ["data:image/png;base64,", None], ["data:,", None]], "outside the folder"),
     ],
 )
@@ -304,14 +304,14 @@ def test_a_page_with_wrong_pictures_is_found_out(rows, what):
 
 
 @pytest.mark.slow
-def test_a_model_is_loaded_or_refused(folder):
+def test_a_model_is_loaded_or_rejected(folder):
     right = {"method": "plknn", "about": [], "schema": [], "array": None}
     assert check_rewritten(right, folder)
     evil = {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"}
     assert not check_rewritten(right | {"schema": [([0], "replace", evil)]}, folder)
 
 
-def test_a_mat_file_is_read_or_refused(folder):
+def test_a_mat_file_is_read_or_rejected(folder):
     right = {"data": [[1, 2], [3, 4]], "partial_target": [[1, 0], [1, 1]], "target": None}
     right |= {"kind": "dense", "compressed": True, "edits": []}
     assert check_mat(right, folder)
@@ -326,7 +326,7 @@ def test_toml_says_what_the_value_says():
 
 
 @pytest.mark.slow
-def test_experiments_and_stores_are_used_or_refused(folder):
+def test_experiments_and_stores_are_used_or_rejected(folder):
     assert check_spec({"edits": [], "quick": False}, folder)
     assert not check_spec({"bytes": [("cut", 100_000, 0)], "quick": False}, folder)
     store = {"changes": [], "statement": "", "edits": [], "command": "tables"}
@@ -335,7 +335,7 @@ def test_experiments_and_stores_are_used_or_refused(folder):
 
 
 @pytest.mark.slow
-def test_a_command_line_is_understood_or_refused(folder):
+def test_a_command_line_is_understood_or_rejected(folder):
     clean = ["clean", "table.csv", "--candidates", "names", "--method", "plknn"]
     assert check_command_line([*clean, "--out", "out.csv"], folder)
 
