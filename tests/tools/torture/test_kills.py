@@ -20,13 +20,13 @@ def test_a_half_file_is_destroyed(tmp_path):
     whole = b"new content"
     for content in (OLD, whole):
         (tmp_path / "out.csv").write_bytes(content)
-        kills._check_output("clean", tmp_path, whole, old_may_be=True)
+        kills._check_output("clean", tmp_path, whole, allow_old=True)
     (tmp_path / "out.csv").write_bytes(whole[:4])
     with pytest.raises(Defect, match="destroyed"):
-        kills._check_output("clean", tmp_path, whole, old_may_be=True)
+        kills._check_output("clean", tmp_path, whole, allow_old=True)
     (tmp_path / "out.csv").unlink()
     with pytest.raises(Defect, match="lost"):
-        kills._check_output("clean", tmp_path, whole, old_may_be=True)
+        kills._check_output("clean", tmp_path, whole, allow_old=True)
 
 
 def test_results_that_are_gone_or_measured_again_are_seen():

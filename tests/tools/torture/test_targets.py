@@ -71,7 +71,7 @@ def test_cases_are_kept_as_text_and_read_back(name):
 
 
 def test_an_unknown_target_is_named():
-    with pytest.raises(SystemExit, match="nothing called 'kill' to torture"):
+    with pytest.raises(SystemExit, match="no target 'kill'"):
         find_target("kill")
 
 
@@ -172,7 +172,7 @@ class ScoresVectorsOnly(PLKNN):
 
 
 @pytest.mark.parametrize(
-    ("planted", "what"), [(TakesTheNewWidth, "after a fit"), (ScoresVectorsOnly, "the scores")]
+    ("planted", "what"), [(TakesTheNewWidth, "rejected fit changes"), (ScoresVectorsOnly, "the scores")]
 )
 def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
