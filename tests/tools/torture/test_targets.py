@@ -172,7 +172,8 @@ class ScoresVectorsOnly(PLKNN):
 
 
 @pytest.mark.parametrize(
-    ("planted", "what"), [(TakesTheNewWidth, "rejected fit changes"), (ScoresVectorsOnly, "the scores")]
+    ("planted", "what"),
+    [(TakesTheNewWidth, "changes the model"), (ScoresVectorsOnly, "the scores")],
 )
 def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
