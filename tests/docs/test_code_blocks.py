@@ -1,5 +1,8 @@
 """The code in the pages runs as it stands, each page from top to bottom."""
 
+import csv
+import json
+import re
 import shlex
 import shutil
 import sys
@@ -13,6 +16,7 @@ from ambilearn.cli.main import main
 
 PYTHON_PAGES = [page for page in pages() if blocks(page, "python") and page.name != "README.md"]
 OWN_DATA = ROOT / "docs" / "guide" / "own-data.md"
+CONFIDENCE = ROOT / "docs" / "guide" / "confidences.md"
 REVIEW = ROOT / "docs" / "guide" / "review.md"
 TABLE_FILES = ROOT / "docs" / "guide" / "table-files.md"
 GPU = ROOT / "docs" / "gpu.md"
@@ -60,8 +64,22 @@ def test_commands_for_ones_own_table_run(clone):
     for name, text in (shown_files(OWN_DATA) | shown_files(REVIEW)).items():
         (clone / name).write_text(text, encoding="utf-8")
     lines = commands(OWN_DATA)
-    assert {line.split()[1] for line in lines} == {"clean", "review", "fit", "predict"}
+    assert {line.split()[1] for line in lines} == {"clean", "review", "audit", "fit", "predict"}
     run_commands(lines + commands(REVIEW) + commands(TABLE_FILES))
+
+
+@pytest.mark.slow
+def test_commands_of_an_audit_run(clone):
+    """The labels that a person would download from the page are those of the cleaned table."""
+    clean, draw, use = commands(CONFIDENCE)
+    run_commands([clean, draw])
+    numbers = re.search(r'"numbers":(\[[^\]]*\])', Path("audit.html").read_text(encoding="utf-8"))
+    with open("cleaned.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    checked = [f"{i},{rows[i]['names']},{rows[i]['label']}" for i in json.loads(numbers[1])]
+    lines = "\n".join(["row,candidates,label", *checked])
+    Path("cleaned-audit.csv").write_text(lines, encoding="utf-8")
+    run_commands([use])
 
 
 @pytest.mark.slow
