@@ -1,12 +1,11 @@
 import io
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.registry import METHODS, installed_methods
+from ambilearn.registry import installed_methods
 from ambilearn.tables import fit_table, read_candidate_table
 
 
@@ -93,103 +92,6 @@ def test_the_seed_decides(table):
     )
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
-
-
-def test_selection_tries_the_defaults_too_and_reports(table):
-    told = []
-    fitted = fit_table(table, "plknn", select=True, progress=told.append)
-    assert set(fitted.about["chosen"]) == {"n_neighbors"}
-    assert fitted.method.n_neighbors == fitted.about["chosen"]["n_neighbors"]
-    assert 0 < fitted.about["selection score"] <= 1
-    assert told[0].startswith("choosing parameters: 1 of 15 fits")
-    assert told[-2] == "choosing parameters: 15 of 15 fits"
-    assert told[-1].startswith("fitting PLKNN to 60 rows and ")
-
-
-def test_selection_leaves_given_parameters_alone(table):
-    fitted = fit_table(table, "sure", {"reg": 0.123}, select=True)
-    assert set(fitted.about["chosen"]) == {"lam"}
-    assert fitted.method.reg == 0.123
-    with pytest.raises(ValueError, match="nothing left to choose"):
-        fit_table(table, "plknn", {"n_neighbors": 3}, select=True)
-
-
-@pytest.fixture
-def votes(tmp_path):
-    """Three of four annotators are usually right, the last one draws lots."""
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 3, 90)
-    frame = pd.DataFrame({"x": truth * 2 + rng.normal(size=90) / 4, "y": rng.normal(size=90) / 4})
-    for i in range(3):
-        wrong = rng.random(90) < 0.15
-        frame[f"a{i}"] = np.array(list("pqr"))[np.where(wrong, (truth + i) % 3, truth)]
-    frame["a3"] = rng.choice(list("pqr"), 90)
-    frame.to_csv(tmp_path / "votes.csv", index=False)
-    return tmp_path / "votes.csv"
-
-
-ANNOTATORS = ["a0", "a1", "a2", "a3"]
-
-
-def _without_weights(table):
-    """The table as it is to whoever does not count: with counts, a second vote needs no choice."""
-    sets, fewer = (
-        None if sets is None else replace(sets, weights=None)
-        for sets in (table.candidates, table.two_votes)
-    )
-    return replace(table, candidates=sets, two_votes=fewer)
-
-
-def test_selection_also_chooses_how_many_votes_make_a_candidate(votes):
-    table = _without_weights(read_candidate_table(votes, candidates=ANNOTATORS))
-    told = []
-    fitted = fit_table(table, "plknn", select=True, progress=told.append)
-    assert fitted.about["chosen"]["min_votes"] == 2
-    assert "easier than the others" in fitted.calibration.reason
-    assert told[-2] == "choosing parameters: 30 of 30 fits"
-    stricter = read_candidate_table(votes, candidates=ANNOTATORS, min_votes=2, fallback="union")
-    again = fit_table(
-        _without_weights(stricter), "plknn", {"n_neighbors": fitted.method.n_neighbors}
-    )
-    np.testing.assert_array_equal(
-        fitted.choices(table.frame).scores, again.choices(table.frame).scores
-    )
-
-
-def test_selection_holds_both_against_the_same_votes(votes, monkeypatch):
-    table = read_candidate_table(votes, candidates=ANNOTATORS)
-    seen = []
-
-    def scorer(fitted, rows, held_out):
-        seen.append(held_out.sizes.sum())
-        return 1.0
-
-    monkeypatch.setattr("ambilearn.tables.model.covering_rate_scorer", scorer)
-    fitted = fit_table(table, "plknn", select=True)
-    assert fitted.about["chosen"]["min_votes"] == 1  # among equals, what would be done without
-    assert seen[:15] == seen[15:]
-    # Nothing else is to be chosen, and still something.
-    chosen = fit_table(table, "plknn", {"n_neighbors": 3}, select=True).about["chosen"]
-    assert chosen == {"min_votes": 1}
-
-
-@pytest.mark.parametrize("given", [1, 2])
-def test_selection_leaves_given_votes_alone(votes, given):
-    options = {"min_votes": given, "fallback": "union"}
-    table = read_candidate_table(votes, candidates=ANNOTATORS, **options)
-    assert table.two_votes is None
-    assert "min_votes" not in fit_table(table, "plknn", select=True).about["chosen"]
-
-
-@pytest.mark.parametrize("method", ["plcl", "plaggd", "lalo", "sure"])
-def test_selection_tries_the_ridge_of_every_kernel_method(method):
-    assert len(METHODS[method].tuning_grid["reg"]) > 4
-
-
-def test_without_selection_nothing_is_chosen(table):
-    about = fit_table(table, "plknn").about
-    assert about["chosen"] == {}
-    assert about["selection score"] is None
 
 
 @pytest.mark.parametrize("rows", [2, 3])

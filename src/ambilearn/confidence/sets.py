@@ -95,6 +95,9 @@ def calibrate_candidates(
     >>> float(proba.max().round(2)), float(calibration.scale(proba).max().round(2))
     (0.52, 0.65)
     """
+    learner = set_learner(model)
+    if learner is None:
+        raise TypeError(f"{type(model).__name__} does not learn from candidate sets.")
     (X,) = indexable(X)
     sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
     single = sets.sizes == 1
@@ -108,9 +111,6 @@ def calibrate_candidates(
     if sets.shape[0] * sets.shape[1] > MAX_ENTRIES:
         return Calibration("too many rows and labels to calibrate")
     folds = _Folds(X, sets, n_folds, random_state, progress)
-    learner = set_learner(model)
-    if learner is None:
-        raise TypeError(f"{type(model).__name__} does not learn from candidate sets.")
     member = find_ridge_method(model) if learner._is_ensemble else None
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]

@@ -4,7 +4,6 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,27 +13,23 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.rounds import RoundProgress, TimeLeft, listen_to_rounds
+from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.confidence.sets import calibrate_candidates
-from ambilearn.metrics import covering_rate_scorer
 from ambilearn.registry import find_method
-from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.default_method import choose_default
 from ambilearn.tables.devices import device_rows, fit_on_device, predict_proba_on_device
 from ambilearn.tables.methods import make_method
+from ambilearn.tables.parameter_search import select_parameters
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels
 from ambilearn.tables.read import CandidateTable, append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_POINTS = 16  # tried by a search for parameters
-_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,9 +232,9 @@ def fit_table(
     chosen: dict[str, Any] = {}
     score: float | None = None
     if select:
-        tuned = find_method(method).tuning_grid
-        grid = {k: v for k, v in tuned.items() if k not in (params or {})}
-        chosen, score = _select(estimator, grid, X, table, random_state, progress)
+        tuned = find_method(method).tuning_grid.items()
+        grid = {name: values for name, values in tuned if name not in (params or {})}
+        chosen, score = select_parameters(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
     stage = (
@@ -252,11 +247,8 @@ def fit_table(
     calibration = Calibration("calibration is switched off")
     if calibrate:
         calibration = _calibrate(estimator, X, table, random_state, device, progress)
-    shown = {k: v for k, v in estimator.get_params(deep=False).items() if _is_plain(v)}
     about = {
-        **_describe_source(table),
-        "method": find_method(method).command_name,
-        "parameters": shown,
+        **_describe_fit(table, estimator),
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
@@ -289,13 +281,15 @@ def _calibrate(
         )
 
 
-def _describe_source(table: CandidateTable) -> dict[str, Any]:
+def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:
     return {
         **made_by(),
         "table": readable_file_name(table.name),
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
         "corrected rows": len(table.corrections.labels),
+        "method": find_method(type(fitted).__name__).command_name,
+        "parameters": {k: v for k, v in fitted.get_params(deep=False).items() if _is_plain(v)},
     }
 
 
@@ -307,64 +301,6 @@ def made_by() -> dict[str, str]:
         "python": platform.python_version(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _select(
-    estimator: Any,
-    grid: dict[str, Any],
-    X: Any,
-    table: CandidateTable,
-    random_state: int,
-    progress: Callable[[str], None],
-) -> tuple[dict[str, Any], float]:
-    """Parameters that do best on held-out candidate sets, and their covering rate.
-
-    The approximated accuracy prefers sharp confidences, and so a weak ridge: on Lost it would
-    choose reg = 0.001 (accuracy 0.67) where the covering rate chooses 0.01 (0.70).
-    """
-    if not grid and table.two_votes is None:
-        raise ValueError(
-            "There is nothing left to choose: the method has no parameter grid, or all its "
-            "parameters are given. Leave out --select, or give fewer parameters."
-        )
-    if X.shape[0] < 2 * _FOLDS:
-        raise ValueError(
-            f"Choosing parameters by cross-validation needs at least {2 * _FOLDS} rows, the table "
-            f"has {X.shape[0]}. Leave out --select."
-        )
-    n_points = min(_POINTS, len(include_current(estimator, draw_points(grid))))
-    choices = {1: table.candidates}
-    if table.two_votes is not None:
-        choices[2] = table.two_votes
-    total = len(choices) * sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
-    fits, time_left = count(1), TimeLeft()
-
-    def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
-        done = next(fits)
-        left = time_left.describe(done, total - done)
-        progress(f"choosing parameters: {done} of {total} fits{left}")
-        return covering_rate_scorer(fitted, rows, held_out)
-
-    found: list[tuple[float, dict[str, Any]]] = []
-    for min_votes, sets in choices.items():
-        search = CandidateSearchCV(
-            estimator,
-            grid,
-            n_points=_POINTS,
-            include_current=True,
-            scoring=scoring,
-            cv=_FOLDS,
-            halving=True,
-            refit=False,
-            random_state=random_state,
-        )
-        # All are scored on all votes of the same rows. Scores on the sets that were learned from
-        # would not be comparable, since these sets differ in size.
-        search.fit(X, sets, held_out=table.candidates)
-        votes = {"min_votes": min_votes} if len(choices) > 1 else {}
-        found.append((search.best_score_, votes | search.best_params_))
-    score, chosen = max(found, key=lambda each: each[0])  # ties: the first
-    return chosen, score
 
 
 def _warn_of_unchosen(name: str, fitted: Any) -> None:
