@@ -121,7 +121,7 @@ def test_commands_stand_in_the_order_of_use(run):
     lines = out.partition("Your own table:\n")[2].splitlines()
     names = [line.split()[0] for line in lines if line.startswith("  ")]
     assert names == [
-        "clean", "review", "fit", "predict", "data",
+        "clean", "review", "audit", "fit", "predict", "data",
         "reproduce", "tables", "figures", "report", "verify",
     ]  # fmt: skip
     assert "..." not in out.partition("Your own table:\n")[2]  # no sentence is cut

@@ -27,8 +27,7 @@ _WRITTEN = ("confidence", "margin", "doubt", "suggestion", "review_rank")  # by 
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Example: ambilearn audit cleaned.csv --candidates names, then ambilearn audit "
-    "cleaned.csv --corrections cleaned-audit.csv --out audited.csv",
+    epilog="Example: ambilearn audit cleaned.csv --candidates names --out audit.html",
 )
 @click.argument("table")
 @truth_option(
@@ -107,7 +106,7 @@ _WRITTEN = ("confidence", "margin", "doubt", "suggestion", "review_rank")  # by 
 )
 @escape_formulas_option
 def audit(table: str, out: Path | None, diagram: Path | None, **options: Any) -> None:
-    """Estimate how many labels of a table are correct, from a few rows that a person checks.
+    """Estimate from a few checked rows how many labels are correct.
 
     Draws rows of TABLE at random, in proportion from all ranges of the score. Without true labels,
     writes a page on which a person labels these rows; scores are not shown. With the labels from
