@@ -224,6 +224,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
         return key in self.get_params(deep=False)
 
+    _learns_from_images = False  # whether X may be a list of image files
+
+    @property
+    def _was_interrupted(self) -> bool:
+        """Whether the last fit ended early, with a model that can be used."""
+        return False
+
     @property
     def _input_shape(self) -> tuple[int, ...]:
         """Shape of a row that a fitted method takes."""

@@ -131,3 +131,10 @@ def test_progress_is_throttled():
         clock.now += 0.01
         progress(done)
     assert 3 < len(said) < 10
+
+
+def test_a_description_of_the_state_is_passed_on():
+    said = []
+    listener = RoundProgress("fitting", said.append)
+    listener(Round("DeepPLCL", 1, 3, 0.5, 0.0, "epoch 1 of 3, loss 0.500"))
+    assert said == ["fitting", "fitting: epoch 1 of 3, loss 0.500"]

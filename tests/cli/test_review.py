@@ -124,7 +124,8 @@ def test_standard_input_and_another_method(table, tmp_path):
     content = table.read_bytes().replace(b"|", b" or ")
     options = ["--sep", " or ", "--method", "plknn", "--set", "n_neighbors=3", "--no-images"]
     output = run("-", "--candidates", "names", *options, "--out", out, input=content)
-    assert "ambilearn clean - --candidates names --sep ' or ' --corrections" in output
+    command = "ambilearn clean - --candidates names --sep ' or ' --method plknn --set n_neighbors=3"
+    assert f"{command} --corrections" in output
     html = out.read_text(encoding="utf-8")
     assert "scores by PLKNN" in html
     assert data_in(out)["separator"] == " or "
@@ -226,7 +227,7 @@ def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
     output = run(path, *options, "--no-answer", "-1", "--out", tmp_path / "r.html")
     assert "looks like 'no answer'" not in output
     assert data_in(tmp_path / "r.html")["classes"] == ["1", "2"]
-    assert "--no-answer -1 --corrections" in output
+    assert "--no-answer -1 --method plknn --corrections" in output
 
 
 @pytest.mark.parametrize("method", ["plstacking", "plcl"])
@@ -333,6 +334,6 @@ def test_a_row_without_answers_can_be_settled(votes, tmp_path):
 def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
     output = run(votes, *VOTES, "--no-skills", "--out", tmp_path / "review.html")
     assert "judged" not in output
-    assert "--no-answer -1 --no-skills --corrections" in " ".join(output.split())
+    assert "--no-answer -1 --method plknn --no-skills --corrections" in " ".join(output.split())
     output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
     assert "--skills and --min-votes cannot be combined" in " ".join(output.split())

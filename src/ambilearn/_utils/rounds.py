@@ -25,6 +25,8 @@ class Round(NamedTuple):
         Change of the confidences.
     tol : float
         Change at which iteration stops.
+    text : str, default=""
+        Description of the state of the fit, with the time that is left.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Round(NamedTuple):
     limit: int
     change: float
     tol: float
+    text: str = ""
 
 
 _listener: ContextVar[Callable[[Round], None] | None] = ContextVar("listener", default=None)
@@ -107,6 +110,9 @@ class RoundProgress:
     def __call__(self, done: Round) -> None:
         """Record the end of an iteration."""
         if self._only is not None and done.name != self._only:
+            return
+        if done.text:
+            self._progress(f"{self._stage}: {done.text}")
             return
         if done.number == 1 and self._only is None:  # possibly the next member of a stack
             self._changes = []

@@ -5,6 +5,7 @@ The library and device of the input choose the backend once, at the start of a f
 (:mod:`ambilearn.backend.interface`) and does not check types again.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,11 @@ def choose_backend(X: Any) -> Backend:
 
 
 def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of an array of any library, data frame, list or sparse matrix by index.
+    """Rows of an array of any library, data frame, list, sparse matrix or dataset by index.
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix
+    X : array-like, data frame, sparse matrix or PyTorch dataset
         Rows, not yet validated.
     rows : ndarray of shape (m,)
         Indices.
@@ -49,4 +50,7 @@ def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     -------
     X : same type as X
     """
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and isinstance(X, data.Dataset):
+        return data.Subset(X, rows.tolist())
     return choose_backend(X).take_rows(X, rows) if is_device_array(X) else _safe_indexing(X, rows)

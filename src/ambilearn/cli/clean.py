@@ -13,6 +13,7 @@ from ambilearn.cli.table_options import (
     calibration_option,
     candidate_options,
     doubt_option,
+    image_options,
     method_options,
     output_options,
     votes_options,
@@ -26,6 +27,7 @@ from ambilearn.cli.table_options import (
 @click.argument("table")
 @candidate_options
 @votes_options
+@image_options
 @method_options
 @calibration_option
 @doubt_option

@@ -13,6 +13,7 @@ from ambilearn.cli.table_options import (
     calibration_option,
     candidate_options,
     escape_formulas_option,
+    image_options,
     method_options,
     output_option,
     votes_options,
@@ -28,6 +29,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @click.argument("table")
 @candidate_options
 @votes_options
+@image_options
 @method_options
 @calibration_option
 @output_option(
@@ -43,7 +45,7 @@ def fit(table: str, out: Path, **options: Any) -> None:
 
     TABLE is a CSV, Excel, Parquet or JSON lines file with candidate labels; - is standard input.
     Features can be numbers, categories, truth values, dates, sentences and lists of numbers, with
-    missing cells. Loading a model never runs code from the file.
+    missing cells; or images, for deepplcl. Loading a model never runs code from the file.
     """
     with user_console() as console:
         if str(out) == "-":

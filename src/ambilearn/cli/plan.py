@@ -61,6 +61,11 @@ class Request:
         """Refuse unusable files, options and devices before any work is done."""
         inputs = [self.source, self.reading["corrections"], self.reading.get("features_from")]
         check_outputs([out, self.annotators_out], inputs)
+        if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
+            raise click.UsageError(
+                "--features and --categorical cannot be combined with --image and --method "
+                "deepplcl: the network learns from the images alone."
+            )
         if self.skills and self.reading["min_votes"] is not None:
             raise click.UsageError(
                 "--skills and --min-votes cannot be combined: --skills weights annotators instead "
@@ -70,9 +75,24 @@ class Request:
             METHODS[self.method].check_installed()
         check_device(console, self.device)
 
+    @property
+    def learns_from_images(self) -> bool:
+        """Whether the method learns from the images, and from no other column."""
+        return self.reading["image"] is not None and self.method == "deepplcl"
+
     def read(self) -> "CandidateTable":
-        """Read the table: rows with candidates, or answers in long form."""
-        reading = dict(self.reading)
+        """Read the table; images that the method does not learn from are not a feature."""
+        image = self.reading["image"]
+        if image is None or self.learns_from_images:
+            return self._read(image)
+        from ambilearn.review.from_table import drop_feature, image_column
+
+        table = self._read(None)
+        return drop_feature(table, image_column(table, image))
+
+    def _read(self, image: str | None) -> "CandidateTable":
+        """Read rows with candidates, or answers in long form."""
+        reading = self.reading | {"image": image}
         candidates = reading.pop("candidates")
         columns = {name: reading.pop(name, None) for name in LONG_FORM}
         _check_form(candidates, columns)
@@ -106,7 +126,14 @@ class Request:
                     "give answers in long form by --item, --annotator and --answer."
                 )
             return False
-        if self.skills is None:
+        if self.skills is None and self.method == "deepplcl":
+            console.say(
+                "All annotators have the same weight: estimating their reliability trains "
+                "many networks. Use --skills to do it anyway.",
+                style="yellow",
+            )
+            judge = False
+        elif self.skills is None:
             judge = self.reading["min_votes"] is None and _crowd_kit_is_installed(console)
         else:
             judge = self.skills

@@ -12,6 +12,7 @@ from ambilearn.cli.table_options import (
     check_device,
     device_option,
     format_options,
+    image_folder_option,
     output_options,
     source_and_format,
 )
@@ -24,6 +25,7 @@ from ambilearn.cli.table_options import (
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
 @format_options
+@image_folder_option
 @device_option(section("Work"))
 @output_options
 def predict(
@@ -32,6 +34,7 @@ def predict(
     format: str | None,
     delimiter: str | None,
     decimal: str,
+    image_folders: tuple[Path, ...],
     device: str | None,
     out: Path,
     prefix: str,
@@ -42,7 +45,8 @@ def predict(
     Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with four new columns:
     label, its score from 0 to 1, its confidence (the probability that it is correct; empty if the
     model is not calibrated), and its margin over the score of the second-best label. TABLE must
-    have the feature columns of the model; other columns are kept.
+    have the feature columns of the model; other columns are kept. For a model of
+    images these are names of files in the folder of TABLE or below.
     """
     with user_console() as console:
         check_outputs([out], [model, table])
@@ -65,7 +69,12 @@ def predict(
         frame = read_frame(source, format=format or None, delimiter=delimiter)
         console.show(f"labeling {pluralize(len(frame), 'row')}")
         labeled = loaded.predict(
-            frame, source_name(source), prefix=prefix, device=device, decimal=decimal
+            frame,
+            source_name(source),
+            prefix=prefix,
+            device=device,
+            decimal=decimal,
+            image_folders=image_folders,
         )
         console.say(
             f"{source_name(source)}: {pluralize(len(frame), 'row')} labeled by "

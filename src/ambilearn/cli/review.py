@@ -8,20 +8,20 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand, section
+from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.plan import Plan, Request
 from ambilearn.cli.table_options import (
     calibration_option,
     candidate_options,
     doubt_option,
+    image_folder_option,
+    image_option,
     method_options,
     no_answer_option,
     output_option,
     skills_option,
 )
 from ambilearn.registry import METHODS
-
-image_option = section("Images")
 
 
 @click.command(
@@ -39,7 +39,8 @@ image_option = section("Images")
     "--image",
     metavar="COLUMN",
     help="Column with paths or URLs of images. By default the first column whose cells end like "
-    "image files (.jpg, .png, …).",
+    "image files (.jpg, .png, …). If it is given, deepplcl learns from the images, and from no "
+    "other column.",
 )
 @image_option("--no-images", is_flag=True, help="Show no images.")
 @image_option(
@@ -48,15 +49,7 @@ image_option = section("Images")
     help="Embed local images in the page, so that it can be moved or sent; large images are made "
     "smaller. By default the page links to them.",
 )
-@image_option(
-    "--image-folder",
-    "image_folders",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Folder from which images are allowed. Can be repeated. By default only the folder of the "
-    "table and its subfolders.",
-)
+@image_folder_option
 @output_option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -68,10 +61,8 @@ image_option = section("Images")
 def review(
     table: str,
     no_doubt: bool,
-    image: str | None,
     no_images: bool,
     embed_images: bool,
-    image_folders: tuple[Path, ...],
     out: Path,
     **options: Any,
 ) -> None:
@@ -84,6 +75,7 @@ def review(
     saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
     answered, in one column each, their reliability is estimated as by `clean`.
     """
+    image, image_folders = options["image"], options["image_folders"]
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
     if out.suffix.lower() not in (".html", ".htm"):
@@ -98,9 +90,10 @@ def review(
         from ambilearn.review.page import write_review
 
         read = request.read()
-        if not no_images:
-            image = image_column(read, image)
-        plan = request.plan(console, drop_feature(read, image))
+        if image is None and not no_images:
+            image = image_column(read)
+            read = drop_feature(read, image)
+        plan = request.plan(console, read)
         read, model, doubt = _learn(console, plan, not no_doubt)
         console.show("writing the page")
         table_folder = Path.cwd() if table == "-" else Path(table).parent
@@ -159,6 +152,10 @@ def _next_command(request: Request, corrections: str) -> str:
             continue
         for each in value if isinstance(value, tuple) else [value]:
             words += [option.opts[0], str(each).replace("\t", "\\t")]
+    if request.method is not None:
+        words += ["--method", request.method]
+    for setting in request.settings:
+        words += ["--set", setting]
     if request.skills is not None:
         words.append("--skills" if request.skills else "--no-skills")
     return join([*words, "--corrections", corrections])

@@ -18,6 +18,7 @@ candidate_option = section("Candidate labels")
 votes_option = section("Answers of annotators")
 feature_option = section("Features")
 table_option = section("Reading the table")
+image_option = section("Images")
 method_option = section("Learning")
 output_option = section("Output")
 
@@ -127,6 +128,26 @@ candidate_options = _add(
     format_options,
 )
 
+image_folder_option = image_option(
+    "--image-folder",
+    "image_folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Folder from which images are allowed. Can be repeated. By default only the folder of the "
+    "table and its subfolders.",
+)
+
+image_options = _add(
+    image_option(
+        "--image",
+        metavar="COLUMN",
+        help="Column with names of image files. deepplcl learns from the images, and from no other "
+        "column; for other methods the column is not a feature.",
+    ),
+    image_folder_option,
+)
+
 no_answer_option = votes_option(
     "--no-answer",
     multiple=True,
@@ -174,7 +195,7 @@ def device_option(option: Any) -> Any:
         "--device",
         metavar="NAME",
         help="Device to compute on, such as cuda; needs PyTorch (the extra torch). By default "
-        "the CPU.",
+        "the CPU; for deepplcl a GPU, if there is one.",
     )
 
 
@@ -208,7 +229,7 @@ method_options = _add(
         type=_MethodName(list(METHODS)),
         help="Method. By default plstacking, a stack of methods, for up to 10 000 rows, and plcl, "
         "the paper's method, for more rows and for sentences; plcl takes a third to half of the "
-        "time.",
+        "time. deepplcl, a network for images, needs PyTorch (the extra deep).",
     ),
     method_option(
         "--select",

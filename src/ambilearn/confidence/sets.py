@@ -144,6 +144,8 @@ class _Folds(NamedTuple):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fit to all rows warns of the same
                 model = clone(estimator).fit(self._rows(estimator, train), self.sets[train])
+            if getattr(model, "_was_interrupted", False):  # it has learned less than the others
+                raise KeyboardInterrupt
             found = to_numpy(model.predict_proba(self._rows(estimator, test, train)))
             proba[test] = align_columns(found, model.classes_, self.sets.classes)
         return proba

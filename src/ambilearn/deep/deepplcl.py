@@ -331,6 +331,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _n_features_out(self) -> int:
         return int(self.module_.ordinary.in_features)
 
+    _learns_from_images = True
+
+    @property
+    def _was_interrupted(self) -> bool:
+        return bool(self.n_epochs_ < self.epochs)
+
     @property
     def _input_shape(self) -> tuple[int, ...]:
         shape: tuple[int, ...] = self._row_shape

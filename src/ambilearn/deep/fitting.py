@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import Support
 from ambilearn.deep import options
@@ -126,6 +127,8 @@ def _train(trainer: Trainer, model: Any) -> list[Any]:
     try:
         for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):
             history.append(report)
+            name = type(model).__name__
+            report_round(Round(name, report.epoch, report.n_epochs, report.loss, 0.0, str(report)))
             if saved is not None and report.epoch < report.n_epochs:
                 saved.save()
             for callback in callbacks:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ambilearn._utils.image_formats import decoded_formats
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
@@ -140,7 +141,7 @@ def _open(row: int, path: Path) -> Any:
         from PIL import Image, UnidentifiedImageError
 
     try:
-        return Image.open(path)
+        return Image.open(path, formats=decoded_formats())
     except UnidentifiedImageError as error:
         raise ValueError(
             f"Row {row}: {path} is not an image that can be read, or it is damaged. Replace the "

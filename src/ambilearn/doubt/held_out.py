@@ -107,6 +107,8 @@ def _outputs_by_folds(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
             model = clone(estimator).fit(_take(X, rest, columns), candidates.sets[rest])
+        if getattr(model, "_was_interrupted", False):  # it has learned less than the others
+            raise KeyboardInterrupt
         for part in row_blocks(len(rows), 4 * len(labels)):
             outputs = _outputs(model, _take(X, rows[part], columns))
             yield OutputBlock(rows[part], labels, outputs)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
+from ambilearn._utils.image_formats import decoded_formats
 from ambilearn._utils.optional import requires_extra
+from ambilearn.tables.image_files import NOT_FOUND, OUTSIDE
 
 MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognize an image, and small enough for many
 MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged
 
 UNCHANGED = {"AVIF", "BMP", "GIF", "JPEG", "PNG", "WEBP"}  # Pillow's names of what browsers show
-# Pillow does not decode these itself: Ghostscript and Windows would run the file's commands.
-NOT_DECODED = {"EPS", "WMF"}
 
 SVG = "http://www.w3.org/2000/svg"
 # Elements that contain or load other documents. Browsers ignore them in an image, but not in a
@@ -27,8 +27,8 @@ ACTIVE_ELEMENTS = {"script", "foreignobject", "handler", "listener", "iframe", "
 class Problem(StrEnum):
     """Why an image is not shown; the page writes "image" before it."""
 
-    NOT_FOUND = "not found"
-    OUTSIDE = "outside the allowed folders"
+    NOT_FOUND = NOT_FOUND
+    OUTSIDE = OUTSIDE
     UNREADABLE = "cannot be read"
     ACTIVE = "has scripts or links"
     TOO_LARGE = "too large"
@@ -70,9 +70,7 @@ def embed_image(path: Path) -> Shown:
 def _embed_pixels(path: Path) -> Shown:
     from PIL import Image, ImageOps
 
-    Image.init()
-    readable = [name for name in Image.ID if name not in NOT_DECODED]
-    with Image.open(path, formats=readable) as image:
+    with Image.open(path, formats=decoded_formats()) as image:
         small = max(image.size) <= MAX_EMBEDDED_SIDE
         if small and image.format in UNCHANGED and path.stat().st_size <= MAX_EMBEDDED_BYTES:
             return Shown(_to_address(path.read_bytes(), Image.MIME[image.format]))

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
-from urllib.request import url2pathname
 
 from ambilearn.review.embedding import Problem, Shown, embed_image
+from ambilearn.tables.image_files import find_image_file, find_scheme
 
 # What browsers show.
 ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
@@ -24,7 +24,7 @@ def looks_like_image(cell: str) -> bool:
     cell = cell.strip()
     if cell.lower().startswith("data:image/"):
         return True
-    path = urlsplit(cell).path if _find_scheme(cell) in ("http", "https") else cell
+    path = urlsplit(cell).path if find_scheme(cell) in ("http", "https") else cell
     return PurePosixPath(path.replace("\\", "/")).suffix.lower() in ENDINGS
 
 
@@ -70,7 +70,7 @@ class Images:
         cell = cell.strip()
         if not cell:
             return Shown()
-        if _find_scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
+        if find_scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
             return Shown(cell)
         path, problem = self._find_path(cell)
         if path is None or (self.embed and problem is not None):
@@ -85,19 +85,8 @@ class Images:
 
     def _find_path(self, cell: str) -> tuple[Path | None, Problem | None]:
         """The file that a cell names; None if it is outside the allowed folders."""
-        name = url2pathname(urlsplit(cell).path) if _find_scheme(cell) == "file" else cell
-        folders = (self.table_folder, *self.other_folders)
-        try:
-            allowed = [folder.resolve() for folder in folders]
-            # A browser removes ".." from an address before it follows symbolic links.
-            paths = [Path(os.path.normpath(folder / name)) for folder in folders]
-            inside = [path for path in paths if _is_in(path.resolve(), allowed)]
-        except (OSError, ValueError, RuntimeError):  # the system does not accept the name
-            return None, Problem.NOT_FOUND
-        if not inside:
-            return None, Problem.OUTSIDE
-        found = next(filter(_is_file, inside), None)
-        return (found, None) if found else (inside[0], Problem.NOT_FOUND)
+        path, problem = find_image_file(cell, (self.table_folder, *self.other_folders))
+        return path, None if problem is None else Problem(problem)
 
     def _link(self, path: Path) -> str:
         try:
@@ -105,23 +94,3 @@ class Images:
         except ValueError:  # another drive of Windows
             return path.absolute().as_uri()
         return quote(Path(relative).as_posix())  # quotes the colon: never taken for a scheme
-
-
-def _is_in(path: Path, folders: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # no name that the system accepts
-        return False
-
-
-def _find_scheme(cell: str) -> str:
-    """Scheme of an address in small letters, empty for a path: one letter is a drive."""
-    try:
-        scheme = urlsplit(cell).scheme.lower()
-    except ValueError:
-        return ""
-    return scheme if len(scheme) > 1 else ""

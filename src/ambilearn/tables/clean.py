@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
 from ambilearn.doubt import Doubt, find_doubtful
-from ambilearn.tables.devices import device_rows
+from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable, append_columns
@@ -92,7 +92,7 @@ def clean_table(
     doubt : bool, default=True
         Whether to look for rows whose true label is probably not a candidate; see
         :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN, stacks and votes
-        need less than the time of a fit for this, other methods that of five fits.
+        need less than the time of a fit for it; IPAL, PLDA and DeepPLCL take five more fits.
     prefix : str, default=""
         Prefix of the names of the new columns.
 
@@ -187,14 +187,21 @@ def judge_candidates(
             "suggestion stay empty. Add rows."
         )
         return None
+    if model.method._was_interrupted:
+        warn_user(
+            f"{table.name}: the training was interrupted, so no further networks are trained for "
+            "it: doubt and suggestion stay empty."
+        )
+        return None
     X = model.pipeline[:-1].transform(table.X)
     # Judging annotators uses the features of every row, so its result is not held out: doubt is
     # in the answers as they were given.
+    method, device = with_own_device(model.method, device)
     with device_rows(X, device) as rows:
         found = find_doubtful(
             rows,
             table.given,
-            estimator=model.method,
+            estimator=method,
             n_folds=5 if thorough and model.method._is_ensemble else None,
             random_state=random_state,
             progress=progress,

@@ -1,9 +1,10 @@
 """Find the kind of each feature column, and parse its cells as numbers, categories or text.
 
-There are six kinds: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
-(sentences, mostly different) and *category* (any other text). Numbers, truth values (0 and 1),
+There are seven kinds: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
+(sentences, mostly different), *category* (any other text) and *image* (a file, only if the user
+names the column). Numbers, truth values (0 and 1),
 dates (days since 1970) and the numbers of a vector become floating point, with NaN where a cell is
-missing; categories and texts stay text. What scikit-learn then makes of them is
+missing; categories, texts and the names of files stay text. What scikit-learn then makes of them is
 :mod:`ambilearn.tables.preprocessing`.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
+from ambilearn.tables.image_files import find_image_files
 from ambilearn.tables.vectors import find_vector_length, parse_vectors
 
 if TYPE_CHECKING:
@@ -183,7 +186,11 @@ def find_features(
 
 
 def parse_features(
-    name: str, frame: "pd.DataFrame", columns: Sequence[Column], decimal: str = "."
+    name: str,
+    frame: "pd.DataFrame",
+    columns: Sequence[Column],
+    decimal: str = ".",
+    image_folders: Sequence[Path] = (),
 ) -> "pd.DataFrame":
     """The feature columns of a table as floating-point numbers, categories and texts.
 
@@ -197,12 +204,15 @@ def parse_features(
         The features and their kinds.
     decimal : {".", ","}, default="."
         Decimal sign of numbers in text.
+    image_folders : sequence of Path, default=()
+        Folders besides that of the table from which images are allowed.
 
     Returns
     -------
     DataFrame
         One column each, float64 with NaN, or object with text and NaN; of a vector a column for
-        each number, such as ``embedding[0]``. A missing text is empty.
+        each number, such as ``embedding[0]``. A missing text is empty. An image is the path of its
+        file.
 
     Raises
     ------
@@ -212,9 +222,13 @@ def parse_features(
     import pandas as pd
 
     check_columns(name, frame, [column.name for column in columns])
-    content = {}
+    content: dict[str, NDArray[Any]] = {}
     for column, kind, length in columns:
         cells = frame[column].to_list()
+        if kind == "image":
+            where, folders = f"{name}, column {column!r}", (Path(name).parent, *image_folders)
+            content[column] = np.array(find_image_files(where, cells, folders), dtype=object)
+            continue
         if kind == "vector":
             matrix = parse_vectors(f"{name}, column {column!r}", cells, length)
             for j, values in enumerate(matrix.T):

@@ -11,7 +11,7 @@ from ambilearn.tables.read import CandidateTable
 # Above, a fit of the stack takes minutes; PL-CL takes a third of the time.
 MAX_STACKED_ROWS = 10_000
 
-_STACK, _PLAIN = "plstacking", "plcl"
+_STACK, _PLAIN, _DEEP = "plstacking", "plcl", "deepplcl"
 
 
 class DefaultMethod(NamedTuple):
@@ -35,7 +35,7 @@ def choose_default(
     *,
     select: bool = False,
 ) -> DefaultMethod:
-    r"""The method for a table: a stack up to 10 000 rows, PL-CL above.
+    r"""The method for a table: a stack up to 10 000 rows, PL-CL above, DeepPLCL for images.
 
     The stack tells more rows apart. A fit takes two to three times as long as one of PL-CL,
     cleaning as a whole 1.4 to 3.2 times. PL-CL is taken, whatever the size, where the stack is no
@@ -68,6 +68,8 @@ def choose_default(
     >>> choose_default(table, {"reg": 0.1})
     DefaultMethod(name='plcl', reason='where its parameter reg is given')
     """
+    if any(column.kind == "image" for column in table.features.columns):
+        return DefaultMethod(_DEEP, "for images")
     stack, plain = (find_method(name).load()() for name in (_STACK, _PLAIN))
     foreign = [
         key for key in params or {} if has_parameter(plain, key) and not has_parameter(stack, key)

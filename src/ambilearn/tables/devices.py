@@ -39,6 +39,11 @@ def device_rows(X: Any, device: str | None) -> Iterator[Any]:
 
 def fit_on_device(estimator: Any, X: Any, candidates: Any, device: str | None) -> None:
     """Fit an estimator on a device and copy what it learned to host memory."""
+    if device is not None and "device" in estimator.get_params(deep=False):
+        own = estimator.device
+        estimator.set_params(device=device).fit(X, candidates)
+        estimator.set_params(device=own)  # a model is also used on other machines
+        return
     with device_rows(X, device) as rows:
         estimator.fit(rows, candidates)
     if device is not None:
@@ -48,11 +53,22 @@ def fit_on_device(estimator: Any, X: Any, candidates: Any, device: str | None) -
 
 def predict_proba_on_device(estimator: Any, X: Any, device: str | None) -> Any:
     """Confidences of new rows by a fitted estimator, computed on a device."""
+    estimator, device = with_own_device(estimator, device)
     if device is None:
         return estimator.predict_proba(X)
     with computing_on(device) as move:
         on_device = _to_device(estimator, move)
         return to_numpy(on_device.predict_proba(move(_dense(X))))
+
+
+def with_own_device(estimator: Any, device: str | None) -> tuple[Any, str | None]:
+    """The estimator, and the device to which its rows must be copied.
+
+    A method with a parameter ``device`` copies the rows itself: its copy has this device.
+    """
+    if device is None or "device" not in estimator.get_params(deep=False):
+        return estimator, device
+    return copy(estimator).set_params(device=device), None
 
 
 def _learned(estimator: Any, move: Callable[[Any], Any]) -> dict[str, Any]:

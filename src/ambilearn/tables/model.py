@@ -1,9 +1,10 @@
 """A method fitted to a user's table: preprocessing, classifier and schema in one object."""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,12 @@ from ambilearn.confidence.sets import calibrate_candidates
 from ambilearn.registry import find_method
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.default_method import choose_default
-from ambilearn.tables.devices import device_rows, fit_on_device, predict_proba_on_device
+from ambilearn.tables.devices import (
+    device_rows,
+    fit_on_device,
+    predict_proba_on_device,
+    with_own_device,
+)
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.parameter_search import select_parameters
 from ambilearn.tables.preprocessing import make_preprocessing
@@ -78,6 +84,7 @@ class TableModel:
         *,
         device: str | None = None,
         decimal: str = ".",
+        image_folders: Sequence[Path] = (),
     ) -> Choices:
         """Label, score, confidence and margin of each row of a table.
 
@@ -91,19 +98,24 @@ class TableModel:
             Where to compute, as PyTorch names it, such as ``"cuda"``.
         decimal : {".", ","}, default="."
             Decimal sign of numbers in text.
+        image_folders : sequence of Path, default=()
+            Folders besides that of the table from which images are allowed.
 
         Returns
         -------
         Choices
         """
-        features = parse_features(name, frame, self.columns, decimal)
+        features = parse_features(name, frame, self.columns, decimal, image_folders)
         if not len(features):
             return choose_labels(self.classes, np.empty((0, len(self.classes))))
-        parts = [
-            self._choose(features.iloc[rows], device)
-            for rows in row_blocks(len(features), len(self.classes))
-        ]
+        parts = [self._choose(features.iloc[rows], device) for rows in self._blocks(len(features))]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _blocks(self, n_rows: int) -> Iterable[slice]:
+        """Rows to label at once; all images, so that a message has the right number of a row."""
+        if any(column.kind == "image" for column in self.columns):
+            return [slice(0, n_rows)]
+        return row_blocks(n_rows, len(self.classes))
 
     def _choose(self, features: "pd.DataFrame", device: str | None) -> Choices:
         X = self.pipeline[:-1].transform(features)
@@ -118,6 +130,7 @@ class TableModel:
         prefix: str = "",
         device: str | None = None,
         decimal: str = ".",
+        image_folders: Sequence[Path] = (),
     ) -> "pd.DataFrame":
         """The table with ``label``, ``score``, ``confidence`` and ``margin`` at its end.
 
@@ -135,12 +148,16 @@ class TableModel:
             Where to compute, as PyTorch names it, such as ``"cuda"``.
         decimal : {".", ","}, default="."
             Decimal sign of numbers in text.
+        image_folders : sequence of Path, default=()
+            Folders besides that of the table from which images are allowed.
 
         Returns
         -------
         DataFrame
         """
-        choices = self.choices(frame, name, device=device, decimal=decimal)
+        choices = self.choices(
+            frame, name, device=device, decimal=decimal, image_folders=image_folders
+        )
         return append_columns(name, frame, choice_columns(choices, prefix))
 
     def __repr__(self) -> str:
@@ -227,6 +244,7 @@ def fit_table(
         method = choose_default(table, params, select=select).name
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
+    _check_images(table, estimator)
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(table.X)
     chosen: dict[str, Any] = {}
@@ -237,10 +255,7 @@ def fit_table(
         chosen, score = select_parameters(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
-    stage = (
-        f"fitting {find_method(method).name} to {pluralize(X.shape[0], 'row')} and "
-        f"{pluralize(X.shape[1], 'feature')}"
-    )
+    stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
     with listen_to_rounds(RoundProgress(stage, progress)):
         fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table.name, estimator)
@@ -270,9 +285,12 @@ def _calibrate(
         return table.calibration
     if table.votes is not None:
         return Calibration("rows with a single answer are easier than the others")
+    if fitted._was_interrupted:
+        return Calibration("the training was interrupted")
+    method, device = with_own_device(fitted, device)
     with device_rows(X, device) as rows:
         return calibrate_candidates(
-            fitted,
+            method,
             rows,
             table.candidates,
             exclude=list(table.corrections.labels),  # a person chose which rows to correct
@@ -291,6 +309,22 @@ def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:
         "method": find_method(type(fitted).__name__).command_name,
         "parameters": {k: v for k, v in fitted.get_params(deep=False).items() if _is_plain(v)},
     }
+
+
+def _check_images(table: CandidateTable, estimator: Any) -> None:
+    """Raise an error if the features are images and the method cannot learn from images."""
+    images = [column.name for column in table.features.columns if column.kind == "image"]
+    if images and not estimator._learns_from_images:
+        raise ValueError(
+            f"{type(estimator).__name__} cannot learn from the images in column {images[0]!r}: use "
+            "the method deepplcl, or read the table without image."
+        )
+
+
+def _describe_rows(table: CandidateTable, X: Any) -> str:
+    if any(column.kind == "image" for column in table.features.columns):
+        return pluralize(X.shape[0], "image")
+    return f"{pluralize(X.shape[0], 'row')} and {pluralize(X.shape[1], 'feature')}"
 
 
 def made_by() -> dict[str, str]:

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ambilearn.tables.columns import Column
+from ambilearn.tables.image_files import ImageColumn
 from ambilearn.tables.text_encoder import TextEncoder
 
 MISSING_CATEGORY = "(missing)"
@@ -18,7 +19,7 @@ MISSING_CATEGORY = "(missing)"
 TEXT_LENGTH = 2.0
 
 
-def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
+def make_preprocessing(columns: Sequence[Column]) -> Any:
     """Transformer from feature columns to a matrix, not yet fitted.
 
     ================================ =============================================================
@@ -30,6 +31,7 @@ def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
                                      without such a column those are all zeros.
     texts                            the words and pairs of words, by TF-IDF, with the length 2: a
                                      text weighs as much as four numbers
+    images                           the files as they are, for a network
     ================================ =============================================================
 
     Parameters
@@ -39,7 +41,7 @@ def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
 
     Returns
     -------
-    sklearn.compose.ColumnTransformer
+    sklearn.compose.ColumnTransformer or ImageColumn
         Takes what :func:`ambilearn.tables.columns.parse_features` makes.
 
     Examples
@@ -50,6 +52,8 @@ def make_preprocessing(columns: Sequence[Column]) -> ColumnTransformer:
     >>> [(name, columns) for name, _, columns in parts.transformers]
     [('numbers', ['age']), ('categories', ['town'])]
     """
+    if any(column.kind == "image" for column in columns):  # which is the only one
+        return ImageColumn()
     categories = [column.name for column in columns if column.kind == "category"]
     texts = [column.name for column in columns if column.kind == "text"]
     others = [column for column in columns if column.kind not in ("category", "text")]

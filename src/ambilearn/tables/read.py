@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.label_text import split_labels
@@ -21,7 +22,7 @@ from ambilearn.tables.candidate_columns import (
     expand_patterns,
     parse_candidates,
 )
-from ambilearn.tables.columns import Features, find_features, parse_features
+from ambilearn.tables.columns import Column, Features, find_features, parse_features
 from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
 from ambilearn.tables.writing import replace_columns
 
@@ -72,6 +73,8 @@ class CandidateTable:
         Decimal sign of numbers in text.
     calibration : Calibration or None
         Confidences, if they are known before a method is fitted: those of judged annotators.
+    image_folders : tuple of Path
+        Folders besides that of the table from which images are allowed.
     """
 
     name: str
@@ -89,6 +92,7 @@ class CandidateTable:
     unjudged: CandidateSets | None = None
     decimal: str = "."
     calibration: Calibration | None = None
+    image_folders: tuple[Path, ...] = ()
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -97,7 +101,9 @@ class CandidateTable:
         Estimators take it as it is where all features are numbers and none is missing;
         :func:`ambilearn.tables.preprocessing.make_preprocessing` makes a matrix of any other.
         """
-        return parse_features(self.name, self.frame, self.features.columns, self.decimal)
+        return parse_features(
+            self.name, self.frame, self.features.columns, self.decimal, self.image_folders
+        )
 
     @property
     def given(self) -> CandidateSets:
@@ -127,6 +133,8 @@ def read_candidate_table(
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    image: str | None = None,
+    image_folders: Sequence[str | os.PathLike[str]] = (),
     min_votes: int | None = None,
     fallback: str = "error",
     na_is_label: bool = False,
@@ -162,6 +170,13 @@ def read_candidate_table(
         Columns that are not features: an id, a comment.
     categorical : str or sequence of str, default=()
         Features that are categories even if all their cells are numbers: a code.
+    image : str, optional
+        Column with names of image files, which then is the only feature: for
+        :class:`~ambilearn.DeepPLCL`. Paths are relative to the folder of the table, and only files
+        in this folder and its subfolders are read.
+    image_folders : sequence of path-like, default=()
+        Further folders from which images are allowed. A relative path that is not found in the
+        folder of the table is looked up there.
     min_votes : int, optional
         With several annotators: votes that a label needs. One by default; a search for parameters
         then tries two, as well.
@@ -211,6 +226,11 @@ def read_candidate_table(
     ['07', '08', '09']
     """
     name, frame = read_source(source, format, delimiter)
+    if image is not None and (features or categorical):
+        raise ValueError(
+            "features and categorical cannot be combined with image: a network learns from the "
+            "images alone. Leave them out."
+        )
     columns, wanted = _assign_roles(name, frame, candidates, label, features, exclude, categorical)
     parsed = parse_candidates(
         name,
@@ -224,7 +244,10 @@ def read_candidate_table(
     )
     sets, texts, votes = parsed
     found = read_corrections(corrections, texts, sets.classes, sep=sep)
-    kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
+    if image is not None:
+        kept = _only_images(name, frame, wanted, image)
+    else:
+        kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
     return CandidateTable(
         name=name,
         frame=frame,
@@ -239,6 +262,7 @@ def read_candidate_table(
         two_votes=_two_votes(parsed, found) if min_votes is None else None,
         votes=votes,
         decimal=decimal,
+        image_folders=tuple(map(Path, image_folders)),
     )
 
 
@@ -315,6 +339,19 @@ def _find_features(
         name, frame, others, categorical=_as_list(categorical), keep_all=named, decimal=decimal
     )
     return Features(found.columns, telling | found.left_out)
+
+
+def _only_images(name: str, frame: "pd.DataFrame", wanted: Sequence[str], image: str) -> Features:
+    """The column of images as the only feature."""
+    check_columns(name, frame, [image])
+    if image not in wanted:
+        raise ValueError(
+            f"Column {image!r} cannot hold the images: it holds candidates or true labels, or is "
+            "excluded."
+        )
+    others = dict.fromkeys(wanted, "is not used: only the images are")
+    del others[image]
+    return Features((Column(image, "image"),), others)
 
 
 def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:

@@ -1,0 +1,180 @@
+"""Tables with a column of images: the commands, the model file, and doubt by folds."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_digits
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
+
+from PIL import Image  # noqa: E402
+
+from ambilearn import DeepPLCL, find_doubtful  # noqa: E402
+from ambilearn._utils.rounds import RoundProgress, listen_to_rounds  # noqa: E402
+from ambilearn.cli.main import main  # noqa: E402
+from ambilearn.tables import clean_table, load_model, read_candidate_table  # noqa: E402
+
+DEEP = ["--image", "photo", "--method", "deepplcl", "--set", "epochs=2", "--set", "image_size=8"]
+
+
+def run(*arguments, status=0):
+    done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Forty pictures of two digits in different sizes, and a table."""
+    folder = tmp_path_factory.mktemp("images")
+    X, y = load_digits(n_class=2, return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(40):
+        image = Image.fromarray((X[i].reshape(8, 8) * 15).astype(np.uint8))
+        image.resize(tuple(map(int, rng.integers(6, 14, 2)))).save(folder / f"{i}.jpg")
+        rows.append((f"{i}.jpg", "no|yes" if i % 3 else ("no", "yes")[y[i]], "ab"[i % 2]))
+    pd.DataFrame(rows, columns=["photo", "names", "group"]).to_csv(folder / "t.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    """A saved model, and what `fit` printed."""
+    path = folder / "my.model"
+    return path, run("fit", folder / "t.csv", "--candidates", "names", *DEEP, "--out", path)
+
+
+def test_fit_describes_the_table(model):
+    _, output = model
+    assert "1 feature: image: photo" in output
+    assert "left out: 'group' is not used: only the images are" in output
+    assert "fitting DeepPLCL to 40 images" in output
+
+
+def test_a_model_of_images_comes_back(model):
+    loaded = load_model(model[0])
+    assert loaded.columns == (("photo", "image", 1),)
+    assert loaded.about["method"] == "deepplcl"
+    assert loaded.method.device == "auto"
+
+
+def test_predict_takes_the_column_from_the_model(folder, model, tmp_path):
+    out = tmp_path / "out.csv"
+    run("predict", model[0], folder / "t.csv", "--out", out)
+    found = pd.read_csv(out)
+    files = [str(folder / f"{i}.jpg") for i in range(40)]
+    assert found["label"].to_list() == load_model(model[0]).method.predict(files).tolist()
+
+
+def test_predict_looks_into_further_folders(folder, model, tmp_path):
+    table = tmp_path / "new.csv"
+    table.write_text("photo\n3.jpg\n")
+    assert "row 0: the image '3.jpg' is not found" in run("predict", model[0], table, status=1)
+    assert "1 row labeled" in run("predict", model[0], table, "--image-folder", folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no image", r"Row 1: .*bad.jpg is not an image that can be read, or it is damaged"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "Row 1: .*is not an image that"),
+        (None, "Row 1: the image .*bad.jpg is damaged"),
+    ],
+    ids=["text", "a program of Ghostscript", "cut off"],
+)
+def test_a_damaged_file_is_named_with_its_row(folder, model, tmp_path, content, message):
+    whole = (folder / "0.jpg").read_bytes()
+    (tmp_path / "good.jpg").write_bytes(whole)
+    (tmp_path / "bad.jpg").write_bytes(whole[: len(whole) - 40] if content is None else content)
+    table = tmp_path / "new.csv"
+    table.write_text("photo,names\ngood.jpg,yes|no\nbad.jpg,no\ngood.jpg,yes\n")
+    for command in (["predict", model[0], table], ["clean", table, "--candidates", "names", *DEEP]):
+        assert re.search(message, " ".join(run(*command, status=1).split()))
+
+
+def test_doubt_is_computed_by_folds(folder):
+    table = read_candidate_table(folder / "t.csv", candidates="names", image="photo")
+    said = []
+    cleaned = clean_table(table, params={"epochs": 1, "image_size": 8}, progress=said.append)
+    assert said[1].startswith("fitting DeepPLCL to 40 images: epoch 1 of 1, loss ")
+    assert sum("fits" in text for text in said) == 5
+    assert {"label", "doubt", "suggestion"} <= set(cleaned.frame.columns)
+    sizes = table.candidates.sizes
+    assert (cleaned.doubt.score[sizes == 2] == -1).all()
+    assert (cleaned.doubt.score[sizes == 1] > -1).all()
+
+
+@pytest.mark.parametrize("form", ["array", "files", "dataset"])
+def test_doubt_in_every_form_of_images(folder, form):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, sets = X[:20].reshape(-1, 8, 8), [{int(label)} for label in y[:20]]
+    if form == "files":
+        X = [str(folder / f"{i}.jpg") for i in range(20)]
+    elif form == "dataset":
+        X = torch.utils.data.TensorDataset(torch.from_numpy(X).float()[:, None])
+    found = find_doubtful(X, sets, estimator=DeepPLCL(epochs=1, device="cpu", image_size=8))
+    assert found.score.shape == (20,)
+    assert np.isfinite(found.score).all()
+
+
+def test_doubt_of_an_interrupted_training_stays_empty(folder, monkeypatch):
+    table = read_candidate_table(folder / "t.csv", candidates="names", image="photo")
+
+    def interrupt(text):
+        if "epoch 1 of 3" in text:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        cleaned = clean_table(table, params={"epochs": 3, "image_size": 8}, progress=interrupt)
+    assert cleaned.doubt is None
+    assert cleaned.frame["label"].notna().all()
+    assert cleaned.frame["suggestion"].isna().all()
+
+
+def test_an_interrupted_fold_ends_the_search_for_doubt():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    stages = []
+
+    def interrupt(text):
+        stages.append(text)
+        if "epoch 1" in text:
+            raise KeyboardInterrupt
+
+    listener = RoundProgress("fold", interrupt)
+    with listen_to_rounds(listener), pytest.raises(KeyboardInterrupt):
+        find_doubtful(X[:20], y[:20], estimator=DeepPLCL(epochs=2, device="cpu"))
+    assert len(stages) == 2
+
+
+def test_review_learns_from_the_images_and_shows_them(folder, tmp_path):
+    out = tmp_path / "review.html"
+    options = ["--candidates", "names", *DEEP, "--no-doubt", "--embed-images", "--out", out]
+    output = run("review", folder / "t.csv", *options)
+    assert "1 feature: image: photo" in output
+    assert "images: column 'photo'" in output
+    assert "--image photo --method deepplcl --set epochs=2 --set" in " ".join(output.split())
+    assert out.read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 40
+
+
+def test_other_methods_do_not_learn_from_the_images(folder, tmp_path):
+    options = ["--candidates", "names", "--image", "photo", "--method", "plknn"]
+    out = tmp_path / "out.csv"
+    output = run("clean", folder / "t.csv", *options, "--out", out)
+    assert "1 feature: category: group" in output
+    assert len(pd.read_csv(out)) == 40
+
+
+def test_an_own_device_is_not_saved(folder, model, tmp_path):
+    path = tmp_path / "cpu.model"
+    options = ["--candidates", "names", *DEEP, "--device", "cpu", "--out", path]
+    run("fit", folder / "t.csv", *options)
+    loaded = load_model(path)
+    assert loaded.method.device == "auto"
+    frame = pd.read_csv(folder / "t.csv")
+    name = str(folder / "t.csv")
+    found = [loaded.choices(frame, name, device=device).labels for device in (None, "cpu")]
+    assert found[0].tolist() == found[1].tolist()
