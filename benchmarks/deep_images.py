@@ -1,10 +1,11 @@
 """DeepPLCL on CIFAR-10 with candidate sets: accuracy, time, and the time outside the network.
 
     python benchmarks/deep_images.py --archive cifar10-jpeg.tar.xz --answers cifar10n.npz \
-        supervised q0.5 no_head --seeds 0 1 2 --set epochs=100 lr=.05 --jobs 2 --budget 500
+        --output docs/deep_images.jsonl --seeds 0 1 2 --set epochs=30 --budget 500 supervised q0.5
+    python benchmarks/deep_images.py --table docs/deep_images.jsonl
 
-One JSON line per run. The archive holds ``train/<class>/<number>.jpg`` and ``test/…``; it is
-decoded once, into ``--cache``. ``--list`` shows the settings.
+One JSON line per run, appended to ``--output`` at once. The archive holds
+``train/<class>/<number>.jpg`` and ``test/…``. ``--list`` shows the settings.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import json
 import multiprocessing
 import sys
 import tarfile
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
@@ -46,30 +47,29 @@ SETTINGS = {
 }
 
 
-def load(archive, cache):
-    """Images and labels of the training and of the test rows, in the order of their names."""
-    cache = Path(cache)
-    if not cache.exists():
-        from PIL import Image
+def _decode(files):
+    from PIL import Image
 
-        found = {"train": {}, "test": {}}
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                parts = Path(member.name).parts
-                if member.isfile() and len(parts) >= 3 and parts[-3] in found:
-                    key = CLASSES.index(parts[-2]), int(Path(parts[-1]).stem)
-                    with Image.open(io.BytesIO(tar.extractfile(member).read())) as image:
-                        found[parts[-3]][key] = np.asarray(image.convert("RGB"))
-        arrays = {}
-        for part, images in found.items():
-            keys = sorted(images)
-            arrays[f"X_{part}"] = np.stack([images[key] for key in keys])
-            arrays[f"y_{part}"] = np.array([key[0] for key in keys])
-        partial = cache.with_suffix(".part.npz")
-        np.savez(partial, **arrays)
-        partial.replace(cache)
-    with np.load(cache) as arrays:
-        return tuple(arrays[name] for name in ("X_train", "y_train", "X_test", "y_test"))
+    return np.stack([np.asarray(Image.open(io.BytesIO(file)).convert("RGB")) for file in files])
+
+
+def load(archive):
+    """Images and labels of the training and of the test rows, in the order of their names."""
+    found = {"train": [], "test": []}
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            parts = Path(member.name).parts
+            if member.isfile() and len(parts) >= 3 and parts[-3] in found:
+                key = CLASSES.index(parts[-2]), int(Path(parts[-1]).stem)
+                found[parts[-3]].append((*key, tar.extractfile(member).read()))
+    arrays = []
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        for rows in (sorted(found["train"]), sorted(found["test"])):
+            files = [row[2] for row in rows]
+            blocks = [files[i : i + 1000] for i in range(0, len(files), 1000)]
+            arrays.append(np.concatenate(list(pool.map(_decode, blocks))))
+            arrays.append(np.array([row[0] for row in rows]))
+    return arrays
 
 
 def load_answers(path, y):
@@ -145,53 +145,11 @@ def time_passes(model, batch_shape, device, compiled, bf16, n=60):
     return times
 
 
-def measure_time(model, settings):
-    """Seconds per epoch, and how they compare with a bare loop of the same two passes."""
-    import torch
-
-    history = model.history_
-    if len(history) < 2:
-        return {}
-    epoch = (history[-1].seconds - history[0].seconds) / (len(history) - 1)
-    n, batch = len(model.transduction_), settings["batch_size"]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    shape = (batch * (2 if settings["strong"] else 1), *model._row_shape)
-    passes, steps = time_passes(
-        model, shape, device, settings["compiled"], device == "cuda", 60 if device == "cuda" else 2
-    )
-    per_epoch = n // batch
-    return {
-        "epoch_seconds": epoch,
-        "first_epoch_seconds": history[0].seconds,
-        "outside_network": 1 - per_epoch * passes / epoch,
-        "over_bare_loop": epoch / (per_epoch * steps),
-    }
-
-
-_DATA = None
-
-
-def _start(arguments):
-    global _DATA
-    X, y, X_test, y_test = load(arguments.archive, arguments.cache)
-    votes = load_answers(arguments.answers, y) if arguments.answers else None
-    if arguments.rows:
-        chosen = np.random.default_rng(0).permutation(len(y))[: arguments.rows]
-        X, y, votes = X[chosen], y[chosen], votes if votes is None else votes[chosen]
-        X_test, y_test = (
-            X_test[:: max(1, 10_000 // arguments.rows)],
-            y_test[:: max(1, 10_000 // arguments.rows)],
-        )
-    _DATA = X, y, X_test, y_test, votes
-
-
-def run(name, seed, changes, timing):
+def run(name, seed, changes, data):
     """One fit, as a dictionary."""
-    from ambilearn.deep import options
-
-    X, y, X_test, y_test, votes = _DATA
+    X, y, X_test, y_test, votes = data
     how, parameters = SETTINGS[name]
-    parameters = {"epochs": 100, "random_state": seed, **parameters, **changes}
+    parameters = {"epochs": 30, "random_state": seed, **parameters, **changes}
     how = how | {key: parameters.pop(key) for key in ("q", "eta") if key in parameters}
     model = DeepPLCL(**parameters)
     candidates = make_candidates(y, seed, votes=votes, **how)
@@ -200,15 +158,6 @@ def run(name, seed, changes, timing):
         candidates = add_suggestions(model, X, candidates)
     model.fit(X, candidates)
     seconds = perf_counter() - began
-    batch = min(len(y), options.choose_batch_size(model.batch_size, len(y)))
-    device = options.choose_device(model.device)
-    settings = {
-        "batch_size": batch,
-        "strong": model._strong,
-        "compiled": options.choose_compilation(
-            model.compile, device, model.epochs * (len(y) // batch)
-        ),
-    }
     return {
         "setting": name,
         "seed": seed,
@@ -219,8 +168,50 @@ def run(name, seed, changes, timing):
         "settled": model.history_[-1].settled,
         "epochs": model.n_epochs_,
         "seconds": seconds,
-        **(measure_time(model, settings) if timing else {}),
+        "epoch_seconds": _epoch_seconds(model),
+        "first_epoch_seconds": model.history_[0].seconds,
     }
+
+
+def _epoch_seconds(model):
+    """Without the first epoch, which compiles."""
+    history = model.history_
+    return (history[-1].seconds - history[0].seconds) / max(1, len(history) - 1)
+
+
+def measure_time(data, changes, epochs=8):
+    """Epochs of all rows and of half of them, and of a bare loop of the same two passes."""
+    import torch
+
+    X, y, *_ = data
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    options = {"compile": device == "cuda", "random_state": 0, **changes, "epochs": epochs}
+    mask = make_candidates(y, 0, q=0.5)
+    model = DeepPLCL(**options).fit(X, mask)
+    half = DeepPLCL(**options, batch_size=_batch_size(model, y)).fit(X[::2], mask[::2])
+    epoch, batch = _epoch_seconds(model), _batch_size(model, y)
+    passes, steps = time_passes(
+        model,
+        (2 * batch, *model._row_shape),
+        device,
+        options["compile"],
+        device == "cuda",
+        60 if device == "cuda" else 2,
+    )
+    return {
+        "setting": "time",
+        "rows": len(y),
+        "epoch_seconds": epoch,
+        "outside_network": 1 - len(y) // batch * passes / epoch,
+        "over_bare_loop": epoch / (len(y) // batch * steps),
+        "over_half_of_the_rows": epoch / _epoch_seconds(half),
+    }
+
+
+def _batch_size(model, y):
+    from ambilearn.deep.options import choose_batch_size
+
+    return min(len(y), choose_batch_size(model.batch_size, len(y)))
 
 
 def parse(text):
@@ -231,48 +222,94 @@ def parse(text):
         return text
 
 
-def report(outcome):
-    """Print one JSON line."""
+def report(outcome, output):
+    """Print one JSON line, and append it to a file."""
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in outcome.items()}
     print(json.dumps(rounded), flush=True)
+    if output:
+        with output.open("a") as file:
+            print(json.dumps(rounded), file=file)
+
+
+def make_table(outcomes):
+    """Markdown lines: mean and spread over the seeds, and the share of the supervised accuracy."""
+    runs = {}
+    for outcome in outcomes:
+        if "test_accuracy" in outcome:
+            runs.setdefault(outcome["setting"], []).append(outcome)
+    supervised = {run["seed"]: run["test_accuracy"] for run in runs.get("supervised", [])}
+    yield "| setting | seeds | new images | of supervised | cleaned labels | seconds |"
+    yield "|---|---|---|---|---|---|"
+    for name in sorted(runs, key=list(SETTINGS).index):
+        found = runs[name]
+        shares = [
+            r["test_accuracy"] / supervised[r["seed"]] for r in found if r["seed"] in supervised
+        ]
+        yield (
+            "| "
+            + " | ".join(
+                [
+                    name,
+                    str(len(found)),
+                    _mean_and_spread([r["test_accuracy"] for r in found]),
+                    f"{100 * np.mean(shares):.1f} %" if shares else "",
+                    _mean_and_spread([r["transductive"] for r in found]),
+                    f"{np.median([r['seconds'] for r in found]):.0f}",
+                ]
+            )
+            + " |"
+        )
+
+
+def _mean_and_spread(values):
+    spread = f" ± {np.std(values, ddof=1):.4f}".replace("0.", ".") if len(values) > 1 else ""
+    return f"{np.mean(values):.4f}".removeprefix("0") + spread
 
 
 def main():
-    """Run the settings, a few at a time."""
+    """Run the settings, the first seed of all of them first."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("settings", nargs="*", default=["supervised", "q0.5"])
     parser.add_argument("--archive", default="cifar10-jpeg.tar.xz")
     parser.add_argument("--answers", help="cifar10n.npz, for the settings n_…")
-    parser.add_argument("--cache", default="cifar10-decoded.npz")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE")
     parser.add_argument("--rows", type=int, help="train on so many rows, for a trial")
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=np.inf, help="start no run after so many s")
+    parser.add_argument("--output", type=Path, help="file to which results are appended")
+    parser.add_argument("--table", type=Path, help="print a table of such a file")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     if arguments.list:
         for name, (how, parameters) in SETTINGS.items():
             print(name, json.dumps(how), json.dumps(parameters))
         return
-    changes = {k: parse(v) for k, _, v in (pair.partition("=") for pair in arguments.set)}
-    tasks = [(name, seed) for name in arguments.settings for seed in arguments.seeds]
+    if arguments.table:
+        lines = arguments.table.read_text().splitlines()
+        print("\n".join(make_table(map(json.loads, lines))))
+        return
     began = perf_counter()
-    load(arguments.archive, arguments.cache)
-    with ProcessPoolExecutor(
-        arguments.jobs, multiprocessing.get_context("spawn"), _start, (arguments,)
-    ) as pool:
-        running = set()
-        while tasks or running:
-            while tasks and len(running) < arguments.jobs:
-                if perf_counter() - began > arguments.budget:
-                    print(f"out of time before {tasks}", file=sys.stderr)
-                    tasks = []
-                    break
-                running.add(pool.submit(run, *tasks.pop(0), changes, arguments.jobs == 1))
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for each in done:
-                report(each.result())
+    data = _load_all(arguments)
+    changes = {k: parse(v) for k, _, v in (pair.partition("=") for pair in arguments.set)}
+    for seed in arguments.seeds:
+        for name in arguments.settings:
+            if perf_counter() - began > arguments.budget:
+                print(f"out of time before {name}, seed {seed}", file=sys.stderr)
+            elif name == "time":
+                report(measure_time(data, changes), arguments.output)
+            else:
+                report(run(name, seed, changes, data), arguments.output)
+
+
+def _load_all(arguments):
+    X, y, X_test, y_test = load(arguments.archive)
+    votes = load_answers(arguments.answers, y) if arguments.answers else None
+    if arguments.rows:
+        chosen = np.random.default_rng(0).permutation(len(y))[: arguments.rows]
+        X, y, votes = X[chosen], y[chosen], votes if votes is None else votes[chosen]
+        part = slice(None, None, max(1, 10_000 // arguments.rows))
+        X_test, y_test = X_test[part], y_test[part]
+    return X, y, X_test, y_test, votes
 
 
 if __name__ == "__main__":

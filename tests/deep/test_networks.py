@@ -89,3 +89,9 @@ def test_frozen_layers_stay_in_evaluation_mode():
     assert network.features[2].training
     network.eval()
     assert not any(layer.training for layer in network.modules())
+
+
+def test_all_labels_are_alike_at_first():
+    network = add_heads(nn.Linear(3, 4), torch.randn(2, 3), 2)
+    for logits in network(torch.randn(5, 3)):
+        assert (logits == 0).all()

@@ -38,30 +38,30 @@ def batch():
     return weak, strong, comp_weak, comp_strong, mask, P / P.sum(1, keepdims=True)
 
 
-def computed(loss, batch, ramp=1.0, **changes):
+def computed(loss, batch, ramp=1.0, trust=1.0, **changes):
     weak, strong, comp_weak, comp_strong, mask, P = map(torch.tensor, batch)
     objective = choose_objective(loss, **changes)
     views, comps = ([weak], [comp_weak])
     if objective.strong_view:
         views, comps = [weak, strong], [comp_weak, comp_strong]
-    return row_losses(objective, views, comps, mask, P, ramp).numpy()
+    return row_losses(objective, views, comps, mask, P, ramp, trust).numpy()
 
 
-@pytest.mark.parametrize("ramp", [0.0, 0.3, 1.0])
-def test_deep_plcl(batch, ramp):
+@pytest.mark.parametrize(("ramp", "trust"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.4), (1.0, 1.0)])
+def test_deep_plcl(batch, ramp, trust):
     weak, strong, comp_weak, comp_strong, mask, P = batch
     expected = np.zeros(B)
     for i in range(B):
         for view, comp in ((weak, comp_weak), (strong, comp_strong)):
             f, absent = softmax(view)[i], sigmoid(comp)[i]
-            Q = [1 - P[i, j] if mask[i, j] else 1.0 for j in range(L)]
+            Q = [trust * (1 - P[i, j]) if mask[i, j] else 1.0 for j in range(L)]
             cross = -sum(P[i, j] * np.log(f[j]) for j in range(L))
             outside = -np.log(1 - sum(f[j] for j in range(L) if not mask[i, j]))
             binary = -sum(
                 Q[j] * np.log(absent[j]) + (1 - Q[j]) * np.log(1 - absent[j]) for j in range(L)
             )
             expected[i] += (ramp * cross + outside + 4 * binary / L) / 2
-    np.testing.assert_allclose(computed("plcl", batch, ramp), expected, rtol=1e-6)
+    np.testing.assert_allclose(computed("plcl", batch, ramp, trust), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["proden", "rc"])
@@ -133,7 +133,7 @@ def test_extreme_outputs_give_finite_losses_and_gradients(loss):
     comps = [(s * torch.tensor([[900.0, -900.0, 0.0]] * 3)).requires_grad_() for s in (1, -1)]
     mask = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
     P = mask / mask.sum(1, keepdim=True)
-    losses = row_losses(choose_objective(loss), views, comps, mask, P, 1.0)
+    losses = row_losses(choose_objective(loss), views, comps, mask, P, 1.0, 1.0)
     losses.sum().backward()
     assert torch.isfinite(losses).all()
     used = [view for view in views + comps if view.grad is not None]

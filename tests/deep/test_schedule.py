@@ -1,8 +1,8 @@
-"""Learning rate, momentum, averaging and ramp of each step."""
+"""Learning rate, momentum, averaging and factors of the loss of each step."""
 
 import pytest
 
-from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up
+from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up, trust_in_confidences
 
 
 @pytest.mark.parametrize("n_steps", [6, 23, 100])
@@ -35,3 +35,10 @@ def test_average_decay_is_small_at_first():
 def test_ramp():
     assert [ramp_up(epoch, 8, 0.5) for epoch in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
     assert ramp_up(0, 8, 0.0) == 1.0
+
+
+def test_trust_grows_after_the_ramp():
+    found = [trust_in_confidences(epoch, 8, 0.5) for epoch in range(8)]
+    assert found == [0, 0, 0, 0, 0.25, 0.5, 0.75, 1]
+    assert trust_in_confidences(3, 4, 0.0) == 1
+    assert trust_in_confidences(3, 4, 1.0) == 0

@@ -45,7 +45,9 @@ def test_a_step_goes_down_the_gradient_of_the_mean_loss(loss):
     weights = {k: v.requires_grad_() for k, v in state(trainer).items()}
     P = trainer.labels.confidences.clone()
     views, comps = torch.func.functional_call(trainer.network, weights, trainer.rows.held)
-    losses = row_losses(trainer.settings.objective, [views], [comps], trainer.labels.mask, P, 1.0)
+    losses = row_losses(
+        trainer.settings.objective, [views], [comps], trainer.labels.mask, P, 1.0, 1.0
+    )
     used = [w for name, w in weights.items() if "complementary" not in name]
     gradients = torch.autograd.grad(losses.mean(), used)
     rate, momentum = one_cycle(0, 4)

@@ -41,8 +41,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
         - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
 
-    where Q is 1 off the candidates and 1 − P on them, and r grows from 0 to 1. PRODEN, RC, CC and
-    CRDPLL are other values of the same parameters (``loss``).
+    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s.
+    PRODEN, RC, CC and CRDPLL are other values of the same parameters (``loss``).
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     temperature : float, optional
         Targets are taken to the power of its inverse: above 1, rows settle later; 1 by default.
     ramp : float, optional
-        Share of the epochs in which r grows to 1; .5 for PL-CL, .4 for CRDPLL, otherwise 0.
+        Share of the epochs in which r grows to 1; s grows to 1 in the others. The share is .5 for
+        PL-CL, .4 for CRDPLL, otherwise 0.
     outside_weight : float, optional
         Weight of the second term of the loss; 0 for PRODEN and RC, otherwise 1.
     strong_view : bool, optional
@@ -78,7 +79,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Rows per step; by default about a fiftieth of the rows, between 32 and 512.
     lr : float, default=0.05
         Largest learning rate, which rises in the first fifth of the steps and then falls.
-    weight_decay : float, default=5e-4
+    weight_decay : float, default=5e-3
         Weight decay.
     mixup : float, default=0
         If positive, settled rows are also mixed in pairs by shares from a beta distribution with
@@ -214,7 +215,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         epochs: int = 100,
         batch_size: int | None = None,
         lr: float = 0.05,
-        weight_decay: float = 5e-4,
+        weight_decay: float = 5e-3,
         mixup: float = 0.0,
         teacher: bool = False,
         normalize: Any = "auto",

@@ -15,6 +15,9 @@ LARGEST_SMALL_SIDE = 64  # pixels: larger images go through a torchvision ResNet
 class TwoHeads(nn.Module):
     """A network of features with an ordinary and a complementary head.
 
+    The heads start at zero. Random outputs would choose among the candidates before anything is
+    learned, and training confirms such choices if the sets are large.
+
     Parameters
     ----------
     features : Module
@@ -30,6 +33,8 @@ class TwoHeads(nn.Module):
         self.features = features
         self.ordinary = nn.Linear(n_features, n_labels)
         self.complementary = nn.Linear(n_features, n_labels)
+        for weights in (*self.ordinary.parameters(), *self.complementary.parameters()):
+            nn.init.zeros_(weights)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the two heads, each of shape (b, l)."""

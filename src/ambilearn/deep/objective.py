@@ -7,7 +7,9 @@ complementary head, a weak view x′ and a strong view x″::
     P ← ρ P + (1 − ρ) t
     loss = r a ½[CE(P, f(x′)) + CE(P, f(x″))] + b ½[U(f(x′)) + U(f(x″))] + τ BCE(f̂, Q)
 
-U is the loss of probability off the candidates; Q is 1 off S and 1 − P on S; r grows from 0 to 1.
+U is the loss of probability off the candidates. Q is 1 off S and s (1 − P) on S. First r grows from
+0 to 1, then s. As long as s is 0, the complementary head learns only which labels are not
+candidates, which does not depend on its own outputs; otherwise large sets settle on wrong labels.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -145,6 +147,7 @@ def row_losses(
     mask: Tensor,
     confidences: Tensor,
     ramp: float | Tensor,
+    trust: float | Tensor,
 ) -> Tensor:
     """Loss of every row, shape (b,).
 
@@ -158,8 +161,8 @@ def row_losses(
         The candidates.
     confidences : Tensor of shape (b, l)
         P, zero off the candidates.
-    ramp : float or Tensor
-        r, from 0 to 1.
+    ramp, trust : float or Tensor
+        r and s, from 0 to 1.
     """
     total = torch.zeros(len(mask), device=mask.device)
     logs = [view.log_softmax(1) for view in views]
@@ -171,7 +174,7 @@ def row_losses(
         outside = sum(_outside(log, mask, objective.outside) for log in chosen) / len(chosen)
         total = total + objective.outside_weight * outside
     if objective.comp_weight:
-        absent = 1 - confidences  # one off the candidates, where the confidences are zero
+        absent = torch.where(mask, trust * (1 - confidences), 1.0)
         binary = sum(
             binary_cross_entropy_with_logits(view, absent, reduction="none").mean(1)
             for view in complementary

@@ -61,3 +61,16 @@ def ramp_up(epoch: int, n_epochs: int, ramp: float) -> float:
         The part of the epochs, 0 for r = 1 from the start.
     """
     return min(1.0, (epoch + 1) / (ramp * n_epochs)) if ramp else 1.0
+
+
+def trust_in_confidences(epoch: int, n_epochs: int, ramp: float) -> float:
+    """Factor s in an epoch, counted from 0: from 0 to 1 in the epochs after the ramp.
+
+    Parameters
+    ----------
+    epoch, n_epochs : int
+        Epochs done, and in all.
+    ramp : float
+        The part of the epochs in which r grows.
+    """
+    return max(0.0, (epoch + 1 - ramp * n_epochs) / ((1 - ramp) * n_epochs)) if ramp < 1 else 0.0

@@ -14,7 +14,7 @@ from ambilearn.deep.augment import ImageView
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, make_targets, row_losses
 from ambilearn.deep.rows import Rows
-from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up
+from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up, trust_in_confidences
 
 SETTLED = 0.9  # confidence from which on a row counts as settled
 
@@ -117,7 +117,7 @@ class Trainer:
         self.epoch, self.step = 0, 0
         self._averaged = list(_pairs(self.average, network))
         faster = compiled if settings.compiled else lambda function: function
-        self._forward = faster(network)
+        self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
         self._strong = None if settings.strong is None else _view(settings.strong, faster)
         self._row_losses = faster(_bind(row_losses, settings.objective))
@@ -180,9 +180,10 @@ class Trainer:
             confidences = new if objective.update == "before" else confidences
         ramp = ramp_up(self.epoch, self.settings.epochs, objective.ramp)
         mask = labels.mask[index]
-        # A tensor, because a compiled function is compiled again for every other number.
-        weight = torch.full((), ramp, device=self.device)
-        losses = self._row_losses(ordinary, complementary, mask, confidences, weight)
+        trust = trust_in_confidences(self.epoch, self.settings.epochs, objective.ramp)
+        # Tensors, because a compiled function is compiled again for every other number.
+        factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
+        losses = self._row_losses(ordinary, complementary, mask, confidences, *factors)
         if mixed:
             target = share * confidences + (1 - share) * confidences[partner]
             settled = (confidences.amax(1) >= SETTLED).float()
@@ -211,7 +212,7 @@ class Trainer:
         if not self.settings.teacher or self.epoch == 0:  # the average is young at first
             return ordinary, complementary
         with torch.no_grad():
-            return self._outputs(self.average, views)
+            return self._outputs(self._average, views[:1])
 
     def _update_confidences(
         self, index: Tensor, ordinary: list[Tensor], complementary: list[Tensor]
