@@ -236,29 +236,28 @@ def make_table(outcomes):
     runs = {}
     for outcome in outcomes:
         if "test_accuracy" in outcome:
-            runs.setdefault(outcome["setting"], []).append(outcome)
-    supervised = {run["seed"]: run["test_accuracy"] for run in runs.get("supervised", [])}
+            runs.setdefault((outcome["setting"], outcome.get("note", "")), []).append(outcome)
+    supervised = {
+        run["seed"]: run["test_accuracy"]
+        for (name, _), found in runs.items()
+        for run in found
+        if name == "supervised"
+    }
     yield "| setting | seeds | new images | of supervised | cleaned labels | seconds |"
     yield "|---|---|---|---|---|---|"
-    for name in sorted(runs, key=list(SETTINGS).index):
-        found = runs[name]
-        shares = [
-            r["test_accuracy"] / supervised[r["seed"]] for r in found if r["seed"] in supervised
+    for name, note in sorted(runs, key=lambda key: (list(SETTINGS).index(key[0]), key[1])):
+        found = runs[name, note]
+        known = [run for run in found if run["seed"] in supervised]
+        shares = [run["test_accuracy"] / supervised[run["seed"]] for run in known]
+        cells = [
+            f"{name}, {note}" if note else name,
+            str(len(found)),
+            _mean_and_spread([run["test_accuracy"] for run in found]),
+            f"{100 * np.mean(shares):.1f} %" if shares else "",
+            _mean_and_spread([run["transductive"] for run in found]),
+            f"{np.median([run['seconds'] for run in found]):.0f}",
         ]
-        yield (
-            "| "
-            + " | ".join(
-                [
-                    name,
-                    str(len(found)),
-                    _mean_and_spread([r["test_accuracy"] for r in found]),
-                    f"{100 * np.mean(shares):.1f} %" if shares else "",
-                    _mean_and_spread([r["transductive"] for r in found]),
-                    f"{np.median([r['seconds'] for r in found]):.0f}",
-                ]
-            )
-            + " |"
-        )
+        yield f"| {' | '.join(cells)} |"
 
 
 def _mean_and_spread(values):
@@ -276,6 +275,7 @@ def main():
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE")
     parser.add_argument("--rows", type=int, help="train on so many rows, for a trial")
     parser.add_argument("--budget", type=float, default=np.inf, help="start no run after so many s")
+    parser.add_argument("--note", help="text that tells these runs from others in the table")
     parser.add_argument("--output", type=Path, help="file to which results are appended")
     parser.add_argument("--table", type=Path, help="print a table of such a file")
     parser.add_argument("--list", action="store_true")
@@ -298,7 +298,8 @@ def main():
             elif name == "time":
                 report(measure_time(data, changes), arguments.output)
             else:
-                report(run(name, seed, changes, data), arguments.output)
+                note = {"note": arguments.note} if arguments.note else {}
+                report(run(name, seed, changes, data) | note, arguments.output)
 
 
 def _load_all(arguments):
