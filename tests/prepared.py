@@ -14,6 +14,8 @@ _LIBRARIES += ["sklearn.linear_model", "sklearn.model_selection", "sklearn.neigh
 _LIBRARIES += ["sklearn.feature_extraction.text", "array_api_compat.numpy", "click"]
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 _PROCESSES = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
+# Dask's configuration for workers that are forks, too.
+WORKERS = {"distributed.worker.multiprocessing-method": _PROCESSES.get_start_method()}
 COMMAND_LINE = "from ambilearn.__main__ import main\nmain()"
 
 

@@ -5,6 +5,8 @@ import dask.array as da
 import numpy as np
 import pytest
 
+from prepared import WORKERS
+
 from ambilearn.datasets import make_candidates
 
 PATIENCE = 600  # seconds: a busy machine may take long to start a process
@@ -49,7 +51,7 @@ def cluster_client(tmp_path_factory):
         "local_directory": str(tmp_path_factory.mktemp("dask")),
     }
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": PATIENCE}),
+        dask.config.set({"distributed.comm.timeouts.connect": PATIENCE, **WORKERS}),
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, timeout=PATIENCE) as client,
     ):

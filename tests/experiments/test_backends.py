@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 from alike import assert_alike
+from prepared import WORKERS
 
 from ambilearn.experiments.backends import on_cluster, on_processes
 from ambilearn.experiments.run import run_tasks
@@ -38,9 +39,10 @@ def contents(store):
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as cluster:
+    import dask
+
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with dask.config.set(WORKERS), distributed.LocalCluster(n_workers=2, **options) as cluster:
         yield cluster.scheduler_address
 
 
