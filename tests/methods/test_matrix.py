@@ -106,6 +106,14 @@ def fitted(method, change=None):
     return quick(method).fit(X if change is None else change(X), Y)
 
 
+def forms(every, some):
+    """Every form with a kernel method and one of neighbors, some with the other methods.
+
+    The base class of all methods reads the forms; the methods themselves see these three.
+    """
+    return [(m, form) for m in METHODS for form in (every if m in (PLCL, PLKNN) else some)]
+
+
 # --- forms of input -----------------------------------------------------------------------------
 
 CANDIDATE_FORMS = {  # form → whether the labels have names
@@ -124,8 +132,9 @@ CANDIDATE_FORMS = {  # form → whether the labels have names
 }
 
 
-@every_method
-@pytest.mark.parametrize("form", CANDIDATE_FORMS)
+@pytest.mark.parametrize(
+    ("method", "form"), forms(CANDIDATE_FORMS, ["list of sets", "pandas frame", "CSR mask"])
+)
 def test_forms_of_candidates(method, form):
     X, Y, _ = ambiguous()
     convert, named = CANDIDATE_FORMS[form]
@@ -151,8 +160,7 @@ FEATURE_FORMS = {
 }
 
 
-@every_method
-@pytest.mark.parametrize("form", FEATURE_FORMS)
+@pytest.mark.parametrize(("method", "form"), forms(FEATURE_FORMS, ["list", "pandas frame", "CSR"]))
 def test_forms_of_features(method, form):
     X, Y, _ = ambiguous()
     X = with_zeros(X)
