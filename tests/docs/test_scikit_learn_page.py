@@ -174,13 +174,13 @@ def permutation_test(y):
 
 
 def linear_selection(y):
-    model = PLCL(kernel="linear", max_iter=5, tol=0)
+    model = PLCL(kernel="linear", max_iter=2, tol=0)
     importance = (clone(model).fit(X, y).coef_ ** 2).sum(axis=0)
     chosen = RFE(model, n_features_to_select=3).fit(X, y)
     assert chosen.ranking_.argmax() == importance.argmin()
     by_model = SelectFromModel(model, max_features=2, threshold=-np.inf).fit(X, y)
     assert set(np.flatnonzero(by_model.get_support())) == set(np.argsort(importance)[2:])
-    RFECV(model, cv=FOLDS, scoring=covering_rate_scorer).fit(X, y)
+    RFECV(model, step=2, cv=FOLDS, scoring=covering_rate_scorer).fit(X, y)
     return make_pipeline(by_model, PLKNN()).fit(X, y).score(X, y)
 
 
