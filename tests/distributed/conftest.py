@@ -4,7 +4,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-
 from prepared import WORKERS
 
 from ambilearn.datasets import make_candidates
