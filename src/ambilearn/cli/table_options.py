@@ -228,8 +228,9 @@ method_options = _add(
         "--method",
         type=_MethodName(list(METHODS)),
         metavar="NAME",
-        help=f"One of {', '.join(METHODS)}. By default plstacking, a stack of methods, for up to 10 000 rows, and plcl, "
-        "the paper's method, for more rows and for sentences; plcl takes a third to half of the "
+        help=f"One of {', '.join(METHODS)}. "
+        "By default plstacking, a stack of methods, for up to 10 000 rows, and plcl, the paper's "
+        "method, for more rows and for sentences; plcl takes a third to half of the "
         "time. deepplcl, a network for images, needs PyTorch (the extra deep).",
     ),
     method_option(
