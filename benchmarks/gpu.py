@@ -21,7 +21,7 @@ import torch
 from common import make_ambiguous, print_result, real_split
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
-from ambilearn.backend.memory import bytes_beside_kernel
+from ambilearn.backend.memory import bytes_besides_kernel
 from ambilearn.candidates import CandidateSets
 
 # Parts of a fit that are timed: name of the part, module, class or None, function.
@@ -319,7 +319,7 @@ def one_factor(options):
     two = PLCL(max_iter=3, tol=0)
     _, seconds_two, _, _ = fit(two, X, sets, options)
     one = PLCL(max_iter=3, tol=0)
-    room = 8 * n**2 + bytes_beside_kernel(n, 100, len(sets.labels), 10) + 1
+    room = 8 * n**2 + bytes_besides_kernel(n, 100, len(sets.labels), 10) + 1
     with mock.patch("ambilearn.backend.memory.free_memory", return_value=room):
         _, seconds_one, peak, _ = fit(one, X, sets, options)
     outputs = (one.complementary_train_output_ - two.complementary_train_output_).abs().max()

@@ -31,7 +31,7 @@ from ambilearn import (
     find_doubtful,
 )
 from ambilearn.backend.device.graph import DeviceGraph
-from ambilearn.backend.memory import bytes_beside_kernel
+from ambilearn.backend.memory import bytes_besides_kernel
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
@@ -215,7 +215,7 @@ def test_single_precision_costs_its_rounding_and_no_more(library, dispatch):
 def test_one_factor_where_two_do_not_fit(library, dispatch):
     n, n_pairs = len(DATA.X), int(DATA.mask.sum())
     two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
-    room = bytes_beside_kernel(n, 4, n_pairs, 10) + 8 * n**2
+    room = bytes_besides_kernel(n, 4, n_pairs, 10) + 8 * n**2
     solve = mock.patch.object(
         ShiftedFactor, "solve", autospec=True, side_effect=ShiftedFactor.solve
     )
@@ -241,7 +241,7 @@ def test_a_fit_that_does_not_fit_is_refused_before_it_begins(library, dispatch):
 def test_what_a_cache_holds_needs_no_room_again(library, dispatch):
     cache, X = FitCache(), library.to_device(DATA.X)
     first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
-    beside = bytes_beside_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
+    beside = bytes_besides_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
     with mock.patch("ambilearn.backend.memory.free_memory", return_value=beside):
         again = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
         with pytest.raises(MemoryError, match="n_landmarks"):

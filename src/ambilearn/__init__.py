@@ -3,10 +3,9 @@
 __version__ = "0.1.0.dev0"
 
 
-# The public names stand in __init__.pyi, where editors and type checkers read them, too. Each is
-# imported when first used: `import ambilearn` stays instant, where scikit-learn alone takes a
-# second and brings pandas along when it is installed. So is the loader: an interrupt of a command
-# in its first moments then meets __main__.py, which expects it.
+# __init__.pyi lists the public names, also for editors and type checkers. Each name is imported
+# when first used, because the import of scikit-learn takes a second. The loader is imported here,
+# so that an interrupt during its import is handled in __main__.py.
 def __getattr__(name):  # noqa: ANN001
     import lazy_loader
 

@@ -112,7 +112,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     _tuning_grid: Mapping[str, Sequence[Any]] = {}
     _paper_grid: Mapping[str, Sequence[Any]] = {}
 
-    # Whether `_fit` and `_scores` take arrays of other libraries than NumPy, too.
+    # Whether `_fit` and `_scores` also accept arrays of other libraries than NumPy.
     _computes_on_devices = False
 
     # The cache is for searches over fits on the same rows; meta-estimators do not route it.
@@ -186,7 +186,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     # --- what ensembles, searches, doubt and tables use of a method -----------------------------
 
-    _is_ensemble = False  # whether it is made of members
+    _is_ensemble = False  # whether it has members
 
     @property
     def _ridges(self) -> tuple[float, ...]:
@@ -508,7 +508,7 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _is_unnamed_mask(y: Any) -> bool:
-    """Whether the columns of y are labels that have no names of their own."""
+    """Whether the columns of y have no names."""
     if isinstance(y, CandidateSets) or hasattr(y, "columns"):
         return False
     shape: Any = getattr(y, "shape", ())

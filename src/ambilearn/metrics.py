@@ -159,7 +159,7 @@ def transductive_accuracy(
     P = _scores(confidences, *sets.shape, "confidences")
     if sparse.issparse(outputs):
         raise ValueError(
-            "outputs is sparse, so it has no entry for labels that are no candidates, which the "
+            "outputs is sparse, so it has no entry for labels that are not candidates, which the "
             "third reading needs: pass model.decision_function(X)."
         )
     check_structure(outputs, "outputs")
@@ -330,9 +330,9 @@ def approximated_accuracy(
 
     with :math:`f_j(x_i)` the predicted probabilities. It needs no hidden label. Each candidate is
     the true label with the weight that the model gives it among the candidates; a prediction
-    outside the set counts as wrong. Never above the covering rate, and unlike it not content with
-    a prediction that lies in the set but is barely preferred. (Where a model gives all candidates
-    the probability zero, they share the weight equally.)
+    outside the set counts as wrong. It is never above the covering rate, and unlike it, decreases
+    if other candidates are nearly as likely as the prediction. (If all candidates have probability
+    zero, they have equal weights.)
 
     Parameters
     ----------

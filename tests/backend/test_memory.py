@@ -3,14 +3,14 @@ import pytest
 
 from ambilearn.backend import memory as device_memory
 from ambilearn.backend.memory import (
-    bytes_beside_kernel,
+    bytes_besides_kernel,
     bytes_of_fit,
-    has_room,
+    has_memory,
     require_memory,
 )
 
 SIZES = {"n_labels": 3, "n_pairs": 120, "n_neighbors": 5}
-BESIDE = bytes_beside_kernel(50, 3, 120, 5)
+BESIDE = bytes_besides_kernel(50, 3, 120, 5)
 SQUARE = 8 * 50**2
 X = np.zeros((50, 2))
 
@@ -36,15 +36,15 @@ def test_a_method_without_a_kernel_needs_what_stands_beside_it():
 
 
 def test_what_stands_beside_the_kernel_grows_with_the_rows():
-    assert bytes_beside_kernel(10**6, 100, 3 * 10**6, 10) > 5 * bytes_beside_kernel(
+    assert bytes_besides_kernel(10**6, 100, 3 * 10**6, 10) > 5 * bytes_besides_kernel(
         10**5, 100, 3 * 10**5, 10
     )
 
 
 def test_room_for_all_and_not_a_byte_more(free):
     free(1000)
-    assert has_room(X, 1000)
-    assert not has_room(X, 1001)
+    assert has_memory(X, 1000)
+    assert not has_memory(X, 1001)
     require_memory(X, 1000)
 
 

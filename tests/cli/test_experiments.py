@@ -42,7 +42,10 @@ def test_the_whole_way(run, measured, tmp_path):
 
     status, out, _ = run("report", "mine.toml")
     assert out.split() == ["out/report.html"]
-    assert "not measured here" in (tmp_path / "out/report.html").read_text("utf-8").lower()
+    assert (
+        "not measured (no results in the store)"
+        in (tmp_path / "out/report.html").read_text("utf-8").lower()
+    )
 
 
 def test_another_scaling_is_another_result(run, measured):

@@ -181,7 +181,7 @@ def test_an_ensemble_without_a_closed_form_is_judged_by_folds():
 
 def test_members_that_are_none_are_refused():
     X, mask, _, _ = swapped(n=20)
-    with pytest.raises(ValueError, match="'a' is no classifier"):
+    with pytest.raises(ValueError, match="'a' is not a classifier"):
         find_doubtful(X, mask, estimator=PLStacking(estimators=[("a", StandardScaler())]))
     with pytest.raises(ValueError, match="'cv' parameter of PLStacking"):
         find_doubtful(X, mask, estimator=PLStacking(cv="no"))

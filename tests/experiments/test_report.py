@@ -85,7 +85,7 @@ def test_measured_stands_beside_published(page):
 
 def test_what_is_missing_and_what_failed_is_said(page):
     text = Page(page).text
-    assert "Not measured here" in text
+    assert "Not measured (no results in the store)" in text
     assert "yahoo-news" in text
     assert "1 tasks failed" in text
     assert "<b>Boom</b>" in text  # as text: errors are not markup

@@ -124,9 +124,9 @@ def test_a_dropped_member_is_not_there(ensemble, data):
         ([("a", PLCL()), ("a", SURE())], "not unique"),
         ([("a__b", PLCL())], "must not contain __"),
         ([("n_jobs", PLCL())], "conflict with constructor arguments"),
-        ([("a", PLCL)], "'a' is no classifier but .*pass an estimator"),
-        ([("a", "dropped")], "'a' is no classifier but 'dropped'.*or 'drop'"),
-        ([("a", Ridge())], "'a' is no classifier"),
+        ([("a", PLCL)], "'a' is not a classifier but .*pass an estimator"),
+        ([("a", "dropped")], "'a' is not a classifier but 'dropped'.*or 'drop'"),
+        ([("a", Ridge())], "'a' is not a classifier"),
         ([("a", LinearSVC())], "'a', a LinearSVC, has no predict_proba.*CalibratedClassifierCV"),
         (
             [("a", CandidateSearchCV(PLCL(), {}, refit=False))],
@@ -273,7 +273,7 @@ def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
 def test_the_member_without_weights_is_named_and_can_be_replaced_as_advised(model, name, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
-    with pytest.raises(ValueError, match="a IPAL, takes no sample_weight") as caught:
+    with pytest.raises(ValueError, match="a IPAL, does not support sample_weight") as caught:
         model.fit(X, mask, sample_weight=weights)
     assert f"set_params({name})" in str(caught.value)
     advised = eval(f"dict({name})", {"PLCL": PLCL})
@@ -464,7 +464,9 @@ def test_weights_of_rows_go_into_pipelines_searches_and_wrappers(ensemble, data)
 def test_weights_of_rows_are_refused_by_name_inside_of_pipelines(data):
     X, mask, _ = data
     members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
-    with pytest.raises(ValueError, match="because 'other', a Pipeline, takes no sample_weight"):
+    with pytest.raises(
+        ValueError, match="because 'other', a Pipeline, does not support sample_weight"
+    ):
         PLVoting(estimators=members).fit(X, mask, sample_weight=np.linspace(1, 2, len(X)))
 
 

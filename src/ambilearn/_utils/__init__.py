@@ -1,1 +1,1 @@
-"""Small helpers that know nothing of the rest of the library."""
+"""Small helpers that do not import the rest of the library."""

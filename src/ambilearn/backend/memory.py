@@ -35,12 +35,11 @@ def bytes_of_fit(
     -------
     n_bytes : int
     """
-    beside = bytes_beside_kernel(n_rows, n_labels, n_pairs, n_neighbors)
     numbers = n_matrices * n_rows**2 if rank is None else 2 * n_rows * rank
-    return beside + _BYTES * numbers
+    return bytes_besides_kernel(n_rows, n_labels, n_pairs, n_neighbors) + _BYTES * numbers
 
 
-def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: int) -> int:
+def bytes_besides_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: int) -> int:
     """Bytes of a fit besides kernel and factors: targets and outputs, graph, blocks of rows."""
     dense = 8 * n_rows * n_labels
     mean = -(-n_pairs // n_rows)
@@ -49,7 +48,7 @@ def bytes_beside_kernel(n_rows: int, n_labels: int, n_pairs: int, n_neighbors: i
     return _BYTES * (dense + graph + panels + _BLOCKS * min(ON_DEVICE, n_rows**2))
 
 
-def has_room(X: Any, n_bytes: int) -> bool:
+def has_memory(X: Any, n_bytes: int) -> bool:
     """Whether ``n_bytes`` can be allocated on the device of X."""
     return n_bytes <= free_memory(X)
 
@@ -71,7 +70,7 @@ def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
     MemoryError
         With the required memory, the free memory, and what to do.
     """
-    if has_room(X, n_bytes):
+    if has_memory(X, n_bytes):
         return
     advice = (
         "Lower n_landmarks, or pass fewer rows."

@@ -80,7 +80,7 @@ def run_tasks(
     data_home : path-like, optional
         Folder with the data files, the same on all machines.
     again : bool, default=False
-        Whether to execute tasks that are done, too.
+        Whether to repeat tasks that are done.
     on_result : callable
         Called with each result after it is saved, including those of other runners.
     on_wait : callable

@@ -1,1 +1,1 @@
-"""Who is near whom, and with what weight: neighbor searches and the graphs made of them."""
+"""Neighbor search, and the weighted graphs built from neighbors."""

@@ -1,1 +1,1 @@
-"""The ridge classifier inside the kernel methods, exact and by landmarks."""
+"""The kernel ridge classifier of the methods, exact and with landmarks."""

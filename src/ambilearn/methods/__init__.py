@@ -1,4 +1,4 @@
-"""Methods of partial-label learning, one per file; what several share begins with _.
+"""Methods of partial-label learning, one per file; shared modules begin with _.
 
-A line in ``ambilearn/__init__.pyi`` announces a method to everything else.
+A line in ``ambilearn/__init__.pyi`` adds a method to the registry.
 """

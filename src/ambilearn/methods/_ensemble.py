@@ -1,4 +1,4 @@
-"""What voting and stacking share: members by name, as in scikit-learn's ensembles."""
+"""Base class of voting and stacking: members by name, as in scikit-learn's ensembles."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from ambilearn.methods._members import bytes_of_member, computes_on_devices
 
 
 class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
-    """Base of the classifiers that are made of others.
+    """Base class of ensembles.
 
     A subclass has the parameters ``estimators``, ``n_jobs``, ``n_landmarks``, ``random_state`` and
     ``verbose``, defines the members of ``estimators=None``, and sets ``estimators_`` and
@@ -60,7 +60,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to name the members and their parameters, too.
+            Whether to include the members and their parameters.
 
         Returns
         -------
@@ -70,12 +70,12 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, members (``"drop"`` leaves one out), and parameters of members.
+        """Set parameters, members (``"drop"`` omits one), and parameters of members.
 
         Parameters
         ----------
         **params
-            Values by name, such as ``plcl__alpha=1.0``. Members of the default can be named, too.
+            Values by name, such as ``plcl__alpha=1.0``. Default members can be named as well.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return self._named_members()
 
     def _innermost_learners(self) -> Iterator[tuple[str, Any]]:
-        """All fitted estimators that are no ensembles, with the names of their parameters."""
+        """All fitted estimators that are not ensembles, with the names of their parameters."""
         for name, learner in self._learners():
             if isinstance(learner, EnsembleClassifier):
                 inside = learner._innermost_learners()
@@ -158,14 +158,14 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                 other = "PLCL()" if is_final else "'drop'"  # a stack needs a final estimator
                 raise ValueError(
                     f"{type(self).__name__} cannot weight rows, because {name!r}, a "
-                    f"{type(learner).__name__}, takes no sample_weight. Omit sample_weight, or "
-                    f"that member, for instance by set_params({name}={other})."
+                    f"{type(learner).__name__}, does not support sample_weight. Omit "
+                    f"sample_weight, or replace the member with set_params({name}={other})."
                 )
 
     # --- data frames ----------------------------------------------------------------------------
 
     def _passes_frames(self) -> bool:
-        """Whether a member is more than a method, and hence may need the columns by name."""
+        """Whether a member is not just a method and may need the columns by name."""
         if get_tags(self).input_tags.pairwise:
             return False
         return any(
@@ -293,18 +293,18 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
 
 def check_member(name: str, member: Any) -> None:
-    """Raise an error for a member that is no classifier, or has no confidences.
+    """Raise an error for a member that is not a classifier, or has no confidences.
 
     Parameters
     ----------
     name : str
         Name of the member.
     member : Any
-        What the user gave.
+        The member passed by the user.
     """
     if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
         raise ValueError(
-            f"{name!r} is no classifier but {member!r}: pass an estimator, such as PLCL(), or "
+            f"{name!r} is not a classifier but {member!r}: pass an estimator, such as PLCL(), or "
             "'drop'."
         )
     if is_search(member) and not member.refit:

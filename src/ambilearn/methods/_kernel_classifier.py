@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
-from ambilearn.backend.memory import has_room, require_memory
+from ambilearn.backend.memory import has_memory, require_memory
 from ambilearn.base import WeightedRowsClassifier, bind_cache, check_row_weights
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph, local_geometry
@@ -156,7 +156,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             n_matrices = max(0, len(ridges) + kept - held)
             return self._bytes_of_fit(X.shape[1], candidates, n_matrices)
 
-        if has_room(X, needed(ridges)):
+        if has_memory(X, needed(ridges)):
             return False
         require_memory(X, needed(ridges[:1]), low_rank=self._rank(*X.shape) is not None)
         return True

@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
-from ambilearn.backend.memory import has_room
+from ambilearn.backend.memory import has_memory
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, set_learner, weight_argument
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
@@ -174,7 +174,7 @@ def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
     soon as no other member needs it. On a device without enough memory, nothing is shared.
     """
     n_ridges = [len(_ridges(member)) for _, member in members]
-    if np.count_nonzero(n_ridges) < 2 or not run.has_room_to_share(members):
+    if np.count_nonzero(n_ridges) < 2 or not run.has_memory_to_share(members):
         return [run.fit(name, member) for name, member in members]
     shared = FitCache()
     order = np.argsort(n_ridges, kind="stable")
@@ -208,12 +208,12 @@ class _Run:
         self._X, self._verbose = X, verbose
         self._candidates, self._sets = candidates, candidates.sets
 
-    def has_room_to_share(self, members: Members) -> bool:
+    def has_memory_to_share(self, members: Members) -> bool:
         """Whether the device has memory for the kernel matrix and a factorization of it."""
         if self._candidates.backend is HOST:
             return True
         shape = self._X.shape[1], self._candidates
-        return has_room(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
+        return has_memory(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
 
     def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
         """Fit a clone of a member to candidate sets."""
