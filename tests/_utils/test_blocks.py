@@ -34,7 +34,7 @@ def test_without_a_limit():
     assert next(row_blocks(2 * LIMIT, 100)) == slice(0, LIMIT // 100)
 
 
-def test_no_limit_is_above_that_of_all():
+def test_no_limit_exceeds_the_global_one():
     assert IN_CACHE < LIMIT
     assert next(row_blocks(3 * LIMIT, limit=2 * LIMIT)) == slice(0, LIMIT)
 

@@ -21,7 +21,7 @@ def test_line_breaks_are_in_quotes(cell):
     assert written([["x", cell]]) == f'x,"{cell}"\n'
 
 
-def test_other_cells_are_as_ever():
+def test_other_cells_are_unchanged():
     assert written([["a", "", 1, 2.5, None], ['"', ","]]) == 'a,,1,2.5,\n"""",","\n'
 
 

@@ -20,7 +20,7 @@ DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
         pl.DataFrame({"span": (DAYS - DAYS[0])[:, 0].astype("timedelta64[us]")}),
     ],
 )
-def test_times_are_refused(X):
+def test_times_are_rejected(X):
     with pytest.raises(ValueError, match=r"^X contains times \(.*\), .* convert them"):
         check_feature_types(X)
 
@@ -29,7 +29,7 @@ def test_times_are_refused(X):
     ("X", "what"),
     [({0: [1.0], 1: [2.0]}, "a mapping"), (np.zeros(3, dtype="f8,f8"), "an array of records")],
 )
-def test_mappings_and_records_are_refused(X, what):
+def test_mappings_and_records_are_rejected(X, what):
     with pytest.raises(TypeError, match=f"^X is {what}: pass a data frame or an array of numbers"):
         check_feature_types(X)
 

@@ -253,7 +253,7 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path, n_killed):
     assert sorted(os.listdir(tmp_path)) == sorted([*mine, target.name])
 
 
-def test_every_file_of_ours_is_written_so():
+def test_all_files_are_written_atomically():
     """Reports, figures, tables, models and pages are complete or not there."""
     otherwise = re.compile(r"write_text\(|write_bytes\(|open\([^()]*\"[wax]|os\.replace|\.rename\(")
     package = Path(ambilearn.__file__).parent

@@ -175,7 +175,7 @@ def test_results_are_those_of_fits_without_a_cache(method, rows):
 
 
 @pytest.mark.parametrize("method", [PLCL, PLAGGD])
-def test_other_weights_take_the_first_graph_as_it_was(method, rows):
+def test_the_cached_graph_does_not_change(method, rows):
     """A later fit must not start from the graph that an earlier one has refitted."""
     cache = FitCache()
     for mu in (4.0, 0.1, 4.0):
@@ -269,7 +269,7 @@ def test_unseeded_landmarks_are_not_shared(rows):
         assert_same(found, alone, rows[0])
 
 
-def test_rows_that_were_changed_in_place_are_refused(rows):
+def test_rows_changed_in_place_are_rejected(rows):
     X, mask = rows[0].copy(), rows[1].to_mask()
     cache = FitCache()
     SURE(**QUICK).fit(X, mask, cache=cache)
@@ -316,7 +316,7 @@ def test_failed_fit_does_not_break_the_cache(rows):
     assert_same(PLCL().fit(*rows, cache=cache), PLCL().fit(*rows), rows[0])
 
 
-def test_says_what_it_holds(rows):
+def test_holds_is_true_for_cached_results(rows):
     cache = FitCache()
     assert not cache.holds("sum", ("a",))
     cache.get_or_compute("sum", ("a",), sum, [1, 2])

@@ -11,7 +11,7 @@ def model():
     return DummyClassifier(strategy="prior").fit([[0], [1]], [0, 1])
 
 
-def test_fitted_attributes_are_deleted_and_parameters_stay(model):
+def test_fitted_attributes_are_deleted_and_parameters_are_kept(model):
     forget_fit(model, keep=["classes_"])
     assert [name for name in vars(model) if name.endswith("_")] == ["classes_"]
     forget_fit(model)

@@ -14,7 +14,7 @@ JOINED = ["anna|bob", "bob", "bob|cleo", "anna", "cleo", "anna|cleo", "bob|anna"
 @pytest.mark.parametrize(
     "y", [JOINED, np.array(JOINED), np.array(JOINED, dtype=object), pd.Series(JOINED)]
 )
-def test_text_with_a_separator_is_one_label_and_a_warning(y):
+def test_text_with_a_separator_is_one_label_with_a_warning(y):
     with pytest.warns(UserWarning, match=r"'anna\|bob', which is taken as one label") as caught:
         model = PLKNN(n_neighbors=2).fit(X, y)
     assert len(caught) == 1
@@ -22,7 +22,7 @@ def test_text_with_a_separator_is_one_label_and_a_warning(y):
     assert "anna|bob" in model.classes_.tolist()
 
 
-def test_the_advice_is_right():
+def test_the_advice_in_the_message_works():
     with pytest.warns(UserWarning, match="split it with y = ") as caught:
         as_candidates(JOINED)
     advice = str(caught[0].message).partition("y = ")[2].partition(", or read")[0]
@@ -67,7 +67,7 @@ def test_single_labels_with_a_separator_cause_no_warning(names):
         warn_of_joined_labels(names)
 
 
-def test_sets_masks_and_numbers_are_left_alone():
+def test_sets_masks_and_numbers_cause_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_candidates([text.split("|") for text in JOINED])

@@ -15,7 +15,7 @@ def rows():
     return np.random.default_rng(0).normal(size=(3000, 6))
 
 
-def test_centres_of_groups():
+def test_centers_of_groups():
     centres = np.array([[0.0, 0], [50, 0], [0, 50]])
     X = np.repeat(centres, 20, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
     found = kmeans_centers(X, 3, 0)
@@ -23,14 +23,14 @@ def test_centres_of_groups():
     np.testing.assert_allclose(found[cdist(means, found).argmin(axis=1)], means)
 
 
-def test_seed_decides(rows):
+def test_the_seed_determines_the_centers(rows):
     first = kmeans_centers(rows, 9, 3)
     assert first.shape == (9, 6)
     np.testing.assert_array_equal(first, kmeans_centers(rows, 9, np.random.RandomState(3)))
     assert not np.array_equal(first, kmeans_centers(rows, 9, 4))
 
 
-def test_number_of_threads_does_not(rows):
+def test_results_do_not_depend_on_the_number_of_threads(rows):
     with threadpool_limits(1):
         expected = KMeans(40, n_init=1, random_state=0).fit(rows).cluster_centers_
     with threadpool_limits(4):
@@ -49,7 +49,7 @@ def test_few_iterations_end_early_without_a_warning(rows):
     assert spread(late) < 0.99 * spread(early)
 
 
-def test_equal_rows_give_equal_centres_without_a_warning():
+def test_equal_rows_give_equal_centers_without_a_warning():
     X = np.repeat(np.eye(3), 4, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -18,7 +18,7 @@ LABELS = st.one_of(
 
 
 @given(st.lists(LABELS))
-def test_every_label_stays_what_it_is(labels):
+def test_every_label_is_kept_unchanged(labels):
     array = label_array(labels)
     assert array.shape == (len(labels),)
     for old, new in zip(labels, array.tolist(), strict=True):
@@ -48,7 +48,7 @@ def test_every_label_stays_what_it_is(labels):
         ([], "O"),
     ],
 )
-def test_arrays_of_numpy_where_they_change_nothing(labels, kind):
+def test_numpy_arrays_are_used_if_no_label_changes(labels, kind):
     assert label_array(labels).dtype.kind == kind
 
 

@@ -21,7 +21,7 @@ MIXED = array([1, "1"])
 
 
 @pytest.mark.parametrize("same", [NUMBERS, TEXT, OBJECTS])
-def test_labels_of_one_kind_may_be_compared_whether_or_not_they_are_equal(same):
+def test_labels_of_one_kind_are_comparable(same):
     for labels, others in product(same, same):
         check_comparable_labels(labels, others, "y", "the classes")
 
@@ -29,7 +29,7 @@ def test_labels_of_one_kind_may_be_compared_whether_or_not_they_are_equal(same):
 @pytest.mark.parametrize(
     ("some", "rest"), [(NUMBERS, TEXT), (TEXT, NUMBERS), (OBJECTS, TEXT), (NUMBERS, OBJECTS)]
 )
-def test_labels_of_different_kinds_are_refused(some, rest):
+def test_labels_of_different_kinds_are_rejected(some, rest):
     for labels, others in product(some, rest):
         with pytest.raises(ValueError, match=r"they can never be equal\. Convert both"):
             check_comparable_labels(labels, others, "y", "the classes")
@@ -43,12 +43,12 @@ def test_one_kind_in_common_is_enough():
         check_comparable_labels(MIXED, OBJECTS[0], "y", "the rest")
 
 
-def test_no_label_is_of_no_kind():
+def test_no_labels_are_comparable_with_any():
     check_comparable_labels(np.array([], dtype=int), TEXT[0], "y", "the classes")
     check_comparable_labels(TEXT[0], np.array([], dtype=object), "y", "the classes")
 
 
-def test_what_is_equal_in_python_is_never_refused():
+def test_labels_that_are_equal_in_python_are_accepted():
     for one, other in [
         (1, True),
         (1, 1.0),

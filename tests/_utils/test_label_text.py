@@ -31,19 +31,19 @@ def test_a_no_break_space_is_a_space():
     assert normalize_label("New\u00a0York") == "New York"
 
 
-def test_joiners_stay():
+def test_joiners_are_kept():
     persian, emoji = "می\u200cخواهم", "👩\u200d🔬"
     assert normalize_label(persian) == persian
     assert normalize_label(emoji) == emoji
 
 
-def test_case_and_compatibility_forms_stay():
+def test_case_and_compatibility_forms_are_kept():
     assert normalize_label("ﬁ") == "ﬁ"  # NFKC would make two letters of it
     assert normalize_label("Anna") != normalize_label("anna")
 
 
 @given(st.text())
-def test_normalizing_twice_is_normalizing_once(text):
+def test_normalization_is_idempotent(text):
     once = normalize_label(text)
     assert normalize_label(once) == once
     assert unicodedata.is_normalized("NFC", once)
@@ -56,5 +56,5 @@ def test_text_is_split_at_the_separator_in_either_form():
     assert split_labels("", "|") == [""]
 
 
-def test_blanks_around_text_stay():
+def test_blanks_around_text_are_kept():
     assert normalize_text(" e\u0301\u00a0") == " é "

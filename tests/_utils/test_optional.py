@@ -6,7 +6,7 @@ import pytest
 from ambilearn._utils.optional import install_command, requires_extra
 
 
-def test_what_is_installed_is_imported():
+def test_installed_packages_are_imported():
     with requires_extra("data", purpose="Reading tables"):
         from json import dumps
     assert dumps([1]) == "[1]"
@@ -33,7 +33,7 @@ def test_traceback_ends_with_the_install_command():
     assert last == "ImportError: This needs no_such_package: pip install 'ambilearn[cli]'\n"
 
 
-def test_what_a_package_needs_itself_is_named_too(tmp_path, monkeypatch):
+def test_a_missing_dependency_of_a_package_is_named(tmp_path, monkeypatch):
     (tmp_path / "half_there.py").write_text("import no_such_package\n")
     monkeypatch.syspath_prepend(tmp_path)
     with (
@@ -61,12 +61,12 @@ def test_missing_module_of_the_library_is_a_bug():
         import ambilearn.no_such_module  # noqa: F401
 
 
-def test_other_errors_pass():
+def test_other_errors_are_not_changed():
     with pytest.raises(ZeroDivisionError), requires_extra("cli", purpose="This"):
         _ = 1 / 0
 
 
-def test_a_package_is_found_once_it_is_there(tmp_path, monkeypatch):
+def test_a_package_is_found_after_its_installation(tmp_path, monkeypatch):
     def import_it():
         with requires_extra("cli", purpose="This"):
             import late  # noqa: F401

@@ -33,7 +33,7 @@ def test_change_is_the_root_mean_square_over_rows():
     assert loop.should_continue()
 
 
-def test_change_may_be_known_already():
+def test_change_can_be_recorded_directly():
     loop = OuterLoop(SimpleNamespace(max_iter=10, tol=0.5, verbose=0))
     loop.record_change(0.6, objective=3.0)
     assert loop.should_continue()
@@ -42,7 +42,7 @@ def test_change_may_be_known_already():
     assert (loop.n_iter, loop.objective) == (2, [3.0, 2.0])
 
 
-def test_warns_at_the_limit_and_says_what_to_try():
+def test_warns_at_the_limit_with_advice():
     with pytest.warns(
         ConvergenceWarning, match=r"max_iter=3.*changing by 1\.0e\+00.*Raise max_iter"
     ):
@@ -50,7 +50,7 @@ def test_warns_at_the_limit_and_says_what_to_try():
     assert loop.n_iter == 3
 
 
-def test_zero_tolerance_runs_to_the_limit_in_silence():
+def test_zero_tolerance_runs_to_the_limit_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run([1.0] * 5, max_iter=3, tol=0).n_iter == 3

@@ -30,7 +30,7 @@ RIGHT = {"title": "a", "data": ["iris"]}
         {"params": {"a": [1], "b": None, "c": True}},
     ],
 )
-def test_what_is_right_passes(more):
+def test_valid_content_passes(more):
     check_content(RIGHT | more, FORM)
 
 
@@ -64,12 +64,12 @@ def test_errors_name_the_place(more, message):
         check_content(RIGHT | more, FORM)
 
 
-def test_what_is_missing_is_named():
+def test_missing_entries_are_named():
     with pytest.raises(ValueError, match="'data' is missing"):
         check_content({"title": "a"}, FORM)
 
 
 @pytest.mark.parametrize("content", [None, [], "text", 3])
-def test_the_whole_may_be_something_else(content):
+def test_the_top_level_can_be_any_form(content):
     with pytest.raises(ValueError, match="It must be a table of names and values"):
         check_content(content, FORM)

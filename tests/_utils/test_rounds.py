@@ -80,11 +80,11 @@ def test_listener_is_removed_after_an_error():
         ([0.4, 0.2], {"tol": 0}, 18),
     ],
 )
-def test_rounds_that_are_left(changes, options, left):
+def test_number_of_remaining_rounds(changes, options, left):
     assert rounds_left(changes, rounds(*changes, **options)[-1]) == left
 
 
-def test_time_that_is_left():
+def test_remaining_time():
     clock = Clock()
     time_left = TimeLeft(clock)
     assert time_left.describe(0, 5) == ""

@@ -74,13 +74,13 @@ def test_input_without_rows_raises():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_are_taken_in_every_form_more_than_once_if_asked(form):
+def test_rows_can_be_repeated_in_every_form(form):
     taken = _safe_indexing(form(ROWS), np.array([2, 0, 2]))
     taken = taken.toarray() if sparse.issparse(taken) else np.asarray(taken)
     np.testing.assert_array_equal(taken, np.array(ROWS)[[2, 0, 2]])
 
 
-def test_a_split_takes_rows_and_of_a_kernel_matrix_the_columns_too():
+def test_a_split_selects_rows_and_columns_of_a_kernel_matrix():
     K = np.arange(16.0).reshape(4, 4)
     train, test = np.array([0, 2]), np.array([1, 3])
     X_train, y_train = _safe_split(SVC(), K, None, train)
@@ -91,7 +91,7 @@ def test_a_split_takes_rows_and_of_a_kernel_matrix_the_columns_too():
     )
 
 
-def test_feature_names_are_made_up_kept_or_refused():
+def test_feature_names_are_generated_kept_or_rejected():
     model = BaseEstimator()
     model.n_features_in_ = 2
     assert list(_check_feature_names_in(model, None)) == ["x0", "x1"]
@@ -109,7 +109,7 @@ def test_feature_names_are_made_up_kept_or_refused():
         (HasMethods(["fit", "predict"]), SVC(), 1, "an object implementing 'fit' and 'predict'"),
     ],
 )
-def test_constraints_let_pass_or_say_what_is_wanted(constraint, good, bad, words):
+def test_constraints_accept_valid_and_describe_expected_values(constraint, good, bad, words):
     validate_parameter_constraints({"a": [constraint]}, {"a": good}, caller_name="PLCL")
     with pytest.raises(ValueError, match=f"The 'a' parameter of PLCL must be {words}"):
         validate_parameter_constraints({"a": [constraint]}, {"a": bad}, caller_name="PLCL")

@@ -12,7 +12,7 @@ TABLE = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0], [0, 0, 0, 0]])
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
-def test_damaged_matrices_are_refused(sparse_format, what, kind):
+def test_damaged_matrices_are_rejected(sparse_format, what, kind):
     matrix, message = make_damaged(sparse_format, what, kind)
     with pytest.raises(ValueError, match=rf"^Z is a damaged .*\({sparse_format}\).*{message}"):
         check_structure(matrix, "Z")
@@ -45,7 +45,7 @@ def with_room(table):
     return matrix
 
 
-def test_diagonals_outside_are_no_damage():
+def test_diagonals_outside_the_matrix_are_valid():
     matrix = sparse.dia_array((np.ones((1, 3)), [7]), shape=(3, 3))
     check_structure(matrix, "X")
     assert matrix.toarray().sum() == 0
@@ -75,7 +75,7 @@ def test_sparse_entries_must_be_real_numbers(values):
         ([np.ones(2), np.ma.array([1, 2], mask=[0, 1])], r"^Row 1 of X .* 1 of 2 .* at \[1\]"),
     ],
 )
-def test_masked_entries_are_refused(values, said):
+def test_masked_entries_are_rejected(values, said):
     with pytest.raises(ValueError, match=said + ".* Drop such rows or fill them"):
         check_structure(values, "X")
 
@@ -116,7 +116,7 @@ def test_canonical_rows_are_csr_of_the_same_kind(sparse_format, kind):
     np.testing.assert_array_equal(rows.toarray(), TABLE)
 
 
-def test_canonical_rows_share_memory_where_they_can():
+def test_canonical_rows_share_memory_if_possible():
     matrix = sparse.csr_array(TABLE)
     assert np.shares_memory(canonical_rows(matrix).data, matrix.data)
 

@@ -12,11 +12,11 @@ from ambilearn._utils.text import (
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1000, "1,000 rows")]
 )
-def test_one_is_singular(number, text):
+def test_one_has_the_singular_form(number, text):
     assert pluralize(number, "row") == text
 
 
-def test_the_rest_is_counted():
+def test_further_items_are_counted():
     assert shorten_list(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
     assert shorten_list(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
     assert shorten_list(["a", "b", "c"], limit=1) == "a and 2 more"
@@ -31,7 +31,7 @@ def test_durations(seconds, text):
     assert format_duration(seconds) == text
 
 
-def test_values_are_cut_where_they_become_long():
+def test_long_values_are_shortened():
     assert shorten_repr("x" * 58) == repr("x" * 58)
     assert shorten_repr("x" * 59) == "'" + "x" * 58 + "…"
     assert len(shorten_repr([0.123456] * 512)) == 60
@@ -53,6 +53,6 @@ class Silent:
         raise RuntimeError("I will not say")
 
 
-def test_what_cannot_be_written_is_named_by_its_type():
+def test_values_without_repr_are_shown_by_type():
     assert shorten_repr(10**5000).startswith("<int object at")
     assert shorten_repr(Silent(), limit=200).count("Silent object at") == 1

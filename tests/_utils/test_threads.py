@@ -33,7 +33,7 @@ def test_long_operations_use_all_threads(four_threads):
         assert blas_threads() == before
 
 
-def test_the_threads_come_back_after_an_error(four_threads):
+def test_the_number_of_threads_is_restored_after_an_error(four_threads):
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), threads_for(1.0):
         1 / 0  # noqa: B018

@@ -25,7 +25,7 @@ def test_the_callers_line_is_named_directly():
     assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
 
 
-def test_frames_of_the_library_and_of_scikit_learn_are_passed_over():
+def test_frames_of_the_library_and_of_scikit_learn_are_skipped():
     inner = within("ambilearn", lambda_in("ambilearn"))
     outer = within("sklearn", within("ambilearn", inner))
 
@@ -35,7 +35,7 @@ def test_frames_of_the_library_and_of_scikit_learn_are_passed_over():
     assert message_and_place(here) == (__file__, here.__code__.co_firstlineno + 1)
 
 
-def test_a_method_of_another_library_that_ours_runs_is_passed_over():
+def test_frames_of_other_libraries_inside_ours_are_skipped():
     outer = within("ambilearn", within("their_library", lambda_in("their_library")))
 
     def here():
@@ -62,7 +62,7 @@ def test_category():
         warn_user("careful", FutureWarning)
 
 
-def test_without_any_outsider_the_outermost_frame_is_named():
+def test_without_user_code_the_outermost_frame_is_the_location():
     scope = {"__name__": "ambilearn.inside", "warn_user": warn_user, "warnings": warnings}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

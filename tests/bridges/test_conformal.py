@@ -70,7 +70,7 @@ def test_coverage_on_average(conformity_score, m, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25, 0.7])
-def test_of_exchangeable_numbers_exactly_the_wanted_share_is_covered(alpha):
+def test_the_coverage_of_exchangeable_numbers_is_exact(alpha):
     """Each of n different numbers in turn, held against the quantile of the others."""
     numbers = np.random.default_rng(3).random(20)
     covered = [
@@ -80,7 +80,7 @@ def test_of_exchangeable_numbers_exactly_the_wanted_share_is_covered(alpha):
     assert sum(covered) == round(20 * (1 - alpha))
 
 
-def test_the_rank_is_not_moved_by_rounding():
+def test_the_rank_does_not_depend_on_rounding():
     assert 10 * (1 - 0.7) > 3
     assert _conformal_quantile(np.arange(9.0), 0.7) == 2.0
 
@@ -125,7 +125,7 @@ def test_a_smaller_alpha_gives_larger_sets(conformity_score):
     assert masks[0].sum() > masks[2].sum()
 
 
-def test_aps_leaves_out_the_label_that_passes_the_quantile():
+def test_aps_excludes_the_label_that_exceeds_the_quantile():
     """The calibration rows score 0.75, the labels of the new rows 0.5, 0.75, 1 and 0.5, 1, 1."""
     known = np.tile([0.75, 0.125, 0.125], (20, 1))
     sets = candidates_from_conformal(
@@ -134,7 +134,7 @@ def test_aps_leaves_out_the_label_that_passes_the_quantile():
     assert sets.to_sets() == [{0, 1}, {0}]
 
 
-def test_aps_is_not_that_of_mapie():
+def test_aps_differs_from_mapie():
     """MAPIE takes a random part of the probability off, and adds the label that passes."""
     rng = np.random.default_rng(5)
     known, labels = miscalibrated(400, 6, rng)
@@ -208,7 +208,7 @@ KNOWN = [[0.6, 0.4], [0.3, 0.7]]
         ((KNOWN, [[0.2, 0.3, 0.5]], [0]), {}, "3 columns but there are 2 classes"),
     ],
 )
-def test_what_is_refused(arguments, options, message):
+def test_invalid_arguments_are_rejected(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         candidates_from_conformal(*arguments, **options)
 
@@ -217,18 +217,18 @@ SETS = np.array([[True, True, False], [False, False, True]])
 
 
 @pytest.mark.parametrize("sets", [SETS, SETS[:, :, None], SETS.astype(int), SETS.tolist()])
-def test_ready_made_sets(sets):
+def test_prediction_sets(sets):
     assert candidates_from_prediction_sets(sets).to_sets() == [{0, 1}, {2}]
     named = candidates_from_prediction_sets(sets, classes=["a", "b", "c"])
     assert named.to_sets() == [{"a", "b"}, {"c"}]
 
 
-def test_ready_made_sets_in_a_frame():
+def test_prediction_sets_in_a_frame():
     frame = pd.DataFrame(SETS, columns=list("xyz"))
     assert candidates_from_prediction_sets(frame).to_sets() == [{"x", "y"}, {"z"}]
 
 
-def test_ready_made_empty_sets():
+def test_empty_prediction_sets():
     sets = SETS.copy()
     sets[1] = False
     with pytest.raises(ValueError, match=r"set of row 1 is empty \(1 such row\)\. Pass the prob"):
@@ -241,7 +241,7 @@ def test_ready_made_empty_sets():
         candidates_from_prediction_sets(sets, probabilities[:1])
 
 
-def test_ready_made_sets_that_are_refused():
+def test_rejected_prediction_sets():
     with pytest.raises(ValueError, match=r"2 confidence levels, shape \(2, 3, 2\): choose one"):
         candidates_from_prediction_sets(np.dstack([SETS, SETS]))
     with pytest.raises(ValueError, match="pass only the array of the sets"):

@@ -25,14 +25,14 @@ def test_given_classes_name_the_columns(classes):
     assert score_table(pd.DataFrame(TABLE), classes)[1] == ["no", "yes"]
 
 
-def test_a_frame_names_its_own_columns():
+def test_column_names_of_a_frame_are_the_classes():
     frame = pd.DataFrame(TABLE, columns=["no", "yes"])
     assert score_table(frame, None)[1] == ["no", "yes"]
     with pytest.raises(ValueError, match="remove classes, or reorder the columns"):
         score_table(frame, ["yes", "no"])
 
 
-def test_the_messages_use_the_users_name_of_the_table():
+def test_messages_use_the_argument_name():
     with pytest.raises(ValueError, match=r"^probabilities contains NaN in row 0, column 1"):
         score_table([[0.1, np.nan]], None, "probabilities")
     with pytest.raises(ValueError, match=r"^probabilities has 2 columns but there are 3 classes"):
@@ -47,7 +47,7 @@ def test_rounded_probabilities_are_probabilities(dtype):
 
 
 @pytest.mark.parametrize("row", [[1.2, -0.2], [0.4, 0.4], [3.0, 1.0], [np.inf, 0.0]])
-def test_other_rows_are_named(row):
+def test_the_error_names_the_row(row):
     with pytest.raises(ValueError, match=r"Row 1 of rows is not a probability .*predict_proba"):
         check_probabilities(np.array([[0.5, 0.5], row]), "rows")
     assert not are_probabilities(np.array([[0.5, 0.5], row]))
@@ -62,7 +62,7 @@ def test_masks_become_sets_also_of_a_single_label(dtype):
     assert single.to_sets() == [{"only"}] * 3
 
 
-def test_sets_are_checked_on_the_way():
+def test_invalid_sets_are_rejected():
     with pytest.raises(ValueError, match="row 1 is empty"):
         sets_of_mask(np.array([[1, 0], [0, 0]]), ["no", "yes"])
     with pytest.raises(ValueError, match="listed more than once"):

@@ -49,7 +49,7 @@ def test_the_k_largest_and_of_equal_ones_the_first(scores, data):
     ),
     st.data(),
 )
-def test_a_label_of_probability_zero_is_no_candidate(counts, data):
+def test_a_label_with_probability_zero_is_not_a_candidate(counts, data):
     counts[counts.sum(axis=1) == 0, 0] = 1.0
     k = data.draw(st.integers(1, counts.shape[1]))
     sets = candidates_from_top_k(counts / counts.sum(axis=1, keepdims=True), k)
@@ -59,7 +59,7 @@ def test_a_label_of_probability_zero_is_no_candidate(counts, data):
         assert (candidates_from_top_k(counts, k).sizes == k).all()
 
 
-def test_neighbors_rule_most_labels_out_and_sets_are_not_filled_with_them():
+def test_sets_are_not_filled_with_labels_of_probability_zero():
     digits, y = load_digits(return_X_y=True)
     weak = KNeighborsClassifier(3).fit(digits[:100], y[:100])
     probabilities = weak.predict_proba(digits[100:])
@@ -89,7 +89,7 @@ def test_the_columns_of_a_frame_are_the_labels(table):
         candidates_from_top_k(table, 1, classes=list("cba"))
 
 
-def test_a_frame_without_names_takes_the_classes():
+def test_a_frame_without_names_gets_the_given_classes():
     sets = candidates_from_top_k(pd.DataFrame(SCORES), 1, classes=list("abc"))
     assert sets.to_sets() == [{"b"}, {"a"}]
 
@@ -128,7 +128,7 @@ def test_rows_may_be_sparse():
     assert sets.to_sets() == candidates_from_top_k(model, 2, X=X).to_sets()
 
 
-def test_a_method_of_this_library_narrows_what_another_found():
+def test_a_method_disambiguates_the_sets_of_another():
     first = PLKNN(n_neighbors=3).fit(X[::5], Y[::5])
     sets = candidates_from_top_k(first, 2, X=X)
     chosen = IPAL().fit(X, sets).transduction_
@@ -141,7 +141,7 @@ def test_k_must_be_a_number_of_labels(k):
         candidates_from_top_k(SCORES, k)
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_rejected():
     with pytest.raises(ValueError, match="contains NaN in row 1, column 2"):
         candidates_from_top_k([[1, 2, 3], [1, 2, np.nan]], 1)
     with pytest.raises(ValueError, match=r"two dimensions, rows and labels.*shape \(3,\)"):
@@ -154,7 +154,7 @@ def test_what_is_refused():
         candidates_from_top_k(SCORES, 1, classes=["a", "b", "a"])
 
 
-def test_what_is_refused_of_a_classifier():
+def test_invalid_classifier_arguments_are_rejected():
     model = GaussianNB().fit(X, Y)
     with pytest.raises(ValueError, match=r"\(GaussianNB\), pass the rows .* X="):
         candidates_from_top_k(model, 1)

@@ -41,7 +41,7 @@ def test_every_positive_confidence_becomes_a_weighted_row(confidences):
 
 
 @pytest.mark.parametrize("confidences", FORMS)
-def test_small_weights_are_cut_and_the_rest_fills_up(confidences):
+def test_small_weights_are_removed_and_the_others_scaled(confidences):
     rows, y, weight = to_sample_weights(confidences, min_weight=0.1, classes=[0, 1, 2])
     assert rows.tolist() == [0, 0, 1, 2, 2, 2]
     assert y.tolist() == [0, 1, 2, 0, 1, 2]
@@ -49,7 +49,7 @@ def test_small_weights_are_cut_and_the_rest_fills_up(confidences):
     assert weight[0] / weight[1] == pytest.approx(0.7 / 0.25)
 
 
-def test_a_row_below_the_cut_keeps_its_largest():
+def test_a_row_below_min_weight_keeps_its_largest_confidence():
     rows, y, weight = to_sample_weights(P, min_weight=0.6)
     assert (rows.tolist(), y.tolist(), weight.tolist()) == ([0, 1, 2], [0, 2, 2], [1, 1, 1])
     undecided = to_sample_weights([[0.5, 0.5, 0.0]], min_weight=1)
@@ -64,7 +64,7 @@ def test_the_sum_of_a_row_is_kept():
 
 
 @pytest.mark.parametrize("confidences", [P, sparse.csr_array(P), sparse.csr_matrix(P)])
-def test_the_confidences_are_not_touched(confidences):
+def test_the_confidences_do_not_change(confidences):
     before = confidences.copy()
     to_sample_weights(confidences, min_weight=0.3)
     soft_labels(confidences, min_weight=0.3, wide=True)
@@ -86,7 +86,7 @@ def test_rows_of_every_kind_are_repeated(make):
         assert sparse.issparse(repeated)
 
 
-def test_frames_stay_frames():
+def test_rows_of_a_frame_are_a_frame():
     frame = pd.DataFrame({"size": [1, 2, 3], "colour": ["r", "g", "b"]}, index=["x", "y", "z"])
     repeated = to_sample_weights(P, frame)[0]
     assert repeated["colour"].tolist() == list("rrrgbbb")
@@ -103,7 +103,7 @@ def test_certain_labels_give_the_ordinary_classifier():
     np.testing.assert_allclose(weighted.coef_, plain.coef_, atol=1e-6)
 
 
-def test_weights_mean_what_repeated_rows_mean():
+def test_weights_are_equivalent_to_repeated_rows():
     rng = np.random.default_rng(0)
     rows, votes = rng.normal(size=(12, 2)), rng.integers(0, 3, size=(12, 4))
     shares = np.stack([(votes == j).mean(axis=1) for j in range(3)], axis=1)
@@ -154,7 +154,7 @@ def test_wide_and_long_tables_agree(confidences):
     np.testing.assert_array_equal(again.to_numpy(), wide.to_numpy())
 
 
-def test_a_frame_brings_labels_and_row_names():
+def test_labels_and_row_names_of_a_frame_are_used():
     frame = pd.DataFrame(P, index=["x", "y", "z"], columns=NAMES)
     table = soft_labels(frame, min_weight=0.35)
     assert table["row"].tolist() == ["x", "y", "z"]
@@ -164,7 +164,7 @@ def test_a_frame_brings_labels_and_row_names():
     )
 
 
-def test_labels_of_several_types_stay_what_they_are():
+def test_labels_of_several_types_are_kept():
     assert to_sample_weights(P, classes=["a", 1, 2])[1].tolist()[:3] == ["a", 1, 2]
 
 
@@ -210,12 +210,12 @@ def test_a_sparse_mask_gives_sparse_confidences_and_the_same_weights():
         (make_pipeline(PLKNN()), {}, r"Pipeline has no .* pipeline\[-1\]"),
     ],
 )
-def test_what_is_refused(use, confidences, options, message):
+def test_invalid_arguments_are_rejected(use, confidences, options, message):
     with pytest.raises(ValueError, match=message):
         use(confidences, **options)
 
 
-def test_rows_that_do_not_belong_are_refused():
+def test_a_wrong_number_of_rows_is_rejected():
     with pytest.raises(ValueError, match="X has 2 rows but there are confidences for 3: pass"):
         to_sample_weights(P, X[:2])
     with pytest.raises(ValueError, match="2 names but there are confidences for 3 rows"):
@@ -224,7 +224,7 @@ def test_rows_that_do_not_belong_are_refused():
 
 @pytest.mark.array_library
 @pytest.mark.usefixtures("dispatch")
-def test_models_of_a_device_that_refuses_implicit_conversion():
+def test_models_on_a_device_without_implicit_conversion():
     X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     mask = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 1, 1], [0, 1, 0], [1, 1, 0]])
     rows = strict.asarray(X, device=strict.Device("device1"))

@@ -44,7 +44,7 @@ FORMS_OF_MASKS = {
 
 
 @pytest.mark.parametrize("form", FORMS_OF_SETS)
-def test_every_named_form_gives_the_same(form):
+def test_every_named_form_gives_the_same_sets(form):
     sets = as_candidates(FORMS_OF_SETS[form])
     np.testing.assert_array_equal(sets.to_mask(), MASK)
     assert sets.classes.tolist() == NAMES
@@ -52,7 +52,7 @@ def test_every_named_form_gives_the_same(form):
 
 
 @pytest.mark.parametrize("form", FORMS_OF_MASKS)
-def test_every_unnamed_mask_gives_the_same(form):
+def test_every_unnamed_mask_gives_the_same_sets(form):
     sets = as_candidates(FORMS_OF_MASKS[form])
     np.testing.assert_array_equal(sets.to_mask(), MASK)
     assert sets.classes.tolist() == [0, 1, 2]
@@ -104,13 +104,13 @@ def test_a_column_of_label_collections():
 @pytest.mark.parametrize(
     "y", [[[1, 0, 1], [0, 1, 0]], [(1, 0), (0, 1)], [[True, False], [True, True]]]
 )
-def test_a_mask_written_as_lists_is_refused(y):
+def test_a_mask_written_as_lists_is_rejected(y):
     with pytest.raises(ValueError, match="looks like a mask"):
         as_candidates(y)
     assert len(as_candidates(np.asarray(y))) == 2
 
 
-def test_lists_of_zero_and_one_that_are_no_mask():
+def test_lists_of_zero_and_one_that_are_not_a_mask():
     assert as_candidates([[0], [1]]).to_sets() == [{0}, {1}]
     assert as_candidates([[0, 1], [1]]).to_sets() == [{0, 1}, {1}]
     assert as_candidates([{0, 1}, {0, 1}]).to_sets() == [{0, 1}, {0, 1}]
@@ -182,7 +182,7 @@ def test_bad_input_names_the_row_and_the_fault(y, message):
         as_candidates(y)
 
 
-def test_missing_y_says_what_is_accepted():
+def test_missing_y_lists_the_accepted_forms():
     with pytest.raises(ValueError, match=r"target y is None.*sequence of label collections"):
         as_candidates(None)
 
@@ -193,7 +193,7 @@ def test_label_outside_the_classes_names_row_and_label(y):
         as_candidates(y, classes=["a", "b"])
 
 
-def test_classes_that_do_not_fit_are_refused():
+def test_classes_that_do_not_fit_are_rejected():
     with pytest.raises(ValueError, match="3 columns but there are 2 classes"):
         as_candidates(MASK, classes=["a", "b"])
     with pytest.raises(ValueError, match="more than once"):
@@ -237,7 +237,7 @@ def test_take_keeps_classes(rows):
 
 
 @pytest.mark.parametrize("form", ["list of sets", "list of dictionaries"])
-def test_candidate_sets_are_put_into_the_order_of_the_classes_as_lists_are(form):
+def test_candidate_sets_are_reordered_to_the_given_classes(form):
     rows = SETS if form == "list of sets" else [{"bob": 1, "anna": 3}, {"bob": 2}, {"cleo": 0.5}]
     classes = ["dora", "cleo", "bob", "anna"]
     found = as_candidates(as_candidates(rows), classes=classes)
@@ -255,7 +255,7 @@ def test_candidate_sets_keep_their_row_weights_and_form_in_another_order():
     assert as_candidates(sets) is sets
 
 
-def test_a_label_outside_the_classes_is_refused_in_candidate_sets_as_in_lists():
+def test_a_label_outside_the_classes_is_rejected_in_candidate_sets_as_in_lists():
     messages = []
     for y in (SETS, as_candidates(SETS)):
         with pytest.raises(ValueError, match=r"^Row 2 has the candidate label 'cleo'") as caught:

@@ -38,7 +38,7 @@ def itself():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
-def test_damaged_sparse_masks_are_refused(sparse_format, what, kind):
+def test_damaged_sparse_masks_are_rejected(sparse_format, what, kind):
     mask, message = make_damaged(sparse_format, what, kind)
     with pytest.raises(ValueError, match="^y is a damaged sparse matrix .*" + message):
         as_candidates(mask)
@@ -113,7 +113,7 @@ READ = {
 
 @pytest.mark.parametrize("form", READ)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-def test_read_as_it_is_meant(form):
+def test_forms_are_read_as_intended(form):
     y, meant = READ[form]
     assert list(as_candidates(y)) == meant
 
@@ -161,7 +161,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("form", REFUSED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-def test_refused_in_words(form):
+def test_rejected_forms_raise_a_clear_error(form):
     y, said = REFUSED[form]
     with pytest.raises(ValueError, match=said):
         as_candidates(y)
@@ -207,7 +207,7 @@ WAYS = st.sampled_from(
 @pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(ODD_ROWS, max_size=4), WAYS)
-def test_anything_is_read_or_refused_by_us(rows, way):
+def test_any_bytes_are_read_or_rejected(rows, way):
     assert_read_or_refused(way(rows), len(rows))
 
 
@@ -221,7 +221,7 @@ CELLS = st.one_of(ODD_LABELS, st.sampled_from([0, 1, 0.5]))
         lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1)
     )
 )
-def test_any_table_is_read_or_refused_by_us(rows):
+def test_any_table_is_read_or_rejected(rows):
     table = np.empty((len(rows), len(rows[0])), dtype=object)
     for i, row in enumerate(rows):
         for j, cell in enumerate(row):

@@ -66,7 +66,7 @@ def test_one_row_is_a_set_and_with_weights_a_dictionary(sets, weighted):
         (slice(2, 2), []),
     ],
 )
-def test_rows_are_taken_as_from_an_array(sets, weighted, rows, expected):
+def test_rows_are_indexed_like_an_array(sets, weighted, rows, expected):
     assert list(sets[rows]) == [ROWS[i] for i in expected]
     assert list(weighted[rows]) == [weighted[i] for i in expected]
     assert sets[rows].classes.tolist() == ["cat", "dog", "emu"]
@@ -80,7 +80,7 @@ def test_odd_indices(sets):
             sets[odd]
 
 
-def test_covers_wants_a_label_for_each_row(sets):
+def test_covers_needs_one_label_per_row(sets):
     with pytest.raises(ValueError, match="4 rows but labels of shape"):
         sets.covers(["cat"])
 
@@ -95,13 +95,13 @@ def test_columns_cannot_be_indexed(sets):
             sets[index]
 
 
-def test_iteration_gives_back_what_builds_it_again(sets, weighted):
+def test_iteration_round_trips(sets, weighted):
     assert list(sets) == sets.to_sets() == ROWS
     assert as_candidates(list(sets)).to_sets() == ROWS
     assert list(as_candidates(list(weighted))) == list(weighted)
 
 
-def test_as_an_array_it_is_the_mask_or_the_table_of_weights(sets, weighted):
+def test_the_array_is_the_mask_or_the_table_of_weights(sets, weighted):
     assert np.asarray(sets).dtype == bool
     np.testing.assert_array_equal(np.asarray(sets), sets.to_mask())
     np.testing.assert_array_equal(np.asarray(sets, dtype=int)[0], [1, 1, 0])
@@ -127,7 +127,7 @@ def test_it_is_the_y_of_splits_searches_and_scores():
     assert cross_val_predict(PLKNN(), X, sets, cv=3).shape == truth.shape
 
 
-def test_scikit_learn_takes_it_for_several_labels_a_row(sets, weighted):
+def test_scikit_learn_treats_it_as_multilabel(sets, weighted):
     # So that it splits by KFold: there are no classes to stratify by.
     assert type_of_target(sets) == "multilabel-indicator"
     assert type_of_target(weighted) == "continuous-multioutput"
@@ -159,12 +159,12 @@ def test_a_data_frame_of_weights_names_its_labels():
     assert list(sets) == [{"cat": 0.7, "dog": 0.3}, {"dog": 1.0}]
 
 
-def test_a_weight_of_zero_is_no_candidate():
+def test_a_label_with_weight_zero_is_not_a_candidate():
     assert as_candidates([{"a": 1, "b": 0}, {"b": 2}]).weights is None
     assert as_candidates([{"a": 1, "b": 0}, {"b": 2}]).to_sets() == [{"a"}, {"b"}]
 
 
-def test_rows_of_every_kind_stand_in_one_call():
+def test_all_kinds_of_rows_can_be_mixed():
     rows = [{"cat", "dog"}, "emu", AllBut("dog"), ANYTHING, {"cat": 0.7, "dog": 0.3}, ["fox"]]
     everything = {"cat", "dog", "emu", "fox"}
     sets = as_candidates(rows)
@@ -176,7 +176,7 @@ def test_rows_of_every_kind_stand_in_one_call():
     assert as_candidates(array).to_sets() == expected
 
 
-def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
+def test_an_excluded_label_may_be_a_candidate_in_no_row():
     with pytest.warns(
         UserWarning, match="Row 1 excludes the label 'b', which is a candidate in no row"
     ):
@@ -184,7 +184,7 @@ def test_what_a_row_is_not_may_be_a_label_that_nobody_has():
     assert as_candidates([ANYTHING, "a"], classes=["a", "b"]).to_sets() == [{"a", "b"}, {"a"}]
 
 
-def test_a_misspelled_label_that_rows_exclude_is_warned_of_once():
+def test_an_excluded_label_without_candidate_warns_once():
     rows = ["cat", {"dog": 1.0, "emu": 2.0}, AllBut("cat", "zzz"), AllBut("yyy"), ANYTHING]
     with pytest.warns(UserWarning, match="Row 2 excludes the label 'zzz'.*classes=") as caught:
         as_candidates(rows)
@@ -199,7 +199,7 @@ def test_a_misspelled_label_that_rows_exclude_is_warned_of_once():
         (["a", "b", AllBut("c")], ["a", "b", "c"]),
     ],
 )
-def test_what_rows_may_exclude_without_a_warning(rows, classes):
+def test_excluded_labels_without_a_warning(rows, classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_candidates(rows, classes=classes)
@@ -227,7 +227,7 @@ def test_a_wrong_weight_names_row_and_label(rows, message):
         as_candidates(rows)
 
 
-def test_a_label_outside_the_classes_is_refused_in_every_kind_of_row():
+def test_a_label_outside_the_classes_is_rejected_in_every_kind_of_row():
     for row in ({"z": 0.5, "a": 0.5}, AllBut("z")):
         with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
             as_candidates(["a", row], classes=["a", "b"])

@@ -67,7 +67,7 @@ def vouched(file):
     return expected
 
 
-def test_a_file_is_read_once_and_again_only_when_touched(file, vouched):
+def test_a_file_is_verified_again_only_if_it_changed(file, vouched):
     verify_once(file, vouched, advice="")  # not read again
     os.utime(file, (0, 0))
     with pytest.raises(ChecksumError):
@@ -75,7 +75,7 @@ def test_a_file_is_read_once_and_again_only_when_touched(file, vouched):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps no time of the last change of a file")
-def test_a_touch_that_restores_the_time_is_noticed(file, vouched):
+def test_a_change_with_a_restored_time_is_detected(file, vouched):
     before = file.stat()
     while file.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of file systems is coarse
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -84,14 +84,14 @@ def test_a_touch_that_restores_the_time_is_noticed(file, vouched):
         verify_once(file, vouched, advice="")
 
 
-def test_a_note_holds_for_one_checksum_only(file):
+def test_a_record_is_valid_for_one_checksum(file):
     verify_once(file, checksum(file), advice="")
     with pytest.raises(ChecksumError):
         verify_once(file, "sha256:" + "0" * 64, advice="")
 
 
 @pytest.mark.parametrize("junk", ["", "{", "[1, 2]", '{"x": ', "\0\0"])
-def test_damaged_notes_mean_verifying_again(file, junk):
+def test_damaged_records_are_ignored(file, junk):
     user_cache().mkdir(parents=True)
     (user_cache() / "verified.json").write_text(junk)
     verify_once(file, checksum(file), advice="")
@@ -99,7 +99,7 @@ def test_damaged_notes_mean_verifying_again(file, junk):
         verify_once(file, "sha256:" + "0" * 64, advice="")
 
 
-def test_notes_that_cannot_be_kept_are_no_error(file, monkeypatch, tmp_path):
+def test_records_that_cannot_be_written_are_ignored(file, monkeypatch, tmp_path):
     (tmp_path / "not-a-folder").write_text("")
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "not-a-folder" / name)
     remember_verified(file, checksum(file))

@@ -156,7 +156,7 @@ def test_instance_dependent_flips_follow_the_given_probabilities():
         assert_binomial(counts[j], n, q * relative)
 
 
-def test_with_q_one_the_most_confusing_label_is_always_there():
+def test_with_q_one_the_most_probable_false_label_is_a_candidate():
     proba = np.random.default_rng(0).dirichlet(np.ones(6), 500)
     y = labels(500, 6)
     sets, statistics = make_candidates(y, kind="instance", proba=proba, random_state=0)
@@ -178,7 +178,7 @@ def test_a_plain_classifier_confuses_neighboring_classes():
 
 
 @pytest.mark.filterwarnings("error")
-def test_labels_too_rare_for_folds_are_no_problem():
+def test_labels_too_rare_for_folds_are_supported():
     rng = np.random.default_rng(0)
     y = np.array([0] * 40 + [1] * 40 + [2])
     X = y[:, None] + rng.normal(size=(81, 2))
@@ -213,7 +213,7 @@ def test_seeds_repeat_and_differ(options):
     assert (first != other).any()
 
 
-def test_random_state_objects_move_on():
+def test_random_state_objects_advance():
     y = labels(100, 5)
     state = np.random.RandomState(0)
     first = make_candidates(y, random_state=state)[0].to_mask()
@@ -256,7 +256,7 @@ def test_swap_keeps_the_sizes_and_all_other_labels(options, eta):
 @pytest.mark.parametrize("n_labels", [4, 23])
 @pytest.mark.parametrize("q", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("eta", [0.1, 0.5, 1.0])
-def test_drop_with_flips_has_the_shares_of_draws_that_are_repeated_when_empty(n_labels, q, eta):
+def test_the_share_without_truth_follows_the_formula(n_labels, q, eta):
     y = labels(20_000, n_labels)
     sets, statistics = make_candidates(
         y, kind="flip", q=q, noise="drop", eta=eta, classes=range(n_labels), random_state=0
@@ -278,7 +278,7 @@ def test_drop_with_flips_has_the_shares_of_draws_that_are_repeated_when_empty(n_
 @pytest.mark.parametrize(
     "options", [{"r": 2, "p": 0.7}, {"epsilon": 0.3, "p": 0.7}, {"kind": "instance", "p": 0.7}]
 )
-def test_drop_takes_the_label_of_partial_rows_only(options):
+def test_drop_removes_only_labels_of_partial_rows(options):
     y = labels(8000, 5)
     if options.get("kind") == "instance":
         options = options | {"proba": np.random.default_rng(0).dirichlet(np.ones(5), len(y))}
@@ -291,7 +291,7 @@ def test_drop_takes_the_label_of_partial_rows_only(options):
         assert sizes[2] == statistics.n_without_truth
 
 
-def test_without_noise_nothing_but_the_statistics_is_new():
+def test_without_noise_the_sets_do_not_change():
     y = labels(200, 5)
     for noise in ("swap", "drop"):
         clean, noisy = (
@@ -301,7 +301,7 @@ def test_without_noise_nothing_but_the_statistics_is_new():
         np.testing.assert_array_equal(noisy, clean)
 
 
-def test_a_row_that_cannot_have_a_false_label_keeps_its_own():
+def test_a_row_without_possible_false_labels_keeps_its_label():
     proba = np.array([[1.0, 0, 0], [0, 0, 1.0]])  # the first row's only label is the true one
     sets, statistics = make_candidates(
         [0, 0], kind="instance", proba=proba, classes=range(3), noise="drop", eta=1.0
@@ -327,14 +327,14 @@ def test_two_labels():
 
 
 @pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
-def test_one_label_has_no_false_ones(options):
+def test_one_label_has_no_false_labels(options):
     with pytest.raises(
         ValueError, match="only one label, so there is no false label: pass all labels"
     ):
         make_candidates([3, 3], **options)
 
 
-def test_ambiguity_degree_by_hand():
+def test_ambiguity_degree_of_a_small_example():
     proba = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0.0]])
     _, statistics = make_candidates(
         [0, 0, 0, 2], kind="instance", proba=proba, classes=range(3), random_state=0
@@ -410,7 +410,7 @@ def test_wrong_labels(y, message):
         make_candidates(y)
 
 
-def test_labels_that_differ_in_a_nul_at_the_end_stay_two():
+def test_labels_that_differ_by_a_trailing_nul_are_distinct():
     sets, _ = make_candidates(["a", "a\0", "a"], p=1.0, random_state=0)
     assert sets.classes.tolist() == ["a", "a\0"]
     assert sets.covers(np.array(["a", "a\0", "a"], dtype=object)).all()

@@ -79,12 +79,12 @@ def test_numbers_keep_all_their_digits():
     assert float(read(["x"], [value])["x"][0]) == value
 
 
-def test_the_ending_tells_the_format(tmp_path):
+def test_the_file_extension_determines_the_format(tmp_path):
     (tmp_path / "T.XLSX").write_bytes(save(workbook(["a"], [1])).getvalue())
     assert read_frame(tmp_path / "T.XLSX")["a"].to_list() == ["1"]
 
 
-def test_empty_cells_around_the_table_are_left_out():
+def test_empty_cells_around_the_table_are_removed():
     frame = read([], [None, "a", "b"], [None, 1, None], [], [None, None, 2], [None], [])
     assert list(frame) == ["a", "b"]
     assert frame.to_numpy().tolist() == [["1", ""], ["", ""], ["", "2"]]
@@ -96,7 +96,7 @@ def test_an_empty_sheet(rows):
         read(*rows)
 
 
-def test_only_a_heading():
+def test_table_with_only_a_heading_raises():
     with pytest.raises(InvalidFileError, match="no rows, only a heading: 'a', 'b'"):
         read(["a", "b"])
 
@@ -128,14 +128,14 @@ def test_a_file_without_any_sheet_of_cells():
         read_frame(save(book), format="xlsx")
 
 
-def test_merged_cells_are_refused():
+def test_merged_cells_are_rejected():
     book = workbook(["a", "b"], [1, 2], [None, 3])
     book.active.merge_cells("A2:A3")
     with pytest.raises(InvalidFileError, match=r"sheet 'Sheet': the cells A2:A3 are merged\. Unm"):
         read_frame(save(book), format="xlsx")
 
 
-def test_a_formula_without_its_result_is_refused():
+def test_a_formula_without_its_result_is_rejected():
     """What a program writes that computes nothing; a spreadsheet saves the result as well."""
     file = save(workbook(["a", "b"], [1, "=A2+1"]))
     with pytest.raises(InvalidFileError, match="cell B2: a formula without a saved result"):
@@ -152,7 +152,7 @@ def test_a_formula_whose_result_is_empty_text():
     assert read_frame(file, format="xlsx")["b"].to_list() == [""]
 
 
-def test_the_error_of_a_formula_is_refused():
+def test_the_error_of_a_formula_is_rejected():
     with pytest.raises(InvalidFileError, match="cell B3: the error #DIV/0!"):
         read(["a", "b"], [1, 2], [3, "#DIV/0!"])
 
@@ -161,14 +161,14 @@ def test_a_value_that_is_not_available_is_missing():
     assert read(["a", "b"], [1, "#N/A"])["b"].to_list() == ["#N/A"]
 
 
-def test_a_date_outside_of_the_calendar_is_refused():
+def test_a_date_outside_the_calendar_is_rejected():
     book = workbook(["a"], [10**9])
     book.active["A2"].number_format = numbers.FORMAT_DATE_YYYYMMDD2
     with pytest.raises(InvalidFileError, match="cell A2: the error #VALUE!"):
         read_frame(save(book), format="xlsx")
 
 
-def test_dimensions_that_are_wrong_are_not_believed():
+def test_wrong_dimensions_in_the_file_are_ignored():
     file = save(workbook(["a", "b"], [1, 2], [3, 4]))
     file = with_part(file, SHEET, lambda text: text.replace('ref="A1:B3"', 'ref="A1:A2"'))
     assert read_frame(file, format="xlsx").to_numpy().tolist() == [["1", "2"], ["3", "4"]]
@@ -182,7 +182,7 @@ def test_text_in_cells_and_headings_that_occur_twice():
 # ---- hostile files
 
 
-def test_a_file_that_announces_too_much():
+def test_a_file_that_needs_too_much_memory_is_rejected():
     """A hundred megabytes of blanks are a hundred kilobytes in the file."""
     blanks = " " * 10**7
     file = with_part(save(workbook(["a"], [1])), SHEET, lambda text: text + blanks)
@@ -209,7 +209,7 @@ def test_a_cell_far_away(place):
 
 
 @pytest.mark.parametrize("number", ["1", "0", "-1", "99999999999", "x"])
-def test_rows_that_cannot_be(number):
+def test_invalid_rows_raise(number):
     more = f'<row r="{number}"><c><v>1</v></c></row></sheetData>'
     file = save(workbook(["a"], [1]))
     file = with_part(file, SHEET, lambda text: text.replace("</sheetData>", more))
@@ -228,7 +228,7 @@ def with_entity(definition):
     return with_part(save(workbook(["a"], [1])), SHEET, change)
 
 
-def test_entities_from_elsewhere_are_not_read(tmp_path):
+def test_external_entities_are_not_read(tmp_path):
     (tmp_path / "secret.txt").write_text("password")
     uri = (tmp_path / "secret.txt").as_uri()
     with pytest.raises(InvalidFileError, match="damaged Excel file") as caught:
@@ -236,7 +236,7 @@ def test_entities_from_elsewhere_are_not_read(tmp_path):
     assert "password" not in str(caught.value)
 
 
-def test_entities_of_entities_are_refused():
+def test_nested_entities_are_rejected():
     """A billion laughs."""
     definitions = [f'<!ENTITY {a} "{f"&{b};" * 10}">' for a, b in pairwise("efghijklmn")]
     file = with_entity(f'{"".join(definitions)}<!ENTITY n "{"ha" * 50}">')
@@ -253,7 +253,7 @@ def test_entities_of_entities_are_refused():
         (save(workbook(["a"], [1])).getvalue()[:2000], "is not an Excel file"),
     ],
 )
-def test_what_is_no_excel_file(tmp_path, content, message):
+def test_other_files_are_not_excel_files(tmp_path, content, message):
     path = tmp_path / "t.xlsx"
     path.write_bytes(content)
     with pytest.raises(InvalidFileError, match=message) as caught:
@@ -262,13 +262,13 @@ def test_what_is_no_excel_file(tmp_path, content, message):
 
 
 @pytest.mark.parametrize("part", [SHEET, "xl/workbook.xml", "xl/styles.xml", "[Content_Types].xml"])
-def test_parts_that_are_cut_or_missing(part):
+def test_damaged_or_missing_parts_are_rejected(part):
     file = save(workbook(["a", "b"], ["x", 1]))
     with pytest.raises(InvalidFileError, match="damaged Excel file"):
         read_frame(with_part(file, part, lambda text: text[: len(text) // 2]), format="xlsx")
 
 
-def test_any_damage_is_refused_or_read():
+def test_any_damaged_file_is_rejected_or_read():
     content = save(workbook(["a", "b"], ["x", 1], ["y", 2.5])).getvalue()
     refused = 0
     for position in range(0, len(content), 23):
@@ -283,7 +283,7 @@ def test_any_damage_is_refused_or_read():
     assert refused > 50
 
 
-def test_text_streams_are_refused():
+def test_text_streams_are_rejected():
     with pytest.raises(InvalidFileError, match="open as text"):
         read_frame(io.StringIO("a"), format="xlsx")
 

@@ -60,14 +60,14 @@ def test_flips_take_one_probability_for_each_pair(rng):
     assert abs(mask[:, 2].mean() - 0.5) < 0.03
 
 
-def test_confusion_by_hand(rng):
+def test_confusion_of_a_small_example(rng):
     truth = as_candidates(np.array([0, 1, 2]))
     proba = [[0.6, 0.3, 0.1], [0.0, 1.0, 0.0], [0.2, 0.4, 0.4]]
     found = confusion_probabilities(truth, None, proba, 0.5, rng)(slice(0, 3))
     np.testing.assert_allclose(found, [[0, 0.5, 1 / 6], [0, 0, 0], [0.25, 0.5, 0]], rtol=1e-6)
 
 
-def test_with_two_labels_there_is_only_the_other(rng):
+def test_with_two_labels_the_other_is_the_false_label(rng):
     codes = np.repeat([0, 1], 50)
     X = codes[:, None] + rng.normal(size=(100, 1))
     found = confusion_probabilities(as_candidates(codes), X, None, 1.0, rng)(slice(0, 100))

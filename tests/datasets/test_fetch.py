@@ -50,7 +50,7 @@ def test_a_missing_file_is_downloaded_once(shop, home):
     assert left_in(home) == [info.file]
 
 
-def test_downloads_go_to_the_user_cache_unless_told_otherwise(shop, private_machine, monkeypatch):
+def test_downloads_go_to_the_user_cache_by_default(shop, private_machine, monkeypatch):
     folder, info = shop
     with serve(folder) as server:
         assert fetch_file(at(info, server)) == private_machine / info.file
@@ -60,7 +60,7 @@ def test_downloads_go_to_the_user_cache_unless_told_otherwise(shop, private_mach
 
 
 @pytest.mark.parametrize("package", ["pooch", "requests"])
-def test_without_the_extra_a_file_that_is_here_is_found_and_no_other(shop, monkeypatch, package):
+def test_without_the_extra_only_local_files_are_found(shop, monkeypatch, package):
     folder, info = shop
     monkeypatch.setitem(sys.modules, package, None)
     assert fetch_file(info, folder) == folder / info.file
@@ -69,7 +69,7 @@ def test_without_the_extra_a_file_that_is_here_is_found_and_no_other(shop, monke
         fetch_file(info)
 
 
-def test_with_no_place_to_look_in_it_is_said_how_to_name_one(shop, monkeypatch):
+def test_without_search_folders_the_error_names_the_settings(shop, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(
         DataNotFoundError, match=r"searched: no folder, .* AMBILEARN_DATA are not set"
@@ -84,7 +84,7 @@ def test_a_mirror_is_used_when_set(shop, home, monkeypatch):
         assert fetch_file(info, home).is_file()  # at its own source nobody listens
 
 
-def test_a_file_that_is_there_needs_no_network(shop):
+def test_an_existing_file_needs_no_network(shop):
     folder, info = shop
     assert fetch_file(info, folder) == folder / info.file
     assert fetch_file(info, folder, download=False) == folder / info.file
@@ -104,7 +104,7 @@ def test_each_folder_of_the_search_order_is_found(shop, tmp_path, private_machin
 
 
 @pytest.mark.parametrize("scheme", ["sha256", "gitblob"])
-def test_both_kinds_of_checksum_guard_a_download(shop, home, scheme):
+def test_both_checksum_schemes_are_verified_after_a_download(shop, home, scheme):
     folder, info = shop
     info = replace(info, checksum=checksum(folder / info.file, scheme), size=None)
     with serve(folder) as server:
@@ -130,7 +130,7 @@ def test_missing_at_the_source(shop, home):
     assert left_in(home) == []
 
 
-def test_a_source_in_trouble(shop, home):
+def test_a_server_error_is_reported(shop, home):
     folder, info = shop
     with serve(folder, "503") as server, pytest.raises(NetworkError, match="returned status 503"):
         fetch_file(at(info, server), home)
@@ -155,14 +155,14 @@ def test_truncated_at_the_source(shop, home):
     assert left_in(home) == []
 
 
-def test_flipped_bit_on_the_way(shop, home):
+def test_flipped_bit_during_the_download(shop, home):
     folder, info = shop
     with serve(folder, "flip") as server, pytest.raises(ChecksumError, match="checksum sha256:"):
         fetch_file(at(info, server), home)
     assert left_in(home) == []
 
 
-def test_a_broken_download_is_made_good_by_the_next(shop, home):
+def test_the_next_download_repairs_a_broken_one(shop, home):
     folder, info = shop
     for fault in ("cut", "half", "flip"):
         with serve(folder, fault) as server, pytest.raises(DatasetError):
@@ -314,7 +314,7 @@ fetch_file({info!r}, sys.argv[1])
 
 
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
-def test_a_download_that_was_ended_is_never_taken_for_good(shop, home, how):
+def test_an_interrupted_download_is_not_used(shop, home, how):
     if how == "interrupted" and os.name == "nt":
         pytest.skip("Windows has no signal that interrupts one other process")
     folder, info = shop

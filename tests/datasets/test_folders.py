@@ -19,12 +19,12 @@ def test_folders_are_searched_in_the_documented_order(tmp_path, monkeypatch, pri
     ]
 
 
-def test_an_empty_variable_is_no_folder(monkeypatch, private_machine):
+def test_an_empty_variable_is_ignored(monkeypatch, private_machine):
     monkeypatch.setenv("AMBILEARN_DATA", "")
     assert search_folders() == [private_machine]
 
 
-def test_without_pooch_there_are_the_folders_that_the_user_names(monkeypatch, tmp_path):
+def test_without_pooch_only_the_given_folders_are_searched(monkeypatch, tmp_path):
     """Files that somebody put there load in an environment that cannot download."""
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert search_folders() == []

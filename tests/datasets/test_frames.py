@@ -31,7 +31,7 @@ def test_csv(write):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "T.CSV"])
-def test_the_ending_tells_the_format(write, name):
+def test_the_file_extension_determines_the_format(write, name):
     assert list(read_frame(write(name, "a,b\n1,2\n"))) == ["a", "b"]
 
 
@@ -40,7 +40,7 @@ def test_tsv_and_other_delimiters(write):
     assert list(read_frame(write("t.csv", "a;b\n1;2\n"), delimiter=";")) == ["a", "b"]
 
 
-def test_words_that_pandas_takes_for_missing_stay_words(write):
+def test_words_that_pandas_reads_as_missing_are_kept(write):
     frame = read_frame(write("t.csv", "country,n\nNA,1\nNone,2\nnull,3\n,4\n"))
     assert frame["country"].to_list() == ["NA", "None", "null", ""]
 
@@ -59,7 +59,7 @@ def with_mark(text, encoding):
 
 
 @pytest.mark.parametrize("encoding", WIDE)
-def test_wide_encodings_are_known_by_their_mark(write, encoding):
+def test_wide_encodings_are_detected_by_their_mark(write, encoding):
     text = "näme;b\r\nØrsted;1\r\n𝄞;2\r\n"
     frame = read_frame(write("t.csv", with_mark(text, encoding)), delimiter=";")
     assert frame.to_dict("list") == {"näme": ["Ørsted", "𝄞"], "b": ["1", "2"]}
@@ -145,7 +145,7 @@ def test_parquet(tmp_path):
     assert isinstance(back.index, pd.RangeIndex)
 
 
-def test_parquet_with_notes_that_pandas_cannot_read_itself(tmp_path):
+def test_parquet_with_metadata_that_pandas_cannot_read(tmp_path):
     """Arrow's own lists: pandas writes such a file, and then does not understand its data type."""
     frame = pd.DataFrame(
         {"l": pd.Series([["a"], ["b", "c"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))}
@@ -194,7 +194,7 @@ def test_times_within_it_are_read(tmp_path):
     assert pd.isna(missing)
 
 
-def test_parquet_that_announces_too_much(tmp_path):
+def test_parquet_that_needs_too_much_memory_is_rejected(tmp_path):
     """Ten million equal numbers fit in a few kilobytes of file, but not in the memory allowed."""
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table({"a": np.zeros(10_000_000)}), path)
@@ -204,7 +204,7 @@ def test_parquet_that_announces_too_much(tmp_path):
     assert len(read_frame(path)) == 10_000_000
 
 
-def test_parquet_whose_one_row_announces_too_much(tmp_path):
+def test_parquet_with_one_huge_row_is_rejected(tmp_path):
     """A list has more items than its table has rows."""
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table({"a": [np.zeros(1_000_000)]}), path)
@@ -238,7 +238,7 @@ print(refused)
 
 
 @pytest.mark.slow
-def test_parquet_damaged_in_any_byte_is_refused_or_read():
+def test_parquet_damaged_in_any_byte_is_rejected_or_read():
     ran = subprocess.run([sys.executable, "-c", DAMAGED_EVERYWHERE], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout) > 100
@@ -294,7 +294,7 @@ def test_a_pipe_can_be_read():
 
 
 @pytest.mark.parametrize("name", ["t.pkl", "t.npy", "t.xls", "t", "t.csv.gz"])
-def test_other_formats_are_refused(write, name):
+def test_other_formats_are_rejected(write, name):
     with pytest.raises(InvalidFileError, match=r"tables are read from .csv.*never read"):
         read_frame(write(name, "a,b\n1,2\n"))
 
@@ -320,7 +320,7 @@ def test_addresses_are_not_fetched(tmp_path):
         assert server.requests == []
 
 
-def test_a_column_twice(write):
+def test_duplicate_column_raises(write):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     path = write("t.parquet", b"")
     parquet.write_table(table, path)
@@ -336,7 +336,7 @@ def test_csv_keeps_every_cell_and_heading(write):
     assert isinstance(frame.index, pd.RangeIndex)
 
 
-def test_json_keeps_integers_beside_missing_cells(write):
+def test_json_keeps_integers_with_missing_cells(write):
     frame = read_frame(write("t.jsonl", '{"a": 1, "b": true}\n{"a": null}\n'))
     assert repr(frame["a"].to_list()) == "[1, None]"
     assert frame["b"][0] is True
@@ -350,7 +350,7 @@ def test_parquet_keeps_types(tmp_path):
     assert frame["l"].to_list() == [["x"], ["y", "z"]]
 
 
-def test_a_table_without_rows_where_that_is_fine(write):
+def test_a_table_without_rows_with_allow_empty(write):
     assert list(read_frame(write("t.csv", "a,b\n"), allow_empty=True)) == ["a", "b"]
 
 
@@ -378,7 +378,7 @@ def test_all_columns_that_are_missing_are_named():
         check_columns("t.csv", frame, ["x", "y"])
 
 
-def test_capital_letters_do_not_hide_what_is_meant():
+def test_suggestions_ignore_case():
     frame = pd.DataFrame({"NAMES": ["a"]})
     with pytest.raises(InvalidFileError, match=r"no column 'names'\. Did you mean 'NAMES'\?"):
         check_columns("t.csv", frame, ["names"])

@@ -40,7 +40,7 @@ def test_shapes_labels_and_mean_candidates_are_those_of_the_paper(real):
         assert round(data.candidates.sizes.mean(), 2) == info.mean_candidates
 
 
-def test_the_record_is_complete_and_ready_for_use(real):
+def test_the_record_is_complete(real):
     info, data = real
     assert data.X.dtype == np.float64
     assert np.isfinite(data.X).all()
@@ -58,7 +58,7 @@ def test_the_record_is_complete_and_ready_for_use(real):
 
 
 @pytest.mark.parametrize(("name", "occurring"), [("lost", 14), ("fg-net", 63), ("msrcv2", 23)])
-def test_labels_that_never_occur_are_classes_too(real_data_dir, name, occurring):
+def test_labels_that_never_occur_are_classes(real_data_dir, name, occurring):
     data = load_dataset(name, data_home=real_data_dir, download=False)
     assert len(np.unique(data.y)) == occurring
     np.testing.assert_array_equal(data.classes, np.arange(registry()[name].labels))
@@ -112,7 +112,7 @@ def test_download_then_cache_without_network(shop, arrays):
     assert data.description == "Made for tests. None."
 
 
-def test_no_download_when_told_so(shop):
+def test_no_download_with_download_false(shop):
     with pytest.raises(DataNotFoundError, match="not on this machine"):
         load_dataset("lost", download=False)
 
@@ -123,7 +123,7 @@ def test_unknown_name():
 
 
 @pytest.mark.parametrize("what", ["rows", "features", "labels"])
-def test_a_file_that_is_not_what_the_registry_says(shop, what):
+def test_a_file_that_differs_from_the_registry_is_rejected(shop, what):
     folder, info = shop
     with pytest.raises(InvalidFileError, match=r"tiny has \(3000, 5, 4\)"):
         load(replace(info, **{what: 17}), data_home=folder)
@@ -169,7 +169,7 @@ def test_columns_of_another_kind(tmp_path, text, message):
         column_set(tmp_path, text)
 
 
-def test_list_has_everything_and_says_what_is_here(shop, tmp_path, monkeypatch):
+def test_list_has_all_data_sets_and_their_location(shop, tmp_path, monkeypatch):
     entries = {entry.name: entry for entry in list_datasets()}
     assert list(entries) == list(registry())
     assert {name for name, entry in entries.items() if entry.available} == set(EMBEDDED)
@@ -188,7 +188,7 @@ def test_list_entries_print_on_one_line():
     assert "not here" in lines[0]
 
 
-def test_loaded_data_go_straight_into_the_library(shop):
+def test_loaded_data_can_be_fitted(shop):
     from ambilearn import PLCL
 
     folder, info = shop

@@ -56,7 +56,7 @@ DTYPES = ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"]
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_dense_as_scipy_reads_it(tmp_path, dtype, compressed):
+def test_dense_matrices_agree_with_scipy(tmp_path, dtype, compressed):
     matrix = np.arange(35).reshape(5, 7).astype(dtype)
     savemat(tmp_path / "a.mat", {"other": "text", "data": matrix}, do_compression=compressed)
     ours = read(tmp_path / "a.mat")["data"]
@@ -65,7 +65,7 @@ def test_dense_as_scipy_reads_it(tmp_path, dtype, compressed):
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
-def test_sparse_as_scipy_reads_it(tmp_path, density, compressed):
+def test_sparse_matrices_agree_with_scipy(tmp_path, density, compressed):
     matrix = sparse.random_array((6, 9), density=density, rng=np.random.default_rng(0)).tocsc()
     savemat(tmp_path / "a.mat", {"data": matrix}, do_compression=compressed)
     ours = read(tmp_path / "a.mat")["data"]
@@ -74,7 +74,7 @@ def test_sparse_as_scipy_reads_it(tmp_path, density, compressed):
 
 
 @pytest.mark.parametrize("name", ["FG-NET", "MSRCv2", "lost", "vehicle"])
-def test_the_papers_files_as_scipy_reads_them(real_data_dir, name):
+def test_the_papers_files_agree_with_scipy(real_data_dir, name):
     path = real_data_dir / f"{name}.mat"
     if not path.is_file():
         pytest.skip(f"{path.name} is not here")
@@ -174,7 +174,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_refused(write, case):
+def test_rejected(write, case):
     content, message = BAD[case]
     path = write(content)
     with pytest.raises(InvalidFileError, match=message) as caught:
@@ -186,18 +186,18 @@ def test_the_unspoiled_sparse_matrix_is_read(write):
     np.testing.assert_array_equal(read(write(spoiled()))["data"].toarray(), np.eye(2))
 
 
-def test_opaque_objects_are_not_even_looked_at(write):
+def test_opaque_objects_are_skipped(write):
     opaque = element(14, element(6, struct.pack("<II", 17, 0)) + element(1, b"data"))
     assert read(write(HEADER + opaque)) == {}
 
 
-def test_a_file_larger_than_allowed_is_not_read_to_its_end(write):
+def test_a_file_above_the_size_limit_is_not_read_completely(write):
     with pytest.raises(InvalidFileError, match="larger than max_bytes=1000"):
         read(write(HEADER + bytes(2000)), limit=1000)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-def test_an_endless_device_is_refused():
+def test_an_endless_device_is_rejected():
     with pytest.raises(InvalidFileError, match="larger than max_bytes"):
         read(Path("/dev/zero"), limit=10**6)
 
@@ -237,7 +237,7 @@ SEED_FILE = HEADER + b"".join(
     ),
     cut=st.integers(0, len(SEED_FILE)),
 )
-def test_random_damage_is_refused_or_harmless(write, edits, cut):
+def test_random_damage_is_rejected_or_harmless(write, edits, cut):
     content = bytearray(SEED_FILE)
     for place, value in edits:
         content[place] = value

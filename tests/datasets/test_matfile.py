@@ -58,7 +58,7 @@ def test_every_orientation_and_form(small, write, turn_data, turn_labels, form, 
     assert data.scaling == "none"
 
 
-def test_the_right_orientation_is_found_where_sizes_leave_it_open(write):
+def test_the_orientation_is_found_if_sizes_are_ambiguous(write):
     """As many labels as rows: only the content tells rows from columns."""
     target = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # labels × rows
     X = np.arange(8.0).reshape(4, 2)
@@ -115,13 +115,13 @@ def test_two_true_labels(small, write):
         read_mat(write(small))
 
 
-def test_no_true_label(small, write):
+def test_row_without_true_label_raises(small, write):
     small["target"][:, 6] = 0
     with pytest.raises(InvalidFileError, match=r"target: .*row 6"):
         read_mat(write(small))
 
 
-def test_no_candidate(small, write):
+def test_row_without_candidate_raises(small, write):
     small["partial_target"][:, 3] = 0
     with pytest.raises(InvalidFileError, match=r"partial_target: .*row 3 is empty"):
         read_mat(write(small))
@@ -134,7 +134,7 @@ def test_mask_of_other_numbers(small, write):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_no_numbers(small, write, value):
+def test_features_that_are_not_finite_raise(small, write, value):
     small["data"][5, 2] = value
     with pytest.raises(InvalidFileError, match=rf"value {value} in row 5, column 2"):
         read_mat(write(small))
@@ -173,7 +173,7 @@ def test_size_limit(small, write):
         read_mat(write(small, do_compression=True), max_bytes=600)
 
 
-def test_pickles_are_refused_and_not_executed(tmp_path):
+def test_pickles_are_rejected_and_not_executed(tmp_path):
     class Payload:
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "executed"),)

@@ -13,7 +13,7 @@ def test_one_code_in_any_form(no_answer):
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, [None, float("nan")], ()])
-def test_what_is_missing_is_no_code(missing):
+def test_missing_values_are_not_codes(missing):
     """Or the labels None and nan would be dropped."""
     assert no_answer_codes(missing) == frozenset()
 
@@ -23,7 +23,7 @@ def test_several_codes():
 
 
 @pytest.mark.parametrize("cell", [-1, -1.0, "-1", "-1.0", " -1 ", np.int64(-1), [-1], {"-1", -1}])
-def test_a_cell_with_nothing_but_the_code(cell):
+def test_a_cell_with_only_the_code(cell):
     assert drop_codes(cell, {"-1"}) is None
 
 
@@ -43,7 +43,7 @@ def test_codes_among_labels_are_dropped(cell, left):
 
 
 @pytest.mark.parametrize("cell", ["cat|-11", "cat", 1, "", None, [], "x-1"])
-def test_a_cell_without_a_code_stays_what_it_is(cell):
+def test_a_cell_without_a_code_does_not_change(cell):
     assert drop_codes(cell, {"-1"}, "|") is cell
 
 
@@ -55,7 +55,7 @@ def test_without_a_separator_text_is_one_label():
     assert drop_codes("cat|-1", {"-1"}) == "cat|-1"
 
 
-def test_a_missing_cell_is_no_code():
+def test_a_missing_cell_is_not_a_code():
     assert drop_codes(np.ma.masked, {"--"}) is np.ma.masked
 
 

@@ -35,7 +35,7 @@ def random_sets(n_rows, n_labels, seed):
     st.sampled_from(KINDS),
     st.integers(0, 2**32 - 1),
 )
-def test_only_the_true_label_leaves_and_only_where_it_can(n_rows, n_labels, eta, kind, seed):
+def test_only_the_true_label_is_removed(n_rows, n_labels, eta, kind, seed):
     before, y = random_sets(n_rows, n_labels, seed)
     noisy = add_noise(before, y, kind=kind, eta=eta, random_state=seed)
     after = noisy.to_mask()
@@ -56,7 +56,7 @@ def test_only_the_true_label_leaves_and_only_where_it_can(n_rows, n_labels, eta,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_noise_and_nothing_but_noise(kind):
+def test_noise_of_probability_zero_and_one(kind):
     mask, y = random_sets(300, 6, 0)
     kept = add_noise(mask, y, kind=kind, eta=0.0, random_state=0)
     np.testing.assert_array_equal(kept.to_mask(), mask)
@@ -77,7 +77,7 @@ def test_rows_lose_their_label_with_probability_eta(kind, eta):
         assert_binomial(lost[y == label].sum(), (y == label).sum(), eta)
 
 
-def test_the_label_that_comes_instead_is_uniform_over_the_others():
+def test_the_replacement_label_is_uniform():
     mask = np.tile(np.array([1, 0, 1, 0, 0, 0]), (30_000, 1))
     y = np.zeros(len(mask), dtype=int)
     noisy = add_noise(mask, y, eta=1.0, random_state=0).to_mask()
@@ -87,7 +87,7 @@ def test_the_label_that_comes_instead_is_uniform_over_the_others():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_noise_reaches_the_same_rows_and_more(kind):
+def test_more_noise_changes_a_superset_of_the_rows(kind):
     mask, y = random_sets(400, 6, 1)
     small, large = (
         add_noise(mask, y, kind=kind, eta=eta, random_state=3).to_mask() for eta in (0.1, 0.3)
@@ -97,7 +97,7 @@ def test_more_noise_reaches_the_same_rows_and_more(kind):
     np.testing.assert_array_equal(small[changed], large[changed])
 
 
-def test_seeds_repeat_and_differ_and_states_move_on():
+def test_seeds_repeat_and_states_advance():
     mask, y = random_sets(200, 6, 2)
     first, again, other = (
         add_noise(mask, y, eta=0.3, random_state=seed).to_mask() for seed in (5, 5, 6)
@@ -126,7 +126,7 @@ def test_labels_of_any_type_keep_type_and_order(kind):
         assert noisy.to_sets() == [{"b"}, {"c"}, {"a"}]
 
 
-def test_weights_go_with_their_labels():
+def test_weights_follow_their_labels():
     sets = as_candidates([{"c": 3, "a": 1}, {"a": 2, "b": 5}, {"b": 1}], classes=list("abcd"))
     swapped = add_noise(sets, ["c", "a", "b"], eta=1.0, random_state=0)
     for row, (label, weight) in enumerate([("a", 1.0), ("b", 5.0)]):  # the false labels keep theirs
@@ -137,7 +137,7 @@ def test_weights_go_with_their_labels():
     assert list(dropped) == [{"a": 1.0}, {"b": 5.0}, {"b": 1.0}]
 
 
-def test_the_sets_that_were_given_stay_as_they_were():
+def test_the_given_sets_do_not_change():
     sets, y = as_candidates([{0, 1}, {1, 2}]), [0, 2]
     for kind in KINDS:
         add_noise(sets, y, kind=kind, eta=1.0, random_state=0)
@@ -166,6 +166,6 @@ def test_real_candidate_sets(real_split):
         ([{0, 1}, {1}], {"eta": 0.1}, "one true label per row, but row 0 has 2"),
     ],
 )
-def test_what_is_refused(y, options, message):
+def test_invalid_arguments_are_rejected(y, options, message):
     with pytest.raises(ValueError, match=message):
         add_noise([{0, 1}, {1, 2}], y, **options)

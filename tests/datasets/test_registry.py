@@ -53,7 +53,7 @@ def test_spaces_in_file_names_are_quoted():
     assert registry()["yahoo-news"].source.endswith("/Yahoo%21%20News.mat")
 
 
-def test_a_mirror_replaces_the_source_but_not_what_is_recorded(monkeypatch):
+def test_a_mirror_does_not_change_the_recorded_source(monkeypatch):
     info = registry()["soccer-player"]
     monkeypatch.setenv("AMBILEARN_MIRROR", "https://mirror.example/pll/")
     assert info.download_url == "https://mirror.example/pll/Soccer%20Player.mat"
@@ -73,7 +73,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list():
 
 
 @pytest.mark.parametrize("name", ["", "xyzzy", 7])
-def test_hopeless_names(name):
+def test_names_without_a_suggestion(name):
     with pytest.raises(UnknownDatasetError, match="The data sets are"):
         find_dataset(name)
 

@@ -25,7 +25,7 @@ def test_counts_are_the_weights():
     assert list(two) == [{"a": 2, "b": 3}]
 
 
-def test_one_vote_each_is_no_weight():
+def test_equal_votes_give_no_weights():
     assert votes_to_candidates([["a", "b"], ["b", None]]).weights is None
 
 
@@ -44,18 +44,18 @@ def test_at_least_m_votes():
     assert sets.classes.tolist() == ["cat", "dog", "fox"]  # all labels with any vote
 
 
-def test_a_row_without_agreement_is_named_with_its_votes():
+def test_the_error_names_the_row_and_its_votes():
     with pytest.raises(ValueError, match=r"In row 1 no label has 2 votes \('dog': 1, 'fox': 1\)"):
         votes_to_candidates(VOTES, min_votes=2)
 
 
-def test_or_takes_all_its_votes():
+def test_fallback_union_uses_all_votes():
     sets = votes_to_candidates(VOTES, min_votes=2, fallback="union")
     assert sets.to_sets() == [{"cat"}, {"dog", "fox"}, {"fox"}]
 
 
 @pytest.mark.parametrize("empty", [None, np.nan, pd.NA, pd.NaT, "", "  ", [], float("nan")])
-def test_no_vote(empty):
+def test_row_without_vote_raises(empty):
     assert votes_to_candidates([[empty, "a"], ["b", empty]]).to_sets() == [{"a"}, {"b"}]
     with pytest.raises(ValueError, match="Row 1 has no candidate label"):
         votes_to_candidates([["a", "a"], [empty, empty]])
@@ -82,7 +82,7 @@ def test_numbers_stay_numbers():
     assert with_gaps.to_sets() == [{3.0}, {2.0}]
 
 
-def test_an_annotator_who_wavers_gives_a_vote_to_each():
+def test_an_unsure_annotator_votes_for_several_labels():
     votes = [[["a", "b", "a"], "a"], [{"b"}, ("b", "c")]]
     assert votes_to_candidates(votes).to_sets() == [{"a", "b"}, {"b", "c"}]
     assert votes_to_candidates(votes, min_votes=2).to_sets() == [{"a"}, {"b"}]
@@ -109,7 +109,7 @@ def test_classes_may_be_given():
         ([[b"bytes"]], "must be text or numbers"),
     ],
 )
-def test_refused(votes, message):
+def test_rejected(votes, message):
     with pytest.raises(ValueError, match=message):
         votes_to_candidates(votes)
 
@@ -139,7 +139,7 @@ def test_text_is_split_only_when_asked():
     ),
     st.integers(1, 4),
 )
-def test_counting_as_by_hand(votes, min_votes):
+def test_counts_of_a_small_example(votes, min_votes):
     sets = candidates_from_cells(votes, min_votes=min_votes, fallback="union").to_sets()
     for row, found in zip(votes, sets, strict=True):
         given_labels = {label for label in row if label}

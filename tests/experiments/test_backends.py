@@ -47,7 +47,7 @@ def cluster():
 
 
 @pytest.mark.slow
-def test_dask_and_joblib_fill_stores_alike(cluster, tmp_path):
+def test_dask_and_joblib_give_the_same_store(cluster, tmp_path):
     tasks = list(parse_spec("both", SPEC).tasks())
     tasks.append(tasks[0].to(candidates={"p": 7.0}))  # a failure is the same on both, too
     with Store(tmp_path / "a.sqlite") as joblib, Store(tmp_path / "b.sqlite") as dask:
@@ -58,7 +58,7 @@ def test_dask_and_joblib_fill_stores_alike(cluster, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cluster_is_started_here_and_closed_again(tmp_path):
+def test_a_local_cluster_is_started_and_closed(tmp_path):
     pytest.importorskip("distributed")
     tasks = list(parse_spec("both", SPEC).tasks())[-2:]
     with Store(tmp_path / "r.sqlite") as store:
@@ -169,7 +169,7 @@ def scheduler(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_lost_scheduler_is_named(scheduler, caplog):
+def test_a_lost_scheduler_is_reported(scheduler, caplog):
     """distributed's own error was shown as a mistake of ambilearn."""
     import dask
 
@@ -197,7 +197,7 @@ def test_a_lost_scheduler_is_named(scheduler, caplog):
 
 
 @pytest.mark.slow
-def test_an_error_of_our_own_is_not_taken_for_a_lost_scheduler(cluster):
+def test_other_errors_are_not_reported_as_a_lost_scheduler(cluster):
     def fail():
         yield TASKS[0]
         raise OSError("the store is full")

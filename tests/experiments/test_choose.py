@@ -53,7 +53,7 @@ def points_seen(monkeypatch):
     return of
 
 
-def test_both_ways_and_all_runs_see_the_same_points(points_seen):
+def test_all_selections_and_runs_use_the_same_points(points_seen):
     """Else an oracle could be beaten, and had no one point for all runs."""
     tasks = [TASK, TASK.to(run=1), TASK.to(select="oracle"), TASK.to(select="oracle", run=1)]
     first, *others = [points_seen(task) for task in tasks]
@@ -61,14 +61,14 @@ def test_both_ways_and_all_runs_see_the_same_points(points_seen):
     assert points_seen(TASK.to(search=SEARCH | {"seed": 1})) != first
 
 
-def test_the_method_s_own_parameters_are_always_tried(points_seen):
+def test_the_current_parameters_are_always_tried(points_seen):
     for seed in range(3):
         points = points_seen(TASK.to(search=SEARCH | {"seed": seed}))
         assert points[0] == {"reg": 0.03, "mu": 1.0}
         assert len({tuple(point.values()) for point in points}) == 3
 
 
-def test_the_result_keeps_what_was_chosen():
+def test_the_result_has_the_chosen_parameters():
     result = execute(TASK)
     assert result.status == "done", result.error
     chosen = result.details["chosen"]

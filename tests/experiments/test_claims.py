@@ -71,7 +71,7 @@ def test_a_claim_ends_with_the_result(store, ours, others):
     assert not others.is_taken(TASK.key)
 
 
-def test_a_failure_settles_a_task_as_well(store, ours, others):
+def test_a_failure_completes_a_task(store, ours, others):
     ours.take(TASK.key)
     store.save(Result(TASK.key, TASK.definition, "failed", error="nope"), {})
     assert others.take(TASK.key) is Claim.SETTLED
@@ -105,7 +105,7 @@ with Store(sys.argv[1]) as store, Claims(store) as claims:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there the lease alone tells")
-def test_the_claims_of_a_killed_process_are_taken_over_at_once(store, ours):
+def test_claims_of_a_killed_process_expire_immediately(store, ours):
     child = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(store.path), TASK.key],
         stdin=subprocess.PIPE,
@@ -189,7 +189,7 @@ def test_wait_message_is_reported_once_per_runner(store, ours, monkeypatch):
     assert len(said) == 2
 
 
-def test_claims_are_kept_alive(store, monkeypatch):
+def test_claims_are_renewed(store, monkeypatch):
     monkeypatch.setattr(claims_module, "LEASE", 0.2)
     with Claims(store) as ours:
         ours.take(TASK.key)

@@ -14,7 +14,7 @@ import ambilearn
 from ambilearn.experiments.environment import environment
 
 
-def test_it_says_what_a_result_depends_on():
+def test_the_environment_has_versions_commit_and_machine():
     found = environment()
     assert found["python"] == platform.python_version()
     assert found["versions"]["numpy"] == version("numpy")

@@ -26,7 +26,7 @@ def test_result_equals_a_direct_fit():
     assert result.seconds > 0
 
 
-def test_twice_the_same_bits():
+def test_repeated_executions_are_equal():
     first, second = execute(TASK), execute(TASK)
     assert first.scores == second.scores
     assert first.details == second.details
@@ -46,7 +46,7 @@ def test_a_failure_becomes_a_result_with_the_error():
     assert "p must be a number between 0 and 1" in result.error
 
 
-def test_a_missing_file_is_a_failure_too(tmp_path, monkeypatch):
+def test_a_missing_data_file_is_a_failed_task(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("AMBILEARN_DATA", raising=False)
     result = execute(Task("lost", "PLKNN", 0), str(tmp_path))
@@ -54,7 +54,7 @@ def test_a_missing_file_is_a_failure_too(tmp_path, monkeypatch):
     assert "DataNotFoundError" in result.error
 
 
-def test_warnings_are_kept_not_shown():
+def test_warnings_are_stored_and_not_shown():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = execute(TASK.to(params={"max_iter": 1}))
@@ -64,7 +64,7 @@ def test_warnings_are_kept_not_shown():
     assert execute(TASK).details["warnings"] == []
 
 
-def test_one_thread_while_it_works(monkeypatch):
+def test_execution_uses_one_thread(monkeypatch):
     seen = []
 
     def look(task, data_home):

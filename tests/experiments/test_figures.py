@@ -35,7 +35,7 @@ def test_curves_show_the_means_of_a_real_run(small):
     assert lines["SURE"].get_ydata() == pytest.approx(expected)
 
 
-def test_lines_can_be_told_apart_without_colour(figures_of):
+def test_lines_differ_without_color(figures_of):
     name = "stacking-controlled"  # the most lines of any figure
     _, figure = figures_of(name, lambda label, task: len(label) / 10, runs=1)[name]
     assert len(figure.axes) == 16
@@ -59,7 +59,7 @@ def test_all_methods_of_the_demo_look_different(figures_of):
 
 
 @pytest.mark.parametrize("name", ["demo", "controlled", "stacking-controlled"])
-def test_the_legend_is_inside_the_figure(figures_of, name):
+def test_the_legend_fits_in_the_figure(figures_of, name):
     figures = figures_of(name, runs=1).values()
     legends = [(figure, legend) for _, figure in figures for legend in figure.legends]
     assert legends
@@ -99,7 +99,7 @@ def test_convergence_draws_every_run_of_what_is_measured(figures_of):
     assert lines[3].get_ydata() == pytest.approx(np.array([3.0, 2.0]) / 1.8 - 1)
 
 
-def test_nothing_measured_no_figure(figures_of):
+def test_no_results_give_no_figure(figures_of):
     for name in ("controlled", "sensitivity", "convergence", "real-world"):
         assert figures_of(name, lambda label, task: None) == {}
 
@@ -113,7 +113,7 @@ def test_the_rank_line_names_every_method(figures_of):
         assert any(label in text and f"{i}.00" in text for text in texts)
 
 
-def test_bars_join_what_is_no_further_apart_than_the_critical_difference():
+def test_bars_connect_methods_within_the_critical_difference():
     assert _indistinguishable([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
     assert _indistinguishable([1.0, 1.5, 1.9, 4.0], 1.0) == [(1.0, 1.9)]
     assert _indistinguishable([1.0, 3.0, 5.0], 1.0) == []

@@ -46,7 +46,7 @@ def test_the_best_on_the_test_labels_is_chosen_and_every_point_kept():
     assert result.details["search"] == {"points": 6, "fits": 6, "score": max(expected.values())}
 
 
-def test_a_point_s_scores_are_those_of_the_method_with_its_parameters():
+def test_scores_of_a_point_equal_those_of_a_direct_fit():
     _, details = try_points(TASK, make_split(TASK))
     for point in details["tried"]:
         alone = execute(TASK.to(select="fixed", search={}, params=point["params"])).scores
@@ -54,7 +54,7 @@ def test_a_point_s_scores_are_those_of_the_method_with_its_parameters():
         assert "transductive.outputs@3" in point["scores"]
 
 
-def test_the_method_s_own_parameters_come_first_and_runs_share_their_points():
+def test_the_current_parameters_come_first_and_runs_share_points():
     points = []
     for run in range(2):
         task = TASK.to(run=run)
@@ -79,5 +79,5 @@ def test_ties_keep_the_order_of_the_points():
     assert {result.details["chosen"]["reg"] for result in read.values()} == {0}
 
 
-def test_nothing_measured_is_nothing_read():
+def test_no_results_give_no_reading():
     assert choose_for_all_runs({}) == {}

@@ -26,7 +26,7 @@ def shown(table, width=100):
     return console.file.getvalue()
 
 
-def test_the_terminal_shows_everything_as_it_is(table):
+def test_the_terminal_shows_all_cells_unchanged(table):
     text = shown(table)
     for part in ("50% & more_or_less [bold]", "Lost | p", "0.693 ± 0.020 ●", "ε = 0.1"):
         assert part in text
@@ -42,14 +42,14 @@ def test_markdown(table):
     assert len({line.replace(r"\|", "").count("|") for line in lines[2:6]}) == 1
 
 
-def test_csv_keeps_every_digit_and_leaves_out_what_there_is_not(table):
+def test_csv_has_all_digits_and_empty_cells_for_missing_values(table):
     rows = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert float(rows[0]["mean"]) == 0.1 + 0.2
     assert rows[0]["p"] == ""
     assert rows[1] == {"method": "SURE", "mean": "", "p": ""}
 
 
-def test_labels_of_two_lines_stay_in_their_cells(table):
+def test_labels_with_line_breaks_are_kept(table):
     table.records[0]["method"] = "PL\rCL"
     rows = list(csv.DictReader(io.StringIO(to_csv(table), newline="")))
     assert [row["method"] for row in rows] == ["PL\rCL", "SURE"]

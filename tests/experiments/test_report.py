@@ -76,14 +76,14 @@ def page(real_world):
     return render_report([experiment], store)
 
 
-def test_measured_stands_beside_published(page):
+def test_measured_and_published_numbers_are_shown(page):
     text = Page(page).text
     assert "0.700 ± 0.000" in text
     assert "0.709 ± 0.022 −0.4 σ" in text.replace("\xa0", "").replace("  ", " ")
     assert re.search(r"\d+ within one published std", text)
 
 
-def test_what_is_missing_and_what_failed_is_said(page):
+def test_the_report_lists_missing_and_failed_tasks(page):
     text = Page(page).text
     assert "Not measured (no results in the store)" in text
     assert "yahoo-news" in text
@@ -92,7 +92,7 @@ def test_what_is_missing_and_what_failed_is_said(page):
     assert "<b>Boom</b>" not in page
 
 
-def test_settings_and_origin_are_there(page):
+def test_the_report_has_settings_and_environment(page):
     text = Page(page).text
     assert "z-score over all rows before the split" in text
     assert "alpha=0.5, beta=0.5, complementary=True, gamma=1.0" in text
@@ -100,7 +100,7 @@ def test_settings_and_origin_are_there(page):
     assert "commit abc+" in text
 
 
-def test_nothing_is_loaded_from_elsewhere(page):
+def test_the_page_has_no_external_references(page):
     found = Page(page)
     assert all(a.startswith(("data:", "#")) for a in found.addresses)
     assert {a[1:] for a in found.addresses if a.startswith("#")} <= set(found.ids)

@@ -40,7 +40,7 @@ def test_values_are_those_of_the_store(small, small_spec, small_store):
     assert small.values(line, case, "accuracy").tolist() == expected
 
 
-def test_what_is_not_measured_is_empty(small):
+def test_values_without_results_are_empty(small):
     label_free, wine = small.lines[1], small.cases[2]
     assert small.values(label_free, wine, "accuracy").tolist() == []
     assert len(small.values(label_free, small.cases[0], "accuracy")) == 4
@@ -68,7 +68,7 @@ def test_one_oracle_setting_for_all_runs_is_read_from_the_points_of_each(small):
     assert small.values(oracle, case, "accuracy").mean() == pytest.approx(means.max())
 
 
-def test_a_reading_is_one_way_for_the_first_method_and_one_for_the_others(small):
+def test_a_reading_has_a_selection_for_the_first_method_and_for_the_others(small):
     def labels(*ways):
         return [line.label for line in small.read(*ways)]
 
@@ -86,7 +86,7 @@ def test_a_reading_without_its_first_method_is_empty(small_spec, small_store, tm
         assert ExperimentResults(small_spec, part).read("oracle", "fixed") == []
 
 
-def test_a_failed_oracle_is_one_failure_though_it_is_read_twice(small_spec, tmp_path):
+def test_a_failed_oracle_is_listed_once(small_spec, tmp_path):
     task = next(small_spec.tasks("oracle"))
     with Store(tmp_path / "r.sqlite") as store:
         store.save(Result(task.key, task.definition, "failed", error="no"), {})
@@ -132,7 +132,7 @@ def test_searches_are_never_mixed(small_spec, small_store, tmp_path):
     assert len(experiment.values(experiment.lines[1], experiment.cases[0], "accuracy")) == 4
 
 
-def test_failures_are_told_apart(small_spec, tmp_path):
+def test_failures_are_listed_separately(small_spec, tmp_path):
     task = next(small_spec.tasks())
     with Store(tmp_path / "r.sqlite") as store:
         store.save(Result(task.key, task.definition, "failed", error="no"), {})

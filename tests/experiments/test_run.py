@@ -61,7 +61,7 @@ def test_everything_is_measured_once(tmp_path):
         assert len(seen) == 8
 
 
-def test_more_runs_add_to_what_is_there(tmp_path):
+def test_more_runs_add_to_existing_results(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         run_tasks(tasks_of(runs=1), store)
         before = store.results()
@@ -70,7 +70,7 @@ def test_more_runs_add_to_what_is_there(tmp_path):
         assert {key: store.results()[key] for key in before} == before
 
 
-def test_a_result_is_in_the_store_when_it_is_announced(tmp_path):
+def test_a_result_is_stored_before_it_is_reported(tmp_path):
     path = tmp_path / "r.sqlite"
     with Store(path) as store, Store(path) as other:
         run_tasks(
@@ -80,7 +80,7 @@ def test_a_result_is_in_the_store_when_it_is_announced(tmp_path):
         )
 
 
-def test_a_failure_does_not_stop_the_rest_and_is_tried_again(tmp_path):
+def test_a_failure_does_not_stop_other_tasks_and_is_retried(tmp_path):
     bad = tasks_of()[0].to(candidates={"p": 7.0})
     good = tasks_of()[1:]
     with Store(tmp_path / "r.sqlite") as store:
@@ -90,14 +90,14 @@ def test_a_failure_does_not_stop_the_rest_and_is_tried_again(tmp_path):
         assert missing_tasks([bad, *good], store) == [bad]
 
 
-def test_again_measures_what_is_done(tmp_path):
+def test_again_repeats_completed_tasks(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         run_tasks(tasks_of(1), store)
         assert missing_tasks(tasks_of(1), store) == []
         assert run_tasks(tasks_of(1), store, again=True).done == 4
 
 
-def test_what_another_runner_finished_meanwhile_is_not_repeated(tmp_path):
+def test_tasks_completed_by_another_runner_are_not_repeated(tmp_path):
     path, tasks = tmp_path / "r.sqlite", tasks_of()
     with Store(path) as store, Store(path) as other:
         told = []

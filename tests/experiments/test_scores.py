@@ -24,7 +24,7 @@ class Known:
         return np.eye(10)[X[:, 0].astype(int)]
 
 
-def test_hand_computed_scores():
+def test_scores_of_a_small_example():
     sets = as_candidates([{0, 4}, {1, 2}, {3}, {9, 0}], classes=CLASSES)
     truth = np.array([0, 1, 3, 9])
     one_hot = np.eye(10)

@@ -24,6 +24,6 @@ def test_errors_name_the_mistake(text):
         parse_search(text)
 
 
-def test_a_scoring_that_does_not_exist_is_refused():
+def test_a_scoring_that_does_not_exist_is_rejected():
     with pytest.raises(ValueError, match="covering, approximated; got 'accuracy'"):
         parse_search("grid", "accuracy")

@@ -50,7 +50,7 @@ def test_the_order_of_a_dictionary_does_not_matter():
     assert digest({"a": 1}) != digest({"a": 1.5})
 
 
-def test_what_has_no_one_text_is_refused():
+def test_values_without_canonical_json_are_rejected():
     with pytest.raises(ValueError, match="not JSON compliant"):
         digest({"a": float("nan")})
     with pytest.raises(TypeError):

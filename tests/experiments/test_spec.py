@@ -26,12 +26,12 @@ methods = ["PL-CL"]
 """
 
 
-def test_all_experiments_of_the_paper_are_there():
+def test_all_experiments_of_the_paper_exist():
     assert spec_names() == sorted([*PAPER, *OTHERS])
 
 
 @pytest.mark.parametrize("name", [*PAPER, *OTHERS])
-def test_each_file_is_whole(name):
+def test_each_file_is_complete(name):
     spec = load_spec(name)
     assert spec.name == name
     assert spec.runs == 10
@@ -108,7 +108,7 @@ def test_the_demo_compares_all_methods_that_need_no_extra():
 
 
 @pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn"])
-def test_a_method_is_found_however_it_is_spelled_and_called_as_it_is(name):
+def test_a_method_is_found_by_all_spellings_of_its_name(name):
     (method,) = parse_spec("a", MINIMAL.replace("PL-CL", name)).methods
     assert (method.label, method.estimator) == (name, "PLKNN")
 
@@ -143,7 +143,7 @@ def test_selection_touches_only_methods_with_a_grid():
         next(spec.tasks("guess"))
 
 
-def test_a_file_may_bring_a_grid_of_its_own():
+def test_an_experiment_file_can_define_a_grid():
     text = MINIMAL.replace(
         '["PL-CL"]',
         '["PL-CL", { label = "b", method = "PL-KNN", grid = { n_neighbors = [3, 5] } }]',
@@ -186,7 +186,7 @@ def test_fixed_parameters_are_not_searched():
     assert sorted(method.grid) == ["beta", "gamma", "mu"]
 
 
-def test_the_quick_version_is_smaller():
+def test_the_quick_version_has_fewer_runs():
     spec = load_spec("demo")
     quick = spec.quick_version()
     assert quick.runs < spec.runs
@@ -196,7 +196,7 @@ def test_the_quick_version_is_smaller():
     assert (plain.runs, plain.protocol) == (2, {})
 
 
-def test_a_file_of_one_s_own(tmp_path):
+def test_a_user_s_experiment_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MINIMAL)
     assert load_spec(str(path)).name == "mine"
@@ -225,7 +225,7 @@ def test_errors_name_the_mistake(text, message):
         parse_spec("mine", text)
 
 
-def test_every_method_s_parameters_are_looked_at_not_only_the_first_s():
+def test_parameters_of_all_methods_are_checked():
     second = '["PL-CL", { label = "a", method = "PL-KNN", params = { alfa = 1 } }]'
     with pytest.raises(SpecError, match="PLKNN has no parameter 'alfa'"):
         parse_spec("mine", MINIMAL.replace('["PL-CL"]', second))
@@ -236,7 +236,7 @@ def test_an_unknown_name_lists_the_known_ones():
         load_spec("nope")
 
 
-def test_every_published_line_and_column_has_its_place():
+def test_every_published_line_and_column_is_in_the_table():
     """What the paper prints is shown: no cell of a transcribed table is lost."""
     for name in PAPER:
         spec = load_spec(name)

@@ -18,7 +18,7 @@ NINES = "9" * 400
 
 
 @pytest.mark.parametrize("name", spec_names())
-def test_the_files_of_the_library_are_of_the_form(name):
+def test_the_experiment_files_of_the_library_are_valid(name):
     text = files("ambilearn.experiments").joinpath("specs", f"{name}.toml").read_text("utf-8")
     check_form(tomllib.loads(text))
 
@@ -85,7 +85,7 @@ def test_errors_name_the_mistake(text, message):
     assert len(str(caught.value)) < 500
 
 
-def test_what_is_right_is_taken():
+def test_valid_files_are_accepted():
     spec = parse_spec("mine", SHOW + CANDIDATES)
     assert [show["name"] for show in spec.shows] == ["mine"]
     assert len(list(spec.tasks())) == 10

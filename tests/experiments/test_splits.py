@@ -23,7 +23,7 @@ def test_halves_are_disjoint_and_complete():
     assert train | test == {tuple(row) for row in load_dataset("wine").X}
 
 
-def test_rows_carry_their_own_labels():
+def test_rows_name_their_labels():
     split, data = make_split(TASK), load_dataset("wine")
     label = {tuple(row): y for row, y in zip(data.X, data.y, strict=True)}
     assert [label[tuple(row)] for row in split.X_train] == split.y_train.tolist()
@@ -36,7 +36,7 @@ def test_the_share_of_test_rows(share):
     assert len(split.X_test) == round(share * 178)
 
 
-def test_all_methods_meet_the_same_split_and_candidates():
+def test_all_methods_have_the_same_split_and_candidates():
     a, b = make_split(TASK), make_split(TASK.to(method="PLCL", params={"alpha": 2.0}))
     assert a is b
     _split.cache_clear()
@@ -78,7 +78,7 @@ def test_scaling_over_training_rows_ignores_test_rows():
     assert not np.allclose(split.X_test.mean(axis=0), 0)
 
 
-def test_another_scaling_is_refused():
+def test_another_scaling_is_rejected():
     with pytest.raises(ValueError, match="scaling must be 'all', 'train' or 'none'; got 'some'"):
         make_split(TASK.to(scaling="some"))
 
@@ -91,7 +91,7 @@ def test_constant_features_become_zero():
     assert (split.X_train[:, constant] == 0).all()
 
 
-def test_a_limit_of_rows_takes_the_same_rows_in_every_run():
+def test_a_row_limit_selects_the_same_rows_in_every_run():
     first, second = (make_split(TASK.to(rows=40, run=run)) for run in (0, 1))
     a, b = ({*rows_of(s)[0], *rows_of(s)[1]} for s in (first, second))
     assert len(a) == 40

@@ -50,20 +50,20 @@ def test_differences_without_spread(a, b, p, outcome):
     assert compare(a, b) == (p, outcome)
 
 
-def test_one_run_is_no_test():
+def test_one_run_has_no_p_value():
     p, outcome = compare([0.9], [0.1])
     assert np.isnan(p)
     assert outcome == 0
 
 
-def test_holm_by_hand():
+def test_holm_of_a_small_example():
     # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, never falling.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
     assert holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
 
 
-def test_holm_leaves_out_what_was_not_tested():
+def test_holm_ignores_untested_values():
     found = holm([np.nan, 0.02, np.nan, 0.03])
     assert found[1::2] == pytest.approx([0.04, 0.04])
     assert np.isnan(found[::2]).all()
@@ -77,7 +77,7 @@ def test_holm_is_never_below_the_p_value_nor_above_bonferroni(p):
     assert (np.diff(found[np.argsort(p, kind="stable")]) >= 0).all()
 
 
-def test_ranks_by_hand():
+def test_ranks_of_a_small_example():
     found = rank({"a": [0.9, 0.8, 0.7], "b": [0.8, 0.8, 0.9], "c": [0.1, 0.2, 0.3]})
     assert found.ranks == pytest.approx({"a": (1 + 1.5 + 2) / 3, "b": (2 + 1.5 + 1) / 3, "c": 3})
     assert found.n_cases == 3
@@ -96,7 +96,7 @@ def test_critical_difference_with_demsar_s_table(k, q):
         assert found.p == pytest.approx(stats.friedmanchisquare(*scores).pvalue)
 
 
-def test_no_difference_at_all_is_no_test():
+def test_equal_scores_have_p_value_one():
     found = rank({"a": [0.5, 0.5], "b": [0.5, 0.5], "c": [0.5, 0.5]})
     assert set(found.ranks.values()) == {2.0}
     assert np.isnan(found.p)

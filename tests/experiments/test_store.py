@@ -42,7 +42,7 @@ def test_round_trip(store):
     assert is_done(store)
 
 
-def test_results_outlive_the_process_that_wrote_them(tmp_path):
+def test_results_are_kept_after_the_process_ends(tmp_path):
     path = tmp_path / "r.sqlite"
     with Store(path) as store:
         store.save(done(), HERE)
@@ -50,7 +50,7 @@ def test_results_outlive_the_process_that_wrote_them(tmp_path):
         assert store.results() == {TASK.key: done()}
 
 
-def test_a_choice_of_keys(store):
+def test_results_of_selected_keys(store):
     other = TASK.to(run=1)
     store.save(done(), HERE)
     store.save(done(other), HERE)
@@ -59,7 +59,7 @@ def test_a_choice_of_keys(store):
     assert store.results([]) == {}
 
 
-def test_a_failure_is_kept_with_its_error_and_is_not_done(store):
+def test_a_failure_is_stored_with_its_error(store):
     store.save(failed(), HERE)
     assert store.results()[TASK.key].error == "Traceback: nope"
     assert not is_done(store)
@@ -112,13 +112,13 @@ def test_it_is_a_write_ahead_log(store):
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_missing_store_is_named(tmp_path):
+def test_a_missing_store_is_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no result store .*nope\.sqlite"):
         Store(tmp_path / "nope.sqlite", create=False)
     assert not (tmp_path / "nope.sqlite").exists()
 
 
-def test_a_broken_save_leaves_no_trace_and_no_lock(store):
+def test_a_failed_save_leaves_no_result_and_no_lock(store):
     broken = Result("k", TASK.definition, "neither", {}, {}, "", 1.0)
     with pytest.raises(StoreError, match="CHECK constraint"):
         store.save(broken, {"host": "only here"})
@@ -200,7 +200,7 @@ def test_other_database_raises_and_is_unchanged(tmp_path, schema, journal):
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".sqlite"] == [path.name]
 
 
-def test_an_empty_file_and_an_existing_store_are_taken(tmp_path):
+def test_an_empty_file_and_an_existing_store_are_accepted(tmp_path):
     (tmp_path / "empty.sqlite").touch()
     for _ in range(2):
         with Store(tmp_path / "empty.sqlite") as store:
@@ -242,9 +242,7 @@ def edit(path, statement, *values):
         ("environment", 99),
     ],
 )
-def test_a_result_that_was_changed_counts_as_missing_until_it_is_measured_again(
-    store, column, value
-):
+def test_a_changed_result_is_measured_again(store, column, value):
     other = TASK.to(run=1)
     for task in (TASK, other):
         store.save(done(task), HERE)
@@ -259,7 +257,7 @@ def test_a_result_that_was_changed_counts_as_missing_until_it_is_measured_again(
     assert is_done(store)
 
 
-def test_a_changed_environment_is_damage_as_well(store):
+def test_a_changed_environment_is_detected_as_damage(store):
     store.save(done(), HERE)
     edit(store.path, "UPDATE environments SET content = replace(content, 'numpy', 'nympu')")
     assert store.results() == {}
@@ -295,7 +293,7 @@ def use(path):
 
 
 @pytest.mark.slow
-def test_a_store_damaged_anywhere_is_refused_or_harmless(tmp_path):
+def test_a_damaged_store_is_rejected_or_gives_the_same_results(tmp_path):
     """Whatever byte is wrong: no result is read that was not written."""
     path, expected = tmp_path / "r.sqlite", {}
     with Store(path) as store:
@@ -335,7 +333,7 @@ def test_a_damaged_store_explains_how_to_continue(tmp_path):
     assert path.read_bytes() == content
 
 
-def test_a_full_disk_is_named_and_what_was_stored_is_kept(store):
+def test_a_full_disk_is_reported_and_stored_results_are_kept(store):
     store.save(done(), HERE)
     ((pages,),) = store._connection.execute("PRAGMA page_count")
     store._connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk

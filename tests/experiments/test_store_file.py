@@ -86,7 +86,7 @@ def test_a_trigger_in_the_log_is_found_too(tmp_path):
             Store(path)
 
 
-def test_a_schema_written_with_other_spaces_is_taken(tmp_path):
+def test_a_schema_with_other_whitespace_is_accepted(tmp_path):
     """As a tool that copies databases may write it."""
     path = tmp_path / "r.sqlite"
     with closing(sqlite3.connect(path)) as connection:
@@ -94,7 +94,7 @@ def test_a_schema_written_with_other_spaces_is_taken(tmp_path):
     make_store(path)
 
 
-def test_a_lock_that_is_held_for_long_is_named(tmp_path, monkeypatch):
+def test_a_long_lock_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(store_file, "_BUSY_TIMEOUT", 0.05)
     path = make_store(tmp_path / "r.sqlite")
     with closing(sqlite3.connect(path, isolation_level=None)) as other, Store(path) as store:
@@ -131,7 +131,7 @@ def test_a_read_only_store_of_an_earlier_version_is_read(shelf):
         assert store.results() == {TASK.key: DONE}
 
 
-def test_a_read_only_store_with_a_trigger_is_refused(shelf):
+def test_a_read_only_store_with_a_trigger_is_rejected(shelf):
     path = make_store(shelf / "r.sqlite", "CREATE VIEW v AS SELECT 1")
     with read_only(shelf), pytest.raises(StoreError, match="the view 'v'"):
         Store(path, create=False)

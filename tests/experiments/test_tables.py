@@ -63,7 +63,7 @@ def test_an_oracle_is_marked_and_explained_everywhere(small):
     assert all("oracle" not in row[0] for row in build_tables(small)[3].rows)
 
 
-def test_marks_say_who_is_better(measured):
+def test_marks_show_the_better_method(measured):
     def accuracy(label, task):
         base = {"PL-CL": 0.6, "SURE": 0.5, "IPAL": 0.7}.get(label, 0.6)
         return base + NOISE[task.run * 7 + len(label)]
@@ -76,7 +76,7 @@ def test_marks_say_who_is_better(measured):
     assert marks["SURE", "FG-NET (MAE3)"] == "●"
 
 
-def test_brackets_where_holm_disagrees(measured):
+def test_brackets_if_holm_is_not_significant(measured):
     """In 6 × 3 tests a single small p-value is no longer significant."""
     small_edge = np.array([0.02, 0.01, 0.0, 0.02, 0.03, -0.01, 0.01, 0.02, -0.01, 0.02])
 
@@ -91,7 +91,7 @@ def test_brackets_where_holm_disagrees(measured):
     assert row[table.header.index("Lost")].endswith("(●)")
 
 
-def test_published_numbers_stand_beside(measured):
+def test_published_numbers_are_shown(measured):
     table = build_tables(measured("real-world", lambda label, task: 0.7, data=["lost"]))[0]
     record = next(r for r in table.records if (r["method"], r["column"]) == ("PL-CL", "Lost"))
     printed = published_cells("real-world")["PL-CL", "lost", "accuracy"]
@@ -99,7 +99,7 @@ def test_published_numbers_stand_beside(measured):
     assert record["deviation"] == pytest.approx((0.7 - 0.709) / 0.022)
 
 
-def test_what_is_not_measured_says_so(measured):
+def test_cells_without_results_are_not_measured(measured):
     table = build_tables(measured("real-world", lambda label, task: 0.7, data=["lost"]))[0]
     for row in table.rows:
         assert row[table.header.index("Yahoo!News")] == UNMEASURED
@@ -157,7 +157,7 @@ def test_ranks_of_few_cases_are_qualified(measured):
     assert "so few cases" in table.notes[0]
 
 
-def test_nothing_to_rank(measured):
+def test_no_ranking_without_results(measured):
     found = measured("real-world", lambda label, task: None)
     assert compute_ranking(found, {"metric": "accuracy"}) is None
     assert build_tables(found)[1].notes == [UNMEASURED]
@@ -209,7 +209,7 @@ def test_wins_are_counted_for_every_reading(tuned):
     assert "chosen with the test labels" in table.notes[-1]
 
 
-def test_ahead_in_the_mean_need_not_be_significant(measured):
+def test_a_larger_mean_need_not_be_significant(measured):
     centered = NOISE[:10] - NOISE[:10].mean()
 
     def accuracy(label, task):
@@ -241,7 +241,7 @@ def test_every_reading_is_over_the_same_cases(tmp_path):
     assert {r["win"] + r["tie"] + r["loss"] for r in table.records} == {1}
 
 
-def test_published_counts_stand_beside_as_the_sum_of_their_groups(measured):
+def test_published_counts_are_sums_of_their_groups(measured):
     """The printed total of SURE is 88/14/0, which its groups do not add up to."""
     experiment = measured("oracle-controlled", lambda label, task: 0.5, runs=2, data=["ecoli"])
     (table,) = build_tables(experiment)
@@ -274,7 +274,7 @@ def test_a_table_may_show_one_reading_only(tuned):
     assert "chosen with the test labels" in alone.notes[1]
 
 
-def test_a_reading_that_was_not_measured_says_so(measured):
+def test_a_reading_without_results_is_not_measured(measured):
     tables = build_tables(measured("oracle", lambda label, task: 0.5, runs=2, data=["lost"]))
     assert [table.rows for table in tables[1:]] == [[]] * 4
     assert all(table.notes == [UNMEASURED] for table in tables[1:])

@@ -35,7 +35,7 @@ def test_equal_tasks_have_equal_keys(task):
     assert task.to(candidates={"r": 1, "p": 0.5}).key == task.key
 
 
-def test_a_default_that_is_written_out_is_the_same_task(task):
+def test_an_explicit_default_gives_the_same_task(task):
     assert task.to(params={"alpha": 0.5}).key == task.key
 
 
@@ -60,7 +60,7 @@ def test_the_estimator_has_the_parameters(task):
     assert model.alpha == 3.0
 
 
-def test_unknown_methods_and_parameters_are_refused(task):
+def test_unknown_methods_and_parameters_are_rejected(task):
     with pytest.raises(ValueError, match="no method 'NOPE'"):
         _ = task.to(method="NOPE").key
     with pytest.raises(ValueError, match="PLCL has no parameter 'alfa'"):

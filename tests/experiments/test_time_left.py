@@ -18,12 +18,12 @@ def store(tmp_path):
         yield store
 
 
-def test_nothing_is_known_before_the_first_result(store):
+def test_the_time_is_unknown_before_the_first_result(store):
     left = TimeLeft(SLOW, store, jobs=1)
     assert left.seconds() is None
 
 
-def test_kinds_of_tasks_have_their_own_times(store):
+def test_each_kind_of_task_has_its_own_time(store):
     left = TimeLeft(SLOW + FAST, store, jobs=1)
     left.note(ended(FAST[0], 1.0))
     left.note(ended(SLOW[0], 99.0))
@@ -31,7 +31,7 @@ def test_kinds_of_tasks_have_their_own_times(store):
     assert left.seconds() == pytest.approx(3 * 1.0 + 2 * 100.0)
 
 
-def test_unknown_kinds_take_the_mean_of_the_known(store):
+def test_unknown_kinds_have_the_mean_time(store):
     left = TimeLeft(SLOW + FAST, store, jobs=1)
     left.note(ended(FAST[0], 2.0))
     assert left.seconds() == pytest.approx(3 * 2.0 + 4 * 2.0)
@@ -43,7 +43,7 @@ def test_earlier_runs_and_several_jobs_count(store):
     assert left.seconds() == pytest.approx(3 * 10.0 / 2)
 
 
-def test_all_done_leaves_nothing(store):
+def test_no_tasks_are_missing_when_all_are_done(store):
     left = TimeLeft(FAST, store, jobs=1)
     for task in FAST:
         left.note(ended(task, 5.0))
