@@ -255,7 +255,7 @@ def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
     with pytest.raises(ValueError, match=r"cannot weight rows, because '(final_.*__)?ipal'"):
         ensemble().fit(X, mask, sample_weight=weights)
     members = [("a", SURE()), ("b", IPAL())]
-    with pytest.raises(ValueError, match=r"because 'b', a IPAL, takes no sample.*b='drop'"):
+    with pytest.raises(ValueError, match=r"because 'b', a IPAL, does not support sample.*b='drop'"):
         ensemble(estimators=members).fit(X, mask, sample_weight=weights)
     with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
         ensemble().fit(X, mask, weight=weights)
@@ -363,7 +363,7 @@ def test_a_kernel_matrix_as_rows(data):
         )
     with pytest.raises(ValueError, match="to which no outputs can be appended: pass passthrough"):
         PLStacking(estimators=members).fit(K, mask[:50])
-    with pytest.raises(ValueError, match="which are no kernel matrix"):
+    with pytest.raises(ValueError, match="which are not a kernel matrix"):
         PLStacking(final_estimator=PLCL(kernel="precomputed")).fit(X, mask)
 
 
@@ -409,7 +409,7 @@ def test_a_warning_of_a_member_points_to_the_call(data):
 )
 def test_members_that_learn_from_equal_shares_are_warned_of_once(model, data):
     X, mask, y = data
-    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*add a method") as caught:
+    with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*Add a method") as caught:
         model.fit(X, mask)
     assert len(caught) == 1
     with warnings.catch_warnings():
