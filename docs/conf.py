@@ -66,6 +66,7 @@ gallery_order = [
     "plot_ablation.py",
     "plot_any_model.py",
     "plot_landmarks.py",
+    "stored_images.py",
     "*",
 ]
 for category in (UserWarning, FutureWarning):  # which a script would show its readers
@@ -74,7 +75,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(^|/)(?!plot_)\w+\.py$",
+    # Scripts stored_*.py need PyTorch: they are shown with the outputs that they contain.
+    "ignore_pattern": r"(^|/)(?!plot_|stored_)\w+\.py$",
     "within_subsection_order": ExplicitOrder(gallery_order),
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("ambilearn",),
