@@ -166,6 +166,7 @@ def test_commands_stand_in_the_order_of_use(run):
                 "Learning",
                 "Images",
                 "Output",
+                "Server",
             ],
         ),
         ("predict", ["Reading the table", "Images", "Work", "Output"]),

@@ -6,7 +6,7 @@ import shlex
 
 import pandas as pd
 import pytest
-from annotators import make_crowd
+from annotators import item_names, make_crowd
 from click.testing import CliRunner
 from PIL import Image
 
@@ -337,3 +337,20 @@ def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
     assert "--no-answer -1 --method plknn --no-skills --corrections" in " ".join(output.split())
     output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
     assert "--skills and --min-votes cannot be combined" in " ".join(output.split())
+
+
+def test_answers_in_long_form(tmp_path):
+    X, _, answers = make_crowd(n=40)
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    features = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    features.insert(0, "item", item_names(40))
+    features.to_csv(tmp_path / "items.csv", index=False)
+    form = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
+    files = ["--features-from", tmp_path / "items.csv", "--out", tmp_path / "review.html"]
+    output = run(tmp_path / "answers.csv", *form, *files, "--method", "plknn")
+    assert "6 annotators judged by their answers and the features" in output
+    assert " --item item --annotator annotator --answer label --features-from " in output
+    data = data_in(tmp_path / "review.html")
+    assert len(data["rows"]) == 40
+    given = answers.groupby("item")["label"].agg(set)
+    assert [set(row[1].split("|")) for row in data["rows"]] == given.tolist()

@@ -49,7 +49,8 @@ class Window:
     """A browser window with its own storage, which writes down what must not happen."""
 
     def __init__(self, browser, **options):
-        self.context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
+        options = {"viewport": {"width": 1200, "height": 800}} | options
+        self.context = browser.new_context(**options)
         self.context.set_default_timeout(TIMEOUT)
         self.trouble, self.requests = [], []
 

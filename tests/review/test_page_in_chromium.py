@@ -961,7 +961,7 @@ def test_a_label_of_a_megabyte_is_shortened_on_the_page_alone(window, tmp_path):
     assert longest_text(page) < 1100
     press(page, "2")
     expect(page.locator("#message")).to_contain_text("characters)")
-    page.get_by_role("button", name="Other label…").click()
+    page.get_by_role("button", name="None of these…").click()
     assert longest_text(page) < 1100
     press(page, "Escape")
     (_, saved) = read_csv(download(page, tmp_path))

@@ -149,9 +149,10 @@ def test_the_same_answers_give_the_same_session(rows):
 def test_a_session_continues_from_its_steps(rows):
     here = session(rows, random_share=0.2)
     review(here, rows[2], 10)
-    steps = [Step({}, step.after, step.random) for step in here._steps]
+    steps = [Step({}, step.after, step.random, step.found) for step in here.steps]
     again = session(rows, random_share=0.2, steps=steps)
     assert again.labels_ == here.labels_
+    assert again.count_changes()[0] == here.count_changes()[0] > 0
     assert again.undo() == here.undo()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ambilearn.cli.console import user_console
+from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.outputs import table_writer
 from ambilearn.cli.plan import Request
@@ -48,31 +48,38 @@ def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) ->
     with user_console() as console:
         request = Request.from_options(table, options)
         request.check(console, out)
-        console.show("reading the table")  # before the imports, which take a while
-        from ambilearn.cli.result_summary import (
-            describe_accuracy,
-            describe_calibration,
-            describe_cleaned,
-            describe_model,
-        )
-        from ambilearn.tables.clean import clean_table
+        write_cleaned(console, request, out, no_doubt=no_doubt, prefix=prefix)
 
-        write = table_writer(
-            console,
-            table,
-            out,
-            format=options["format"],
-            delimiter=options["delimiter"],
-            sep=options["sep"],
-            escape_formulas=request.escape_formulas,
-        )
-        plan = request.plan(console, request.read())
-        cleaned = clean_table(
-            **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
-        )
-        describe_model(console, cleaned.model, plan.params)
-        describe_calibration(console, cleaned.model.calibration)
-        describe_accuracy(console, cleaned.table, cleaned.choices.labels)
-        labels = [f"{prefix}label", f"{prefix}suggestion"]
-        write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
-        describe_cleaned(console, cleaned)
+
+def write_cleaned(
+    console: Console, request: Request, out: Path, *, no_doubt: bool = False, prefix: str = ""
+) -> None:
+    """Clean the table of a request, describe the result and write it."""
+    console.show("reading the table")  # before the imports, which take a while
+    from ambilearn.cli.result_summary import (
+        describe_accuracy,
+        describe_calibration,
+        describe_cleaned,
+        describe_model,
+    )
+    from ambilearn.tables.clean import clean_table
+
+    write = table_writer(
+        console,
+        request.source,
+        out,
+        format=request.reading["format"],
+        delimiter=request.reading["delimiter"],
+        sep=request.reading["sep"],
+        escape_formulas=request.escape_formulas,
+    )
+    plan = request.plan(console, request.read())
+    cleaned = clean_table(
+        **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
+    )
+    describe_model(console, cleaned.model, plan.params)
+    describe_calibration(console, cleaned.model.calibration)
+    describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+    labels = [f"{prefix}label", f"{prefix}suggestion"]
+    write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
+    describe_cleaned(console, cleaned)

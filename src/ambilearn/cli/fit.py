@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ambilearn.cli.console import user_console
+from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.plan import Request
 from ambilearn.cli.table_options import (
@@ -54,25 +54,30 @@ def fit(table: str, out: Path, **options: Any) -> None:
             )
         request = Request.from_options(table, options)
         request.check(console, out)
-        console.show("reading the table")  # before the imports, which take a while
-        from ambilearn.cli.result_summary import (
-            describe_accuracy,
-            describe_calibration,
-            describe_model,
-        )
-        from ambilearn.tables.model import fit_table
-        from ambilearn.tables.model_file import save_model
+        write_model(console, request, out)
 
-        plan = request.plan(console, request.read())
-        model = fit_table(**plan._asdict(), progress=console.stage)
-        describe_model(console, model, plan.params)
-        describe_calibration(console, model.calibration)
-        learned = plan.table.with_min_votes(model.min_votes)
-        describe_accuracy(console, learned, model.method.transduction_)
-        console.show("saving the model")
-        save_model(model, out)
-        console.say(f"saved {out} ({_size(out)}). To label new rows:")
-        console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
+
+def write_model(console: Console, request: Request, out: Path) -> None:
+    """Learn from the table of a request, describe the model and save it."""
+    console.show("reading the table")  # before the imports, which take a while
+    from ambilearn.cli.result_summary import (
+        describe_accuracy,
+        describe_calibration,
+        describe_model,
+    )
+    from ambilearn.tables.model import fit_table
+    from ambilearn.tables.model_file import save_model
+
+    plan = request.plan(console, request.read())
+    model = fit_table(**plan._asdict(), progress=console.stage)
+    describe_model(console, model, plan.params)
+    describe_calibration(console, model.calibration)
+    learned = plan.table.with_min_votes(model.min_votes)
+    describe_accuracy(console, learned, model.method.transduction_)
+    console.show("saving the model")
+    save_model(model, out)
+    console.say(f"saved {out} ({_size(out)}). To label new rows:")
+    console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
 
 
 def _size(path: Path) -> str:

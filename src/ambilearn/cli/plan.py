@@ -1,6 +1,6 @@
 """The table that `clean`, `fit` and `review` learn from, and how they learn from it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,10 +57,9 @@ class Request:
         reading = {name: value for name, value in options.items() if name not in names}
         return cls(source, reading, **own)
 
-    def check(self, console: Console, out: Path) -> None:
+    def check(self, console: Console, *outputs: Path | None) -> None:
         """Refuse unusable files, options and devices before any work is done."""
-        inputs = [self.source, self.reading["corrections"], self.reading.get("features_from")]
-        check_outputs([out, self.annotators_out], inputs)
+        check_outputs([*outputs, self.annotators_out], self.inputs())
         if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
             raise click.UsageError(
                 "--features and --categorical cannot be combined with --image and --method "
@@ -79,6 +78,15 @@ class Request:
     def learns_from_images(self) -> bool:
         """Whether the method learns from the images, and from no other column."""
         return self.reading["image"] is not None and self.method == "deepplcl"
+
+    def inputs(self) -> list[Any]:
+        """Files that are read."""
+        return [self.source, self.reading["corrections"], self.reading.get("features_from")]
+
+    def with_corrections(self, path: Path | None) -> "Request":
+        """The same request with another file of corrections; its annotators are not written."""
+        reading = self.reading | {"corrections": path}
+        return replace(self, reading=reading, annotators_out=None)
 
     def read(self) -> "CandidateTable":
         """Read the table; images that the method does not learn from are not a feature."""

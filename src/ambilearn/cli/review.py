@@ -8,7 +8,7 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.help_sections import SectionedCommand, section
 from ambilearn.cli.plan import Plan, Request
 from ambilearn.cli.table_options import (
     calibration_option,
@@ -17,21 +17,21 @@ from ambilearn.cli.table_options import (
     image_folder_option,
     image_option,
     method_options,
-    no_answer_option,
     output_option,
-    skills_option,
+    votes_options,
 )
 from ambilearn.registry import METHODS
+
+serve_option = section("Server")
 
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Example: ambilearn review people.csv --candidates names --out review.html",
+    epilog="Example: ambilearn review people.csv --candidates names --serve",
 )
 @click.argument("table")
 @candidate_options
-@no_answer_option
-@skills_option
+@votes_options
 @method_options
 @calibration_option
 @doubt_option
@@ -58,26 +58,94 @@ from ambilearn.registry import METHODS
     metavar="FILE",
     help="Page to write.",
 )
+@serve_option(
+    "--serve",
+    is_flag=True,
+    help="Serve the page on this machine instead of writing it. The method learns from the answers "
+    "while you review, and the order of the rows follows.",
+)
+@serve_option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
+@serve_option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Port of the server. By default any free one.",
+)
+@serve_option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File that keeps every answer. The same command continues the review. By default "
+    "TABLE.journal.",
+)
+@serve_option(
+    "--cleaned-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="At the end, write the table as `clean` does with the answers as --corrections.",
+)
+@serve_option(
+    "--corrections-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="At the end, write the answers as a file for --corrections.",
+)
+@serve_option(
+    "--model-out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="At the end, save the model as `fit` does with the answers as --corrections.",
+)
 def review(
     table: str,
     no_doubt: bool,
     no_images: bool,
     embed_images: bool,
     out: Path,
+    serve: bool,
+    no_browser: bool,
+    port: int | None,
+    journal: Path | None,
+    cleaned_out: Path | None,
+    corrections_out: Path | None,
+    model_out: Path | None,
     **options: Any,
 ) -> None:
-    """Write a page on which a person corrects the labels of a table.
+    """Write or serve a page to correct the labels of a table.
 
     The page is one HTML file for any browser; it needs no server and no network. It shows the
     candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
     their scores, images, and a suggestion if the true label is probably not a candidate. The
     rows to check first come first, and keys accept or correct a label. The page keeps your work and
     saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
-    answered, in one column each, their reliability is estimated as by `clean`.
+    answered, their reliability is estimated as by `clean`.
+
+    With --serve the page is served on this machine, and the method learns from each answer: rows
+    like a corrected one come earlier, rows that became clear come later.
     """
     image, image_folders = options["image"], options["image_folders"]
     if image is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
+    _check_server_options(serve, table)
+    if serve:
+        from ambilearn.cli.serve import ServeOptions, serve_review
+
+        with user_console() as console:
+            request = Request.from_options(table, options)
+            chosen = ServeOptions(
+                journal, port or 0, not no_browser, cleaned_out, corrections_out, model_out
+            )
+            request.check(console, *chosen.outputs())
+            serve_review(
+                console,
+                request,
+                chosen,
+                no_doubt=no_doubt,
+                image=image,
+                no_images=no_images,
+                image_folders=image_folders,
+            )
+        return
     if out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
     with user_console() as console:
@@ -96,7 +164,8 @@ def review(
         plan = request.plan(console, read)
         read, model, doubt = _learn(console, plan, not no_doubt)
         console.show("writing the page")
-        table_folder = Path.cwd() if table == "-" else Path(table).parent
+        named = options.get("features_from") or table
+        table_folder = Path.cwd() if named == "-" else Path(named).parent
         images = Images(table_folder, out.parent, embed_images, image_folders)
         name = METHODS[plan.method].name
         page = review_from_table(
@@ -113,6 +182,34 @@ def review(
         console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
         console.say("To use the labels that you download from the page:")
         console.say(f"  {_next_command(request, page.download)}")
+
+
+_SERVER_OPTIONS = (
+    "no_browser",
+    "port",
+    "journal",
+    "cleaned_out",
+    "corrections_out",
+    "model_out",
+)
+
+
+def _check_server_options(serve: bool, table: str) -> None:
+    """Refuse options that need --serve, or cannot be combined with it."""
+    context, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
+
+    def find(*names: str) -> str | None:
+        used = [name for name in names if context.get_parameter_source(name) is given]
+        return f"--{used[0].replace('_', '-')}" if used else None
+
+    if not serve:
+        if option := find(*_SERVER_OPTIONS):
+            raise click.UsageError(f"{option} requires --serve.")
+        return
+    if option := find("out", "embed_images", "device"):
+        raise click.UsageError(f"{option} and --serve cannot be combined.")
+    if table == "-":
+        raise click.UsageError("--serve needs a table in a file, not standard input.")
 
 
 def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
@@ -173,6 +270,7 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
         Problem.UNREADABLE: "The file is damaged or not an image.",
         Problem.ACTIVE: "Only SVG files without scripts and links can be embedded.",
         Problem.TOO_LARGE: "Only SVG files of up to 16 MB can be embedded.",
+        Problem.REMOTE: "A served page loads no images from other machines.",
     }
     for problem, what_to_do in advice.items():
         cells = [cell for cell, found in images.problems if found is problem]

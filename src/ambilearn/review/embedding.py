@@ -32,6 +32,7 @@ class Problem(StrEnum):
     UNREADABLE = "cannot be read"
     ACTIVE = "has scripts or links"
     TOO_LARGE = "too large"
+    REMOTE = "on another host"
 
 
 class Shown(NamedTuple):
@@ -41,60 +42,82 @@ class Shown(NamedTuple):
     problem: Problem | None = None
 
 
+class ImageContent(NamedTuple):
+    """An image as a browser shows it."""
+
+    content: bytes
+    media_type: str
+
+
 def embed_image(path: Path) -> Shown:
     """Address that contains an image.
 
     Parameters
     ----------
     path : Path
-        An existing file. A large image is reduced; one in a format that browsers do not show is
-        converted. An SVG file is embedded if it is a drawing without scripts and links.
+        An existing file; see :func:`read_image`.
 
     Returns
     -------
     Shown
         Its address, or the problem.
     """
+    found = read_image(path)
+    if isinstance(found, Problem):
+        return Shown(problem=found)
+    encoded = base64.b64encode(found.content).decode()
+    return Shown(f"data:{found.media_type};base64,{encoded}")
+
+
+def read_image(path: Path) -> ImageContent | Problem:
+    """Content of an image that is safe to show.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file. A large image is reduced; one in a format that browsers do not show is
+        converted. An SVG file is accepted if it is a drawing without scripts and links.
+
+    Returns
+    -------
+    ImageContent or Problem
+    """
     with requires_extra("cli", purpose="A review page with images"):
         import PIL.Image  # noqa: F401
 
     try:
         if path.suffix.lower() == ".svg":
-            return _embed_svg(path)
+            return _read_svg(path)
         with warnings.catch_warnings(action="ignore"):
-            return _embed_pixels(path)
+            return _read_pixels(path)
     except Exception:  # Pillow's plugins raise errors of any class for damaged files
-        return Shown(problem=Problem.UNREADABLE)
+        return Problem.UNREADABLE
 
 
-def _embed_pixels(path: Path) -> Shown:
+def _read_pixels(path: Path) -> ImageContent:
     from PIL import Image, ImageOps
 
     with Image.open(path, formats=decoded_formats()) as image:
         small = max(image.size) <= MAX_EMBEDDED_SIDE
         if small and image.format in UNCHANGED and path.stat().st_size <= MAX_EMBEDDED_BYTES:
-            return Shown(_to_address(path.read_bytes(), Image.MIME[image.format]))
+            return ImageContent(path.read_bytes(), Image.MIME[image.format])
         image.thumbnail((MAX_EMBEDDED_SIDE, MAX_EMBEDDED_SIDE))
         upright = ImageOps.exif_transpose(image)
     buffer = io.BytesIO()
     mode = "RGBA" if upright.has_transparency_data else "RGB"
     upright.convert(mode).save(buffer, "WEBP", quality=85)
-    return Shown(_to_address(buffer.getvalue(), "image/webp"))
+    return ImageContent(buffer.getvalue(), "image/webp")
 
 
-def _embed_svg(path: Path) -> Shown:
+def _read_svg(path: Path) -> ImageContent | Problem:
     if path.stat().st_size > MAX_EMBEDDED_BYTES:
-        return Shown(problem=Problem.TOO_LARGE)
+        return Problem.TOO_LARGE
     content = path.read_bytes()
     try:
         _check_svg(content)
     except _ActiveSvgError:
-        return Shown(problem=Problem.ACTIVE)
-    return Shown(_to_address(content, "image/svg+xml"))
-
-
-def _to_address(content: bytes, media_type: str) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+        return Problem.ACTIVE
+    return ImageContent(content, "image/svg+xml")
 
 
 class _ActiveSvgError(Exception):

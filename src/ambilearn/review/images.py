@@ -70,18 +70,22 @@ class Images:
         cell = cell.strip()
         if not cell:
             return Shown()
-        if find_scheme(cell) in ("http", "https") or cell.lower().startswith("data:image/"):
+        if cell.lower().startswith("data:image/"):
             return Shown(cell)
-        path, problem = self._find_path(cell)
-        if path is None or (self.embed and problem is not None):
-            shown = Shown(problem=problem)
-        elif self.embed:
-            shown = embed_image(path)
-        else:  # the file may come later
-            shown = Shown(self._link(path), problem)
+        shown = self._show(cell)
         if shown.problem is not None:
             self.problems.append((cell, shown.problem))
         return shown
+
+    def _show(self, cell: str) -> Shown:
+        if find_scheme(cell) in ("http", "https"):
+            return Shown(cell)
+        path, problem = self._find_path(cell)
+        if path is None or (self.embed and problem is not None):
+            return Shown(problem=problem)
+        if self.embed:
+            return embed_image(path)
+        return Shown(self._link(path), problem)  # the file may come later
 
     def _find_path(self, cell: str) -> tuple[Path | None, Problem | None]:
         """The file that a cell names; None if it is outside the allowed folders."""
@@ -94,3 +98,25 @@ class Images:
         except ValueError:  # another drive of Windows
             return path.absolute().as_uri()
         return quote(Path(relative).as_posix())  # quotes the colon: never taken for a scheme
+
+
+@dataclass
+class ServedImages(Images):
+    """Images that a server sends: by their number, from the allowed folders of this machine.
+
+    Attributes
+    ----------
+    paths : list of Path
+        The file of each number.
+    """
+
+    paths: list[Path] = field(default_factory=list)
+
+    def _show(self, cell: str) -> Shown:
+        if find_scheme(cell) in ("http", "https"):
+            return Shown(problem=Problem.REMOTE)
+        path, problem = self._find_path(cell)
+        if path is None:
+            return Shown(problem=problem)
+        self.paths.append(path)
+        return Shown(f"image/{len(self.paths) - 1}", problem)

@@ -57,6 +57,8 @@ class Learner:
         Rows.
     y : candidate sets of n rows
         What is known before the review.
+    doubt : bool, default=True
+        Whether to look for rows whose true label is not a candidate.
     thorough : bool, default=True
         Compute the doubt of an ensemble, and of methods without a closed form, by five fits.
     random_state : int, default=0
@@ -64,7 +66,14 @@ class Learner:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, *, thorough: bool = True, random_state: int = 0
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        doubt: bool = True,
+        thorough: bool = True,
+        random_state: int = 0,
     ) -> None:
         if set_learner(estimator) is None:
             raise TypeError(
@@ -72,18 +81,27 @@ class Learner:
                 "this library, such as PLCL(), alone, at the end of a pipeline, or in a search."
             )
         self.sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+        self.shown = self.sets  # the candidates that a person chooses from
         self.X, self.estimator = without_preprocessing(X, estimator)
+        self.doubt = doubt and self.n_rows > 2
         self.thorough, self.random_state = thorough, random_state
         self._cache = FitCache()
         self._judge: Callable[[Labels], CandidateSets] | None = None
         self._regressor: Any = None
 
-    def judging(self, judge: Callable[[Labels], CandidateSets]) -> Self:
+    def judging(self, judge: Callable[[Labels], CandidateSets], shown: CandidateSets) -> Self:
         """Learn from the sets that a function returns for the settled rows.
 
         For answers of several annotators, whose reliability is estimated anew in each fit.
+
+        Parameters
+        ----------
+        judge : callable
+            Candidate sets for a mapping of settled rows to labels.
+        shown : CandidateSets
+            The candidates that a person chooses from.
         """
-        self._judge = judge
+        self._judge, self.shown = judge, shown
         return self
 
     @property
@@ -112,10 +130,10 @@ class Learner:
         outputs: Any = set_learner(model)
         confidences = HOST.support(sets).gather(to_numpy(outputs.label_distributions_))
         ridge_method = find_ridge_method(self.estimator)
-        if self._regressor is None:
+        if self._regressor is None and len(getattr(self.X, "shape", ())) == 2:
             method = PLCL() if ridge_method is None else ridge_method
             self._regressor = method._make_regressor(self.X, sets, self._cache)
-        if self.n_rows < 3:
+        if not self.doubt:
             yield Learned(sets, confidences, None, labels)
             return
         in_closed_form = ridge_method is not None

@@ -1,4 +1,4 @@
-"""The review page: one HTML file that needs no other file and no network."""
+"""The review page: one HTML file that needs no other file, or a page of the review server."""
 
 import base64
 import hashlib
@@ -17,6 +17,7 @@ from ambilearn.review.record import Review, ReviewRow
 SCRIPTS = (
     "csv",
     "decisions",
+    "storage",
     "view",
     "virtual_list",
     "card",
@@ -26,28 +27,48 @@ SCRIPTS = (
     "keys",
     "controls",
 )
+# The same page on a server: answers are posted instead of stored in the browser.
+SERVED_SCRIPTS = (
+    "csv",
+    "decisions",
+    "connection",
+    "posted",
+    "view",
+    "virtual_list",
+    "card",
+    "other_label",
+    "state",
+    "actions",
+    "several",
+    "keys",
+    "controls",
+    "served",
+)
 
 
-def render_review(review: Review) -> str:
+def render_review(review: Review, *, served: bool = False) -> str:
     """The page as text.
 
     Parameters
     ----------
     review : Review
         What to show.
+    served : bool, default=False
+        Whether the page is for :mod:`ambilearn.serve`, to which it posts the answers.
 
     Returns
     -------
     str
         HTML with all styles, scripts and data inside. What the table says can only become text:
         the data is JSON without ``<``, and the page's security policy allows its own script and
-        style alone, by their hashes, and no connection at all.
+        style alone, by their hashes, and no connection but to the server that it is from.
     """
     with requires_extra("cli", purpose="The review page"):
         from jinja2 import Environment, StrictUndefined
 
     style = _read_asset("style.css")
-    script = "\n".join(_read_asset(f"{name}.js") for name in SCRIPTS)
+    names = SERVED_SCRIPTS if served else SCRIPTS
+    script = "\n".join(_read_asset(f"{name}.js") for name in names)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         _read_asset("page.html.j2")
     )
@@ -58,7 +79,9 @@ def render_review(review: Review) -> str:
         calibrated=review.calibrated,
         blind=review.blind,
         remote=_has_remote_images(review),
-        policy=_make_policy(review, style, script),
+        served=served,
+        fingerprint=review.fingerprint,
+        policy=_make_policy(review, style, script, served),
         style=style,
         script=script,
         data=_json_for_html(_make_data(review)),
@@ -143,10 +166,11 @@ def _has_remote_images(review: Review) -> bool:
     return any((row.image or "").lower().startswith(("http:", "https:")) for row in review.rows)
 
 
-def _make_policy(review: Review, style: str, script: str) -> str:
+def _make_policy(review: Review, style: str, script: str, served: bool) -> str:
     """Content-Security-Policy: nothing but our own style and script, and the images of the table.
 
-    Images may come from the network only if the table has such addresses.
+    Images may come from the network only if the table has such addresses, and never into a page
+    of the server.
     """
     network = " http: https:" if _has_remote_images(review) else ""
     return "; ".join(
@@ -154,7 +178,8 @@ def _make_policy(review: Review, style: str, script: str) -> str:
             "default-src 'none'",
             f"script-src '{_hash(script)}'",
             f"style-src '{_hash(style)}'",
-            f"img-src 'self' file: data:{network}",
+            "img-src 'self' data:" if served else f"img-src 'self' file: data:{network}",
+            *(["connect-src 'self'"] if served else []),
             "base-uri 'none'",
             "form-action 'none'",
         ]

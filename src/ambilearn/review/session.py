@@ -31,11 +31,14 @@ class Step(NamedTuple):
         Labels of the rows since.
     random : bool
         Whether the rows were drawn at random.
+    found : dict of int to label
+        Labels of the rows by the method at that time.
     """
 
     before: dict[int, Any]
     after: dict[int, Any]
     random: bool = False
+    found: Mapping[int, Any] = {}
 
 
 class ReviewSession:
@@ -135,11 +138,12 @@ class ReviewSession:
             self._learner = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
         n = self.n_rows = self._learner.n_rows
         self.refit_after = max(5, n // 100) if refit_after is None else refit_after
-        self._classes = self._learner.sets.classes
-        self._updater = Updater(self._learner.sets, self._learner)
+        self.sets = self._learner.shown
+        self._updater = Updater(self.sets, self._learner)
         self._random = RandomRows(n, random_share, random_state)
         self.labels_: dict[int, Any] = {}
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
+        self.found: dict[int, Any] = {}  # labels by the method when a row was settled
         self._skipped: dict[int, None] = {}
         self._lock = threading.RLock()
         self._updating = threading.Lock()
@@ -150,7 +154,8 @@ class ReviewSession:
         for row, label in (labels or {}).items():
             self.labels_[self._check_row(row)] = self._check_label(label)
         for step in steps:
-            self.settle_rows(step.after, random=step.random)
+            with self._lock:
+                self._record(dict(step.after), step.random, step.found)
         self._base = next(self._learner.learn(self._released())) if start is None else start
         self.update()
         self._first = self._standing.choices.labels
@@ -212,9 +217,19 @@ class ReviewSession:
         with self._lock:
             if random is None:
                 random = len(after) == 1 and next(iter(after)) in self._next_random()
-            before = {row: self.labels_.get(row) for row in after}
-            self._steps.append(Step(before, after, random))
-            self._apply(self._steps[-1])
+            self._record(after, random, self.labels_by_method(after))
+
+    def labels_by_method(self, rows: Iterable[int]) -> dict[int, Any]:
+        """Labels that the method gives to some rows at the moment."""
+        labels = self._standing.choices.labels
+        return {row: labels[row : row + 1].tolist()[0] for row in rows}
+
+    def _record(self, after: dict[int, Any], random: bool, found: Mapping[int, Any]) -> None:
+        before = {row: self.labels_.get(row) for row in after}
+        new = {row: label for row, label in found.items() if before.get(row) is None}
+        self.steps.append(Step(before, after, random, new))
+        self.found.update(new)
+        self._apply(self.steps[-1])
 
     def skip(self, row: int) -> None:
         """Put a row last. It comes again when no other row is left."""
@@ -233,9 +248,9 @@ class ReviewSession:
             The rows that it had changed; empty if there was none.
         """
         with self._lock:
-            if not self._steps:
+            if not self.steps:
                 return []
-            step = self._steps.pop()
+            step = self.steps.pop()
             self._apply(Step(step.after, step.before, step.random), undone=True)
             return list(step.after)
 
@@ -296,23 +311,28 @@ class ReviewSession:
             return self._random.estimate(self.labels_, standing.choices.labels, self.n_rows)
 
     def count_changes(self) -> tuple[int, int]:
-        """Settled rows whose first label was wrong, and other rows whose label has changed."""
+        """Rows that the person gave another label than the method, and other rows that changed.
+
+        The other rows have another label than after the first fit of the session.
+        """
         now = self.transduction_
         with self._lock:
             differs = _differs(now, self._first)
-            settled = np.isin(np.arange(self.n_rows), list(self.labels_))
-        return int((differs & settled).sum()), int((differs & ~settled).sum())
+            differs[list(self.labels_)] = False
+            settled = self.labels_.items()
+            corrected = sum(self.found.get(row, label) != label for row, label in settled)
+        return corrected, int(differs.sum())
 
     def changes_little(self) -> str | None:
         """A sentence if the last answers changed few labels, None otherwise."""
         with self._lock:
-            n_answers = len(self._steps)
+            n_answers = len(self.steps)
             earlier = [each for each in self._fits if each[0] <= self._fits[-1][0] - _FEW]
             if not earlier:
                 return None
             n_before, labels = earlier[-1]
             n_now, now = self._fits[-1]
-            steps = self._steps[n_before:n_now] if n_now <= n_answers else []
+            steps = self.steps[n_before:n_now] if n_now <= n_answers else []
             answered = {row: label for step in steps for row, label in step.after.items()}
         corrected = sum(label != labels[row] for row, label in answered.items())
         differs = _differs(now, labels)
@@ -337,7 +357,7 @@ class ReviewSession:
     def learn(self) -> None:
         """Fit the method to the answers that are not held back."""
         with self._lock:
-            labels, n_answers = self._released(), len(self._steps)
+            labels, n_answers = self._released(), len(self.steps)
         for learned in self._learner.learn(labels):
             self._base = learned
             self.update()
@@ -426,17 +446,12 @@ class ReviewSession:
         return self._random.mix(self._standing.order, done, 1)[1]
 
     def _with_settled(self, labels: NDArray[Any]) -> NDArray[Any]:
-        if all(label in self._known for label in self.labels_.values()):
-            result = labels.copy()
-        else:
-            result = labels.astype(object)
+        known = set(self.sets.classes.tolist())
+        is_new = any(label not in known for label in self.labels_.values())
+        result = labels.astype(object) if is_new else labels.copy()
         for row, label in self.labels_.items():
             result[row] = label
         return result
-
-    @property
-    def _known(self) -> set[Any]:
-        return set(self._classes.tolist())
 
     def _check_row(self, row: Any) -> int:
         number = int(row)
@@ -447,7 +462,7 @@ class ReviewSession:
     def _check_label(self, label: Any) -> Any:
         if not isinstance(label, Hashable) or label != label:
             raise ValueError(f"{label!r} cannot be a label.")
-        check_comparable_labels(label_array([label]), self._classes, "The answer", "the labels")
+        check_comparable_labels(label_array([label]), self.sets.classes, "The answer", "the labels")
         return label.item() if isinstance(label, np.generic) else label
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+NEW_COLUMNS = ("label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank")
+
+
 @dataclass(frozen=True, eq=False)
 class CleanedTable:
     """A table with a label for each row.
@@ -112,10 +115,7 @@ def clean_table(
     >>> [label for label, score in cleaned.candidates(3)]
     ['bob', 'anna']
     """
-    # Names that are taken are refused before the fit.
-    new = ("label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank")
-    names = {name: f"{prefix}{name}" for name in new}
-    append_columns(table.name, table.frame, dict.fromkeys(names.values()))
+    names = check_new_columns(table, prefix)  # before the fit
     model = fit_table(
         table,
         method,
@@ -139,6 +139,13 @@ def clean_table(
     columns[names["review_rank"]] = rank
     frame = append_columns(table.name, table.frame, columns)
     return CleanedTable(table, choices, scores, order, frame, model, found)
+
+
+def check_new_columns(table: CandidateTable, prefix: str = "") -> dict[str, str]:
+    """Names of the columns that cleaning adds; raise if the table has one of them already."""
+    names = {name: f"{prefix}{name}" for name in NEW_COLUMNS}
+    append_columns(table.name, table.frame, dict.fromkeys(names.values()))
+    return names
 
 
 def judge_candidates(

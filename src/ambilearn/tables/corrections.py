@@ -6,12 +6,15 @@ files belong together) and ``label`` (the choice, which need not be among the ca
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.files import atomic_write
 from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -92,7 +95,7 @@ def read_corrections(
             raise InvalidFileError(
                 f"{where}: the label of row {row} is empty. Write one, or remove the line."
             )
-        label = known[text] if text in known else _parse_new_label(where, text, classes)
+        label = known[text] if text in known else parse_new_label(where, text, classes)
         if text not in known:
             known[text] = label
             new_labels.append(label)
@@ -126,7 +129,31 @@ def _parse_row(where: str, text: str, n_rows: int) -> int:
     return int(digits)
 
 
-def _parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
+def write_corrections(
+    path: str | os.PathLike[str], labels: Mapping[int, Any], texts: list[str]
+) -> None:
+    """Write a file of corrections, as the review page does; it appears when it is complete.
+
+    Parameters
+    ----------
+    path : path-like
+        The CSV file.
+    labels : mapping of int to label
+        The label of each corrected row.
+    texts : list of str
+        The candidates of each row of the table, as the table writes them.
+    """
+    with atomic_write(Path(path)) as file:
+        file.write(b"row,candidates,label\n")
+        for row in sorted(labels):
+            cells = ",".join(
+                '"' + text.replace('"', '""') + '"' for text in (texts[row], str(labels[row]))
+            )
+            file.write(f"{row},{cells}\n".encode())
+
+
+def parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
+    """A label that no row of the table has: a number if all others are, else text."""
     if classes.dtype.kind not in "iuf":
         return text
     try:

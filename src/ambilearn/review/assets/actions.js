@@ -21,7 +21,7 @@ function takeSuggestion(row) {
 }
 
 function askOther(row) {
-  otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label));
+  otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label), row.suggestion);
 }
 
 function undo() {

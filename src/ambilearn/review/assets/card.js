@@ -134,8 +134,8 @@ function drawForeign(label) {
 }
 
 /**
- * A card, in the place of an `old` one. `actions` are `choose(row, label)`, `other(row)`, `zoom(row)`, `toggle(row)` and
- * `select(row)`; `place` is the position in the list, of `total`.
+ * A card, in the place of an `old` one. `actions` are `choose(row, label)`, `other(row)`, `zoom(row)`, `toggle(row)`,
+ * `select(row)` and, on a server, `skip(row)`; `place` is the position in the list, of `total`.
  */
 function drawCard(row, { old, columns, decision, status, current, place, total, actions }) {
   const margin = row.candidates.length > 1 ? `margin ${row.margin.toFixed(2)}` : "one candidate";
@@ -146,6 +146,11 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
     }),
     make("span", `chip ${status}`, data.blind && status !== "undecided" ? "checked" : status),
   ]);
+  if (row.drawn) {
+    const title = "Drawn at random, to estimate the share of right labels";
+    head.append(make("span", "chip drawn", "random row", { title }));
+  }
+  if (row.marked) head.append(make("span", "chip marked", "marked"));
   const info = make("div", "info", [head, drawCells(row, columns)]);
 
   const decided = row.candidates.findIndex((candidate) => candidate.label === decision);
@@ -164,9 +169,14 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
     candidates.append(drawForeign(decision));
   }
   const footer = make("div", "more");
-  const other = make("button", "link", "Other label…", { type: "button" });
+  const other = make("button", "link", "None of these…", { type: "button" });
   other.addEventListener("click", () => actions.other(row));
   footer.append(other);
+  if (actions.skip && decision === null) {
+    const skip = make("button", "link", "Skip", { type: "button" });
+    skip.addEventListener("click", () => actions.skip(row));
+    footer.append(skip);
+  }
   const filled = row.cells.filter((cell) => cell !== "").length;
   const long = row.cells.some((cell) => cell.length > 200);
   if (row.candidates.length > CANDIDATES_SHOWN || filled > CELLS_SHOWN || long) {
@@ -188,7 +198,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   const picture = old?.querySelector(".picture") ?? (isPictured(row) && drawImage(row, actions.zoom));
   const parts = picture ? [picture, info, candidates] : [info, candidates];
   const card = make("article", `card ${status} ${picture ? "pictured" : ""}`, parts, {
-    "aria-labeledby": `row-${row.index}`,
+    "aria-labelledby": `row-${row.index}`,
     "aria-posinset": String(place + 1),
     "aria-setsize": String(total),
   });

@@ -59,7 +59,7 @@ addEventListener("storage", (event) => {
   showRows();
 });
 addEventListener("beforeunload", (event) => {
-  if (!decisions.kept && decisions.unsaved) event.preventDefault();
+  if ((!decisions.kept && decisions.unsaved) || decisions.connection?.waiting.length) event.preventDefault();
 });
 addEventListener("beforeprint", () => {
   list.drawAll(PRINTED_ROWS);
@@ -68,6 +68,8 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => list.update());
 
-showRows();
-goTo(following(0), { reveal: Boolean(decisions.labels.size) });
-document.documentElement.dataset.ready = "true";
+if (decisions.key !== null) {
+  showRows();
+  goTo(following(0), { reveal: Boolean(decisions.labels.size) });
+  document.documentElement.dataset.ready = "true";
+}

@@ -1,33 +1,11 @@
-// What the user has decided: kept in memory, in the browser's storage, and undone step by step.
+// What the user has decided, and how it is undone step by step.
 
 class Decisions {
-  /**
-   * `given` are the labels that came with the page, by row (null: undecided). What is stored
-   * goes before what was given, so that a given label can also be taken back.
-   */
-  constructor(key, given) {
-    this.key = key;
-    this.given = given;
-    this.history = [];
-    this.kept = true; // whether the browser keeps what we store
-    this.unsaved = false; // whether something has changed since the last download
-    this.load();
-  }
-
-  load() {
+  constructor() {
     this.labels = new Map();
-    this.given.forEach((label, row) => label !== null && this.labels.set(row, label));
-    try {
-      localStorage.setItem(`${this.key}:test`, "1"); // some private windows read, but do not write
-      localStorage.removeItem(`${this.key}:test`);
-      const stored = JSON.parse(localStorage.getItem(this.key) ?? "[]");
-      for (const [row, label] of Array.isArray(stored) ? stored : []) {
-        const sound = row in this.given && (label === null || typeof label === "string");
-        if (sound) this.labels.set(row, label === null ? null : normalizedLabel(label));
-      }
-    } catch {
-      this.kept = false;
-    }
+    this.history = []; // of steps {name, before}, where before are pairs of row and label
+    this.kept = true; // whether decisions survive the closing of the page
+    this.unsaved = false; // whether something has changed since the last download
   }
 
   labelOf(row) {
@@ -38,31 +16,29 @@ class Decisions {
   decide(pairs) {
     const changes = pairs.filter(([row, label]) => this.labelOf(row) !== label);
     if (!changes.length) return;
-    this.history.push(changes.map(([row]) => [row, this.labelOf(row)]));
+    const before = changes.map(([row]) => [row, this.labelOf(row)]);
+    const name = newName();
+    this.history.push({ name, before });
     this.apply(changes);
+    this.keep({ id: name, kind: "answer", labels: changes });
   }
 
   /** Take back the last step; returns the rows that changed. */
   undo() {
-    const before = this.history.pop() ?? [];
-    this.apply(before);
-    return before.map(([row]) => row);
+    const step = this.history.pop();
+    if (!step) return [];
+    this.apply(step.before);
+    this.keep({ id: newName(), kind: "undo", of: step.name });
+    return step.before.map(([row]) => row);
   }
 
   apply(pairs) {
     for (const [row, label] of pairs) this.labels.set(row, label);
-    if (!pairs.length) return;
     this.unsaved = true;
-    try {
-      localStorage.setItem(this.key, JSON.stringify([...this.labels]));
-    } catch {
-      this.kept = false;
-    }
   }
+}
 
-  /** Take over what another tab with the same data has stored. */
-  reload() {
-    this.history = [];
-    this.load();
-  }
+/** A name that no other step has. */
+function newName() {
+  return [...crypto.getRandomValues(new Uint32Array(3))].map((n) => n.toString(36)).join("");
 }

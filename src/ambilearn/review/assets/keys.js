@@ -24,6 +24,7 @@ const KEYS = {
   "/": () => byId("search").focus(),
   "?": () => openDialog("help"),
 };
+for (const [key, action] of Object.entries(moreActions.keys ?? {})) KEYS[key] = action;
 const MOVING = new Set(["ArrowDown", "ArrowUp", "j", "k", "PageDown", "PageUp"]);
 for (let digit = 1; digit <= 9; digit++) {
   KEYS[digit] = onCurrent((row) => {

@@ -17,9 +17,10 @@ class OtherLabel {
     dialog.querySelector(".cancel").addEventListener("click", () => dialog.close());
   }
 
-  /** Ask for a label; `onChosen` gets it. */
-  open(title, onChosen) {
+  /** Ask for a label; `onChosen` gets it. A `suggestion` comes first. */
+  open(title, onChosen, suggestion = null) {
     this.onChosen = onChosen;
+    this.suggestion = suggestion;
     this.dialog.querySelector("h2").textContent = title;
     this.input.value = "";
     this.suggest();
@@ -32,7 +33,8 @@ class OtherLabel {
     const wanted = folded(typed);
     const starting = [];
     const containing = [];
-    for (const label of this.classes) {
+    const first = this.classes.filter((label) => label === this.suggestion);
+    for (const label of [...first, ...this.classes.filter((label) => label !== this.suggestion)]) {
       const at = folded(label).indexOf(wanted);
       if (at === 0) starting.push({ label });
       else if (at > 0) containing.push({ label });
@@ -55,6 +57,7 @@ class OtherLabel {
           "aria-selected": String(i === this.active),
         });
         if (isNew) option.append(make("small", "", "new label"));
+        if (label === this.suggestion) option.append(make("small", "", "suggested"));
         option.addEventListener("click", () => this.take(label));
         return option;
       }),

@@ -13,9 +13,7 @@ const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestio
   // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
   margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
 }));
-const given = []; // labels that came with the page, by row of the table
-data.rows.forEach((row, position) => (given[rows[position].index] = row[5]));
-const decisions = new Decisions(`ambilearn-review:${data.fingerprint}`, given);
+const decisions = makeDecisions(data);
 
 const byId = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en").format;
@@ -23,6 +21,7 @@ const settings = { status: "all", label: null, query: "", sort: "review" };
 const otherLabel = new OtherLabel(byId("other"), data.classes, data.separator);
 const knownLabels = new Set(data.classes);
 let current = null; // the row that the keys act upon
+const moreActions = {}; // of a page on a server
 
 const list = new VirtualList(byId("scroller"), byId("list"), {
   estimate: estimatedHeight,
@@ -35,7 +34,7 @@ const list = new VirtualList(byId("scroller"), byId("list"), {
       current: row === current,
       place,
       total: list.items.length,
-      actions: { choose, other: askOther, zoom, toggle, select },
+      actions: { choose, other: askOther, zoom, toggle, select, ...moreActions },
     }),
 });
 

@@ -7,7 +7,7 @@ function statusOf(row, decisions) {
   const label = decisions.labelOf(row.index);
   if (label === null) return "undecided";
   if (data.blind) return "accepted"; // the page does not have the label that is checked
-  return label === row.candidates[0].label ? "accepted" : "corrected";
+  return label === (decisions.before?.get(row.index) ?? row.candidates[0].label) ? "accepted" : "corrected";
 }
 
 /** The label a row has now: the decision, or else the most confident candidate. */

@@ -37,6 +37,25 @@ class VirtualList {
     this.redraw();
   }
 
+  /** Show items in a new order; one of them stays in the document as it is. */
+  reorder(items, kept) {
+    this.items = items;
+    this.positions = new Map(items.map((item, i) => [item, i]));
+    this.stale = true;
+    for (const [item, node] of this.nodes) {
+      if (item === kept) continue;
+      if (!this.positions.has(item)) {
+        node.remove();
+        this.nodes.delete(item);
+        continue;
+      }
+      const drawn = this.draw(item, this.positions.get(item), node);
+      node.replaceWith(drawn);
+      this.nodes.set(item, drawn);
+    }
+    this.update();
+  }
+
   /** Draw everything in sight anew. */
   redraw() {
     for (const node of this.nodes.values()) node.remove();

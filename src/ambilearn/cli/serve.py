@@ -1,0 +1,241 @@
+"""``ambilearn review --serve``: from the options to the results."""
+
+import hashlib
+import json
+import os
+import signal
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ambilearn._utils.text import pluralize
+from ambilearn.cli.clean import write_cleaned
+from ambilearn.cli.console import Console
+from ambilearn.cli.fit import write_model
+from ambilearn.cli.outputs import check_outputs
+from ambilearn.cli.plan import Request
+from ambilearn.registry import METHODS
+
+if TYPE_CHECKING:
+    from ambilearn.serve.server import ReviewServer
+    from ambilearn.serve.service import ReviewService
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Options of ``--serve``."""
+
+    journal: Path | None
+    port: int
+    browser: bool
+    cleaned_out: Path | None
+    corrections_out: Path | None
+    model_out: Path | None
+
+    def outputs(self) -> list[Path | None]:
+        """Files that are written at the end."""
+        return [self.cleaned_out, self.corrections_out, self.model_out]
+
+
+def serve_review(
+    console: Console,
+    request: Request,
+    options: ServeOptions,
+    *,
+    no_doubt: bool,
+    image: str | None,
+    no_images: bool,
+    image_folders: tuple[Path, ...],
+) -> None:
+    """Serve a review until it ends, then write its results."""
+    journal_path = options.journal or Path(f"{request.source}.journal")
+    check_outputs([journal_path, *options.outputs()], request.inputs())
+    console.show("reading the table")
+    from ambilearn.review.from_table import drop_feature, image_column
+    from ambilearn.review.images import ServedImages
+    from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
+    from ambilearn.serve.service import ReviewService
+    from ambilearn.tables.clean import check_new_columns
+    from ambilearn.tables.corrections import read_corrections
+    from ambilearn.tables.writing import check_writable, format_of_name
+
+    corrections = request.reading["corrections"]
+    read = request.with_corrections(None).read()
+    if options.cleaned_out:
+        check_writable(format_of_name(str(options.cleaned_out)))
+        check_new_columns(read)
+    if image is None and not no_images:
+        image = image_column(read)
+        read = drop_feature(read, image)
+    with _open_journal(journal_path, _describe(request, no_doubt)) as journal:
+        given = read_corrections(corrections, read.texts, read.candidates.classes, sep=read.sep)
+        plan = request.plan(console, read)
+        learner = make_learner(
+            plan.table,
+            plan.method,
+            plan.params,
+            select=plan.select,
+            random_state=plan.random_state,
+            doubt=not no_doubt,
+            progress=console.stage,
+        )
+        folder = Path(request.reading.get("features_from") or request.source).parent
+        images = ServedImages(folder, folder, other_folders=image_folders)
+        page = make_page(plan.table, METHODS[plan.method].name, image, images)
+        console.stage(f"fitting {METHODS[plan.method].name}")
+        parse = label_parser(plan.table.candidates.classes)
+        with continue_session(
+            learner, journal.entries, given.labels, parse, random_state=plan.random_state
+        ) as session:
+            if journal.entries:
+                console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
+            service = ReviewService(page, session, journal, parse, images=images.paths)
+            _serve(console, service, journal_path, options)
+            labels = session.labels_
+        console.say(f"{pluralize(len(labels), 'row')} settled; the answers are in {journal_path}")
+        _finish(console, request, options, labels, read.texts, no_doubt)
+
+
+def _describe(request: Request, no_doubt: bool) -> dict[str, Any]:
+    """What a journal belongs to: contents of files, and options."""
+    reading = dict(request.reading)
+    files = {
+        "the content of the table": request.source,
+        "the content of --features-from": reading.pop("features_from", None),
+        "the content of --corrections": reading.pop("corrections"),
+    }
+    about = {
+        name: None if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        for name, path in files.items()
+    }
+    settings = reading | {
+        "method": request.method,
+        "set": request.settings,
+        "n_landmarks": request.n_landmarks,
+        "select": request.select,
+        "seed": request.seed,
+        "skills": request.skills,
+        "no_doubt": no_doubt,
+    }
+    options = {f"--{name.replace('_', '-')}": value for name, value in settings.items()}
+    plain: dict[str, Any] = json.loads(json.dumps(options, default=str))
+    return about | plain
+
+
+@contextmanager
+def _open_journal(path: Path, about: dict[str, Any]) -> Iterator[Any]:
+    from ambilearn.serve.journal import Journal, JournalInUseError
+
+    try:
+        journal = Journal(path, about)
+    except JournalInUseError as error:
+        _, address = _read_address(path)
+        where = f" It is at {address}" if address else ""
+        raise click.ClickException(f"{error}{where}") from error
+    with journal:
+        yield journal
+
+
+def _serve(
+    console: Console, service: "ReviewService", journal: Path, options: ServeOptions
+) -> None:
+    """Answer requests until the page ends the review or the user presses Ctrl-C."""
+    server = _start(service, journal, options.port)
+    note = _address_file(journal)
+    content = json.dumps({"port": server.port, "token": server.token, "address": server.address})
+    with open(note, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(content)
+    console.say(f"Review at {server.address}")
+    console.say("To end it, use the button Finish, or press Ctrl-C here.")
+    if options.browser:
+        with suppress(webbrowser.Error):
+            webbrowser.open(server.address)
+    try:
+        with _ending_on_termination():
+            while not service.ended.wait(0.5):  # Windows delivers Ctrl-C only between waits
+                pass
+    except KeyboardInterrupt:
+        console.say("")
+    server.close()
+    note.unlink(missing_ok=True)
+
+
+@contextmanager
+def _ending_on_termination() -> Iterator[None]:
+    """Treat a request to terminate the process like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer":
+    """The server, at the address of a server that was killed, if that is free."""
+    from ambilearn.serve.server import ReviewServer
+
+    known, _ = _read_address(journal)
+    token = known.get("token")
+    if not port and known:
+        with suppress(OSError, OverflowError):
+            return ReviewServer(service, known["port"], token).start()
+    try:
+        return ReviewServer(service, port, token).start()
+    except OSError as error:
+        raise click.ClickException(
+            f"Port {port} cannot be used ({error.strerror}). Choose another --port, or leave it "
+            "out."
+        ) from error
+
+
+def _address_file(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.address")
+
+
+def _read_address(journal: Path) -> tuple[dict[str, Any], str | None]:
+    """Port and token of a server that runs, or was killed; and its address."""
+    with suppress(OSError, ValueError):
+        known = json.loads(_address_file(journal).read_text())
+        if isinstance(known, dict) and isinstance(known.get("port"), int):
+            return known, known.get("address")
+    return {}, None
+
+
+def _finish(
+    console: Console,
+    request: Request,
+    options: ServeOptions,
+    labels: dict[int, Any],
+    texts: list[str],
+    no_doubt: bool,
+) -> None:
+    """Write the corrections, then what `clean` and `fit` write with them."""
+    from ambilearn.tables.corrections import write_corrections
+
+    with TemporaryDirectory() as folder:
+        path = options.corrections_out or Path(folder, "corrections.csv")
+        write_corrections(path, labels, texts)
+        if options.corrections_out:
+            console.say(f"wrote {path}: {pluralize(len(labels), 'row')}")
+        if not options.cleaned_out and not options.model_out:
+            return
+        console.say("Press Ctrl-C to skip the final fit.")
+        final = request.with_corrections(path)
+        try:
+            if options.cleaned_out:
+                write_cleaned(console, final, options.cleaned_out, no_doubt=no_doubt)
+            if options.model_out:
+                write_model(console, final, options.model_out)
+        except KeyboardInterrupt:
+            console.say("The final fit was skipped. The same command continues the review.")
+            raise click.exceptions.Exit(130) from None

@@ -1,0 +1,104 @@
+// The connection to the server: actions wait until they are confirmed, and are sent in their order.
+
+const RETRY = 1000; // milliseconds
+
+class Connection {
+  /** `onStatus()` is called when something about the connection changes. */
+  constructor(key) {
+    this.key = `${key}:waiting`;
+    this.tab = this.#tabName();
+    this.waiting = this.#stored(); // actions that are not confirmed
+    this.online = true;
+    this.writer = true; // whether this tab is the one in use
+    this.refused = null; // why the server refuses this page
+    this.onStatus = () => {};
+    this.onRejected = () => {};
+  }
+
+  /** Send an action; it is kept until the server has confirmed it. */
+  send(action) {
+    this.waiting.push(action);
+    this.#store();
+    this.onStatus();
+    this.flush();
+  }
+
+  async flush() {
+    if (this.sending) return;
+    this.sending = true;
+    while (this.waiting.length && this.writer) {
+      const [action] = this.waiting;
+      const reply = await this.post("act", action);
+      if (reply.status === 409) this.writer = false;
+      else if (reply.ok || reply.status === 400) {
+        this.waiting.shift();
+        this.#store();
+        if (!reply.ok) this.onRejected(reply.body.error ?? "The server refused an answer.");
+      } else await pause(RETRY);
+      this.onStatus();
+    }
+    this.sending = false;
+  }
+
+  /** Post to the server; the status is 0 if it cannot be reached. */
+  async post(what, content = {}) {
+    return this.#request(`${what}?tab=${this.tab}`, { method: "POST", body: JSON.stringify(content) });
+  }
+
+  /** The state of the review, when it is no longer the one named `since`. */
+  async news(since, full) {
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    return this.#request(`state?tab=${this.tab}&since=${since}${full ? "&full=1" : ""}`, { signal });
+  }
+
+  async #request(address, options = {}) {
+    let reply = { ok: false, status: 0, body: {} };
+    try {
+      const response = await fetch(address, { ...options, cache: "no-store" });
+      reply = { ok: response.ok, status: response.status, body: await response.json() };
+    } catch (error) {
+      if (error.name === "AbortError") return { ...reply, aborted: true };
+      // No connection, or one that ended too early.
+    }
+    const refused = reply.status === 403 ? reply.body.error : null;
+    if (this.online !== reply.status > 0 || this.refused !== refused) {
+      this.online = reply.status > 0;
+      this.refused = refused;
+      this.onStatus();
+    }
+    return reply;
+  }
+
+  /** The name of this tab, which a reload keeps. */
+  #tabName() {
+    try {
+      const name = sessionStorage.getItem("ambilearn-tab") ?? newName();
+      sessionStorage.setItem("ambilearn-tab", name);
+      return name;
+    } catch {
+      return newName();
+    }
+  }
+
+  #stored() {
+    try {
+      const stored = JSON.parse(localStorage.getItem(this.key) ?? "[]");
+      return Array.isArray(stored) ? stored : [];
+    } catch {
+      return [];
+    }
+  }
+
+  #store() {
+    try {
+      localStorage.setItem(this.key, JSON.stringify(this.waiting));
+    } catch {
+      // Full, or not allowed: the actions are kept in memory.
+    }
+  }
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

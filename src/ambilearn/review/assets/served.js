@@ -1,0 +1,150 @@
+// A page on a server: its state comes from there, and changes while a person looks at a row.
+
+let token = ""; // of the state that the page shows; empty to get everything
+
+function decoded(text, Kind) {
+  const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  return new Kind(bytes.buffer);
+}
+
+/** Candidates of a row with their new confidences, the most confident first. */
+function applyConfidences(row, confidences, start) {
+  row.given ??= row.candidates.map((candidate) => candidate.label);
+  row.candidates = row.given
+    .map((label, i) => ({ label, confidence: confidences[start + i] }))
+    .sort((a, b) => b.confidence - a.confidence);
+  const [first, second] = row.candidates;
+  row.margin = second && first.confidence > 0 ? first.confidence - second.confidence : 1;
+}
+
+/** Take over order, confidences and suggestions. The row in hand and those above it stay. */
+function applyView(state) {
+  const confidences = decoded(state.confidences, Float32Array);
+  const suggestions = decoded(state.suggestions, Int32Array);
+  const drawn = new Set(state.drawn);
+  let start = 0;
+  for (const row of rows) {
+    const size = row.candidates.length;
+    const undecided = decisions.labelOf(row.index) === null;
+    if (row !== current && undecided) {
+      applyConfidences(row, confidences, start);
+      const suggestion = data.classes[suggestions[row.index]] ?? null;
+      row.suggestion = row.given.includes(suggestion) ? null : suggestion;
+      row.drawn = drawn.has(row.index);
+    }
+    start += size;
+  }
+  decoded(state.order, Int32Array).forEach((index, place) => (rows[index].rank = place + 1));
+  if (settings.sort === "review" && current) {
+    const above = list.items.slice(0, (list.positions.get(current) ?? -1) + 1);
+    above.forEach((row, i) => (row.rank = i - rows.length));
+  }
+}
+
+function showState(state) {
+  const first = token === "";
+  token = state.token;
+  const wasWriter = connection.writer;
+  connection.writer = state.writer;
+  if (state.labels) decisions.replace(state.labels, state.steps);
+  if (state.order) applyView(state);
+  if (first) showRows();
+  else if (state.order || state.labels) list.reorder(rowsInView(rows, decisions, settings), current);
+  if (!list.positions.has(current)) current = list.items[0] ?? null;
+  showCounts();
+  showWorth(state);
+  showConnection();
+  if (state.writer && !wasWriter && !state.labels) token = ""; // everything may have changed
+  connection.flush();
+}
+
+/** Get everything from the server, now. */
+function refresh() {
+  token = "";
+  connection.listening?.abort();
+}
+
+function showWorth(state) {
+  const parts = [`${number(state.corrected)} corrected`, `${number(state.others)} other labels changed`];
+  if (state.share) {
+    const [share, low, high] = state.share.map((each) => Math.round(each * 100));
+    parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.random} random rows)`);
+  } else parts.push("no estimate before ten random rows");
+  byId("worth").textContent = `${parts.join(", ")}.`;
+  byId("sentence").textContent = state.sentence ?? "";
+  byId("sentence").hidden = !state.sentence;
+  const behind = state.unlearned
+    ? `the order accounts for all answers, the last fit for all but ${number(state.unlearned)}`
+    : "order and fit account for all answers";
+  byId("learning").textContent = state.problem
+    ? `The method cannot be fitted again: ${state.problem}`
+    : `${state.fitting ? "Learning: " : "Up to date: "}${behind}.`;
+}
+
+function showConnection() {
+  const waiting = connection.waiting.length;
+  const text = ended
+    ? "The review has ended. You can close this tab."
+    : connection.refused ??
+      (!connection.online
+        ? `No connection to ambilearn. ${waiting ? `${number(waiting)} answers wait and are sent when it is back.` : "It is tried again."}`
+        : !connection.writer
+          ? "This review is open in another tab or window."
+          : "");
+  byId("connection-text").textContent = text;
+  byId("connection").hidden = !text;
+  byId("take").hidden = connection.writer || !connection.online || ended;
+  byId("saved").textContent = waiting ? `${number(waiting)} not saved yet` : "All answers are saved.";
+  document.body.classList.toggle("idle", ended || !connection.writer);
+  document.documentElement.dataset.waiting = String(waiting);
+}
+
+let ended = false;
+connection.onStatus = showConnection;
+connection.onRejected = (text) => {
+  refresh();
+  byId("problem-title").textContent = "An answer was refused";
+  byId("problem-text").textContent = text;
+  openDialog("problem");
+};
+
+async function listen() {
+  while (!ended) {
+    const reply = await connection.news(token, token === "" || !connection.writer);
+    if (reply.ok) {
+      ended = reply.body.ended;
+      showState(reply.body);
+      if (document.documentElement.dataset.ready !== "true") ready();
+    } else if (!reply.aborted) await pause(RETRY);
+  }
+  showConnection();
+}
+
+function ready() {
+  goTo(following(0), { reveal: Boolean(decisions.labels.size) });
+  document.documentElement.dataset.ready = "true";
+}
+
+byId("take").addEventListener("click", async () => {
+  await connection.post("take");
+  refresh();
+});
+byId("several").addEventListener("click", askSeveral);
+byId("finish").addEventListener("click", () => {
+  byId("finish-text").textContent = `${byId("decided").textContent}. ${byId("worth").textContent}`;
+  byId("finish-now").disabled = connection.waiting.length > 0;
+  openDialog("finishing");
+});
+byId("finish-now").addEventListener("click", async () => {
+  const reply = await connection.post("end");
+  byId("finishing").close();
+  if (!reply.ok) return say("The server did not answer.");
+  ended = true;
+  showConnection();
+  return undefined;
+});
+addEventListener("pagehide", () => {
+  navigator.sendBeacon(`leave?tab=${connection.tab}`, "{}");
+});
+addEventListener("online", () => connection.flush());
+listen();

@@ -1,0 +1,84 @@
+"""What a page sends: checked, and bounded in size."""
+
+import re
+from typing import Any, NamedTuple
+
+_NAME = re.compile(r"[\w-]{1,64}")
+MAX_LABEL = 100_000  # characters
+
+
+class InvalidActionError(ValueError):
+    """A page sent something that cannot be done; the message is for the person."""
+
+
+class Answer(NamedTuple):
+    """Labels of some rows, None for a row that is unsettled again."""
+
+    id: str
+    labels: dict[int, str | None]
+
+
+class Undo(NamedTuple):
+    """The last answer is taken back; ``of`` is its name."""
+
+    id: str
+    of: str
+
+
+class Skip(NamedTuple):
+    """A row is put last."""
+
+    id: str
+    row: int
+
+
+Action = Answer | Undo | Skip
+
+
+def parse_action(content: Any) -> Action:
+    """The action that JSON content describes.
+
+    Raises
+    ------
+    InvalidActionError
+        If it describes none.
+
+    Examples
+    --------
+    >>> from ambilearn.serve.actions import parse_action
+    >>> parse_action({"id": "a1", "kind": "answer", "labels": [[3, "anna"]]})
+    Answer(id='a1', labels={3: 'anna'})
+    """
+    if not isinstance(content, dict) or not is_name(content.get("id")):
+        raise InvalidActionError("The request has no name.")
+    name, kind = content["id"], content.get("kind")
+    if kind == "answer":
+        return Answer(name, _parse_labels(content.get("labels")))
+    if kind == "undo" and is_name(content.get("of")):
+        return Undo(name, content["of"])
+    if kind == "skip" and _is_row(content.get("row")):
+        return Skip(name, content["row"])
+    raise InvalidActionError("The request is not known.")
+
+
+def is_name(name: Any) -> bool:
+    """Whether a value can be the name of an action or a tab."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def _parse_labels(pairs: Any) -> dict[int, str | None]:
+    if not isinstance(pairs, list) or not pairs:
+        raise InvalidActionError("An answer needs rows and labels.")
+    labels: dict[int, str | None] = {}
+    for pair in pairs:
+        sound = isinstance(pair, list) and len(pair) == 2 and _is_row(pair[0])
+        if not sound or not (pair[1] is None or isinstance(pair[1], str)):
+            raise InvalidActionError("An answer is a row and a label.")
+        if pair[1] is not None and len(pair[1]) > MAX_LABEL:
+            raise InvalidActionError(f"A label has at most {MAX_LABEL:,} characters.")
+        labels[pair[0]] = pair[1]
+    return labels
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

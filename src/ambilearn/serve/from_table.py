@@ -1,0 +1,138 @@
+"""A served review of a user's table: session, page and the replay of a journal."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ambilearn.backend import HOST
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.review.from_table import review_from_table
+from ambilearn.review.images import ServedImages
+from ambilearn.review.learner import Labels, Learner
+from ambilearn.review.record import Review
+from ambilearn.review.session import ReviewSession, Step
+from ambilearn.tables.corrections import Corrections, apply_corrections, parse_new_label
+from ambilearn.tables.judging import judge_table
+from ambilearn.tables.methods import make_method
+from ambilearn.tables.model import fit_table
+from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.read import CandidateTable
+
+
+def make_learner(
+    table: CandidateTable,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    select: bool = False,
+    random_state: int = 0,
+    doubt: bool = True,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Learner:
+    """What learns from a table again and again.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        The table without corrections; judged if it has answers of annotators to be judged.
+    method, params, select, random_state, progress
+        As for :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
+    doubt : bool, default=True
+        Whether to look for rows whose true label is not a candidate.
+    """
+    estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
+    if select:
+        model = fit_table(
+            table, method, params, select=True, random_state=random_state, progress=progress
+        )
+        estimator, table = clone(model.method), table.with_min_votes(model.min_votes)
+    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
+    if table.unjudged is None:
+        return learner
+
+    def judge(labels: Labels) -> CandidateSets:
+        corrections = Corrections(dict(labels))
+        corrected = replace(
+            table,
+            candidates=apply_corrections(table.given, corrections),
+            corrections=corrections,
+            unjudged=None,
+        )
+        judged = judge_table(corrected, method, params, random_state=random_state)
+        return judged.table.candidates
+
+    return learner.judging(judge, shown=_union(table.given, table.candidates))
+
+
+def _union(one: CandidateSets, other: CandidateSets) -> CandidateSets:
+    """Candidates of either, without weights."""
+    both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
+    return as_candidates(both)
+
+
+def make_page(
+    table: CandidateTable, method: str, image: str | None, images: ServedImages
+) -> Review:
+    """What the page shows before it has the state of the session."""
+    prior = HOST.support(table.candidates).prior()
+    return review_from_table(table, prior, method=method, image=image, images=images)
+
+
+def label_parser(classes: Iterable[Any]) -> Callable[[str], Any]:
+    """Function that returns the label of a text, as a file of corrections is read."""
+    labels = np.asarray(classes)
+    known = {str(label): label for label in labels.tolist()}
+
+    def parse(text: str) -> Any:
+        if text not in known:
+            known[text] = parse_new_label("The answer", text, labels)
+        return known[text]
+
+    return parse
+
+
+def continue_session(
+    learner: Learner,
+    entries: Iterable[Mapping[str, Any]],
+    labels: Labels,
+    parse: Callable[[str], Any],
+    **options: Any,
+) -> ReviewSession:
+    """A session in the background, with all that the journal contains.
+
+    Parameters
+    ----------
+    learner : Learner
+        What learns.
+    entries : iterable of dict
+        Entries of the journal.
+    labels : mapping of int to label
+        Rows that were settled before the review.
+    parse : callable
+        Label of a text.
+    **options
+        Parameters of :class:`~ambilearn.review.ReviewSession`.
+    """
+    steps: list[Step] = []
+    skipped: dict[int, None] = {}
+    for entry in entries:
+        if entry["kind"] == "answer":
+            after, found = (
+                {int(row): None if text is None else parse(text) for row, text in pairs.items()}
+                for pairs in (entry["labels"], entry["found"])
+            )
+            steps.append(Step({}, after, entry["random"], found))
+        elif entry["kind"] == "undo":
+            steps.pop()
+        elif entry["kind"] == "skip":
+            skipped.pop(entry["row"], None)
+            skipped[entry["row"]] = None
+    session = ReviewSession(learner, labels=labels, steps=steps, background=True, **options)
+    for row in skipped:
+        if row not in session.labels_:
+            session.skip(row)
+    return session

@@ -1,0 +1,258 @@
+"""The web server: only this machine, only with the token, only from its own page.
+
+The standard library's server is enough for one person, and keeps the installation small.
+"""
+
+import hmac
+import json
+import secrets
+import socket
+import threading
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from ambilearn.serve.actions import InvalidActionError, is_name, parse_action
+from ambilearn.serve.limits import RateLimit
+from ambilearn.serve.service import OtherTabError, ReviewService
+
+HOST = "127.0.0.1"
+MAX_BODY = 4 * 2**20  # bytes: an answer for a hundred thousand rows
+MAX_CONNECTIONS = 64
+_PATIENCE = 20.0  # seconds that a connection may be silent
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_NO_SCRIPTS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+class ReviewServer(ThreadingHTTPServer):
+    """Serves a review on the loopback interface.
+
+    Parameters
+    ----------
+    service : ReviewService
+        What it serves.
+    port : int, default=0
+        Port; 0 for any that is free.
+    token : str, optional
+        Secret part of the address; by default a new one.
+
+    Attributes
+    ----------
+    address : str
+        Address of the page, with the token.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, service: ReviewService, port: int = 0, token: str | None = None) -> None:
+        self.service = service
+        self.token = token or secrets.token_urlsafe(24)
+        self.known = RateLimit(100, 400)
+        self.strange = RateLimit(5, 20)  # requests without the token
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
+        super().__init__((HOST, port), _Handler)
+        self.port: int = self.server_address[1]
+        self.hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
+        self.address = f"http://{HOST}:{self.port}/{self.token}/"
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+
+    def start(self) -> Self:
+        """Answer requests in a thread."""
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop answering."""
+        self.service.end()
+        self.shutdown()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, or hang up if there are too many connections."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that hang up or send garbage."""
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ReviewServer
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "ambilearn", ""
+    timeout = _PATIENCE
+
+    def setup(self) -> None:
+        super().setup()
+        with suppress(OSError):
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def do_GET(self) -> None:
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        self._answer(self._post)
+
+    def _answer(self, respond: Any) -> None:
+        try:
+            self._check_length()
+            path = self._check()
+            respond(path, self._read_body())
+        except _RefusedError as refused:
+            self._refuse(refused.status, str(refused))
+        except InvalidActionError as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error), close=False)
+        except OtherTabError:
+            text = "Another tab of the browser is in use for this review."
+            self._refuse(HTTPStatus.CONFLICT, text, close=False)
+
+    # --- checks ---------------------------------------------------------------------------------
+
+    def _check(self) -> str:
+        """Refuse what does not come from the page; return the path after the token."""
+        token, slash, path = self.path.lstrip("/").partition("/")
+        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        limit = self.server.known if known else self.server.strange
+        if not limit.allows():
+            raise _RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests.")
+        if not known or not slash:
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
+        if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
+        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site")
+        own = {f"http://{self.headers['Host']}"}
+        foreign = (origin is not None and origin not in own) or site in ("cross-site", "same-site")
+        if foreign or (self.command == "POST" and origin is None):
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "Requests of other pages are refused.")
+        return path
+
+    def _check_length(self) -> None:
+        """Refuse a body that is too long, or of unknown length, before it is read."""
+        length = self.headers.get("Content-Length", "0")
+        if self.headers.get("Transfer-Encoding") is not None or not length.isdecimal():
+            raise _RefusedError(
+                HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known."
+            )
+        if int(length[:12]) > MAX_BODY:
+            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
+
+    def _read_body(self) -> Any:
+        content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.command != "POST":
+            return None
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request is not JSON.") from None
+
+    # --- answers --------------------------------------------------------------------------------
+
+    def _get(self, path: str, _: Any) -> None:
+        url = urlsplit(path)
+        if url.path == "":
+            self._send(self.server.service.page, "text/html; charset=utf-8", self._page_policy())
+        elif url.path == "state":
+            query = parse_qs(url.query)
+            since, full = query.get("since", [""])[0], "full" in query
+            self._send_json(self.server.service.state(self._tab(query), since, full))
+        elif url.path.startswith("image/"):
+            self._send_image(url.path.removeprefix("image/"))
+        else:
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+
+    def _post(self, path: str, content: Any) -> None:
+        service = self.server.service
+        url = urlsplit(path)
+        tab = self._tab(parse_qs(url.query))
+        if url.path == "act":
+            try:
+                self._send_json(service.act(tab, parse_action(content)))
+            except OSError as error:
+                text = f"The journal cannot be written ({error.strerror})."
+                self._refuse(HTTPStatus.INSUFFICIENT_STORAGE, text, close=False)
+        elif url.path == "take":
+            service.take_over(tab)
+            self._send_json({})
+        elif url.path == "leave":
+            service.leave(tab)
+            self._send_json({})
+        elif url.path == "end":
+            self._send_json({})
+            service.end()
+        else:
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+
+    def _tab(self, query: dict[str, list[str]]) -> str:
+        tab = query.get("tab", [""])[0]
+        if not is_name(tab):
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request does not name its tab.")
+        return tab
+
+    def _send_image(self, number: str) -> None:
+        found = None
+        if number.isascii() and number.isdecimal() and len(number) < 10:
+            found = self.server.service.image(int(number))
+        if found is None:
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "This image cannot be shown.")
+        self._send(found.content, found.media_type, _NO_SCRIPTS)
+
+    def _page_policy(self) -> str:
+        return "frame-ancestors 'none'"  # besides the policy in the page itself
+
+    def _send_json(self, content: Any) -> None:
+        self._send(json.dumps(content).encode(), "application/json", _NO_SCRIPTS)
+
+    def _refuse(self, status: HTTPStatus, text: str, *, close: bool = True) -> None:
+        if close:  # the rest of the request is not read
+            self.close_connection = True
+        content = json.dumps({"error": text}).encode()
+        self._send(content, "application/json", _NO_SCRIPTS, status)
+
+    def _send(
+        self, content: bytes, media_type: str, policy: str, status: HTTPStatus = HTTPStatus.OK
+    ) -> None:
+        self.send_response(status)
+        headers = {
+            **_HEADERS,
+            "Content-Security-Policy": policy,
+            "Content-Type": media_type,
+            "Content-Length": str(len(content)),
+        }
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            headers["Retry-After"] = "1"
+        if self.close_connection:
+            headers["Connection"] = "close"
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):  # the client hung up
+            self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing: addresses contain the token."""

@@ -1,0 +1,303 @@
+"""What the server answers: the page, its state, images, and what a person did."""
+
+import base64
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.label_text import normalize_label
+from ambilearn.review.embedding import ImageContent, Problem, read_image
+from ambilearn.review.page import render_review
+from ambilearn.review.record import Review
+from ambilearn.review.session import ReviewSession
+from ambilearn.serve.actions import Action, Answer, InvalidActionError, Skip, Undo
+from ambilearn.serve.journal import Journal
+
+HEAD = 200  # rows at the front of the order, in which random rows are mixed
+_GONE = 30.0  # seconds without a request after which a tab counts as closed
+_WAIT = 15.0  # seconds that a request for news waits
+_HISTORY = 100  # steps that a page can undo after it was loaded anew
+
+
+class OtherTabError(Exception):
+    """Another tab of the browser is in use for this review."""
+
+
+class ReviewService:
+    """A review that is served: keeps journal and session in step.
+
+    Parameters
+    ----------
+    review : Review
+        What the page shows.
+    session : ReviewSession
+        What learns.
+    journal : Journal
+        Where answers are kept. Its entries are part of the session already.
+    parse_label : callable
+        Label of a text that the page sends; raises ValueError for one that cannot be a label.
+    images : sequence of Path, default=()
+        Images by number.
+    clock : callable, default=time.monotonic
+        Seconds, to tell whether a tab is closed.
+    """
+
+    def __init__(
+        self,
+        review: Review,
+        session: ReviewSession,
+        journal: Journal,
+        parse_label: Callable[[str], Any],
+        *,
+        images: Sequence[Path] = (),
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._review, self._session, self._journal = review, session, journal
+        self._parse_label, self._images, self._clock = parse_label, images, clock
+        self.page = render_review(review, served=True).encode()
+        self.ended = threading.Event()
+        self._writing = threading.Lock()
+        self._ids = {str(entry["id"]) for entry in journal.entries}
+        self._steps = step_ids(journal.entries)
+        self._tab: str | None = None
+        self._seen = 0.0
+        self._turn = 0  # how often another tab took over
+        self._random: set[int] = set()
+        self._pairs = _pairs_of_page(review, session)
+        places = {label: j for j, label in enumerate(review.classes)}
+        self._class_of_label = {
+            label: places.get(str(label), -1) for label in session.sets.classes.tolist()
+        }
+        self._read_image = lru_cache(256)(read_image)
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def state(self, tab: str, since: str = "", full: bool = False) -> dict[str, Any]:
+        """What has changed since a state; waits a while if nothing has.
+
+        Parameters
+        ----------
+        tab : str
+            Name of the browser's tab.
+        since : str, default=""
+            ``token`` of the state that the tab has.
+        full : bool, default=False
+            Whether to return all decisions, too.
+        """
+        session = self._session
+        with session.changed:
+            self._greet(tab)
+            session.changed.wait_for(
+                lambda: self._token(tab) != since or self.ended.is_set(), timeout=_WAIT
+            )
+            token = self._token(tab)
+        state: dict[str, Any] = {"token": token, "writer": tab == self._tab, **self._report()}
+        if since.split("-")[0] != token.split("-")[0]:
+            state |= self._view()
+        if full or not since:
+            with session.changed:
+                state["labels"] = [
+                    [row, str(label), str(session.found.get(row, label))]
+                    for row, label in session.labels_.items()
+                ]
+                state["steps"] = self._undoable()
+        return state
+
+    def act(self, tab: str, action: Action) -> dict[str, Any]:
+        """Do what a person did in the page: write it to the journal, then tell the session.
+
+        Raises
+        ------
+        InvalidActionError
+            If it cannot be done.
+        OtherTabError
+            If another tab is in use.
+        OSError
+            If the journal cannot be written; nothing has changed then.
+        """
+        with self._writing:
+            if action.id in self._ids:  # sent again after a lost reply
+                return {"n": len(self._journal.entries)}
+            with self._session.changed:
+                self._greet(tab)
+                if tab != self._tab:
+                    raise OtherTabError
+            if self.ended.is_set():
+                raise InvalidActionError("The review has ended.")
+            match action:
+                case Answer():
+                    self._answer(action)
+                case Undo():
+                    self._undo(action)
+                case Skip():
+                    self._skip(action)
+            self._ids.add(action.id)
+            return {"n": len(self._journal.entries)}
+
+    def take_over(self, tab: str) -> None:
+        """Make a tab the one that is in use."""
+        with self._session.changed:
+            self._tab, self._seen = tab, self._clock()
+            self._turn += 1
+            self._session.changed.notify_all()
+
+    def leave(self, tab: str) -> None:
+        """A tab was closed or loaded anew."""
+        with self._session.changed:
+            if tab == self._tab:
+                self._tab = None
+                self._turn += 1
+                self._session.changed.notify_all()
+
+    def end(self) -> None:
+        """End the review."""
+        with self._session.changed:
+            self.ended.set()
+            self._session.changed.notify_all()
+
+    def image(self, number: int) -> ImageContent | None:
+        """An image of the table, None if it cannot be shown."""
+        if not 0 <= number < len(self._images):
+            return None
+        found = self._read_image(self._images[number])
+        return None if isinstance(found, Problem) else found
+
+    # --- actions --------------------------------------------------------------------------------
+
+    def _answer(self, action: Answer) -> None:
+        labels: dict[int, Any] = {}
+        for row, text in action.labels.items():
+            self._check_row(row)
+            labels[row] = None if text is None else self._label(text)
+        is_random = len(labels) == 1 and next(iter(labels)) in self._random
+        found = self._session.labels_by_method(labels)
+        entry = {"labels": _texts(labels), "found": _texts(found), "random": is_random}
+        self._journal.append({"id": action.id, "kind": "answer", **entry})
+        self._steps.append(action.id)
+        self._session.settle_rows(labels, random=is_random)
+
+    def _undo(self, action: Undo) -> None:
+        if not self._steps or self._steps[-1] != action.of:
+            raise InvalidActionError("Only the last answer can be undone.")
+        self._journal.append({"id": action.id, "kind": "undo"})
+        self._steps.pop()
+        self._session.undo()
+
+    def _skip(self, action: Skip) -> None:
+        self._check_row(action.row)
+        self._journal.append({"id": action.id, "kind": "skip", "row": action.row})
+        self._session.skip(action.row)
+
+    def _check_row(self, row: int) -> None:
+        if not 0 <= row < self._session.n_rows:
+            raise InvalidActionError(f"There is no row {row}.")
+
+    def _label(self, text: str) -> Any:
+        text = normalize_label(text)
+        known = text in self._review.classes
+        if not text or (not known and self._review.separator in text):
+            raise InvalidActionError(
+                f"A label must not be empty or contain {self._review.separator!r}."
+            )
+        try:
+            text.encode()
+            return self._parse_label(text)
+        except ValueError as error:
+            raise InvalidActionError(" ".join(str(error).split())) from error
+
+    # --- state ----------------------------------------------------------------------------------
+
+    def _greet(self, tab: str) -> None:
+        """Note a request of a tab; the first one is in use, until it is closed."""
+        now = self._clock()
+        if self._tab is None or (tab != self._tab and now - self._seen > _GONE):
+            self._tab = tab
+            self._turn += 1
+        if tab == self._tab:
+            self._seen = now
+
+    def _token(self, tab: str) -> str:
+        session = self._session
+        parts = session.version_, len(self._journal.entries), self._turn, int(session.is_fitting)
+        return "-".join(map(str, parts))
+
+    def _report(self) -> dict[str, Any]:
+        """Progress in numbers and words."""
+        session = self._session
+        share = session.estimate()
+        corrected, others = session.count_changes()
+        with session.changed:
+            n_random = len(session.random_rows_)
+        return {
+            "settled": len(session.labels_),
+            "corrected": corrected,
+            "others": others,
+            "random": n_random,
+            "share": None if share is None else [share.share, share.low, share.high],
+            "sentence": session.changes_little(),
+            "fitting": session.is_fitting,
+            "unlearned": session.n_unlearned,
+            "problem": session.problem,
+            "ended": self.ended.is_set(),
+        }
+
+    def _view(self) -> dict[str, Any]:
+        """Order, confidences and suggestions, as numbers in text."""
+        session, standing = self._session, self._session.standing_
+        rows, drawn = session.next_and_random(HEAD)
+        self._random |= set(drawn)
+        head = np.array(rows, dtype=np.intp)
+        rest = standing.order[~np.isin(standing.order, head)]
+        suggested = [self._class_of_label.get(label, -1) for label in session.suggestion_.tolist()]
+        confidences = np.append(standing.confidences, 0.0)[self._pairs]
+        return {
+            "order": _encode(np.concatenate([head, rest]).astype("<i4")),
+            "confidences": _encode(confidences.astype("<f4")),
+            "suggestions": _encode(np.array(suggested, dtype="<i4")),
+            "drawn": [*drawn, *session.random_rows_],
+        }
+
+    def _undoable(self) -> list[Any]:
+        """The last steps: their names, and the rows with their labels before."""
+        steps = zip(self._steps[-_HISTORY:], self._session.steps[-_HISTORY:], strict=True)
+        return [
+            [name, [[int(row), text] for row, text in _texts(step.before).items()]]
+            for name, step in steps
+        ]
+
+
+def step_ids(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the answers that were not undone, in their order."""
+    names: list[str] = []
+    for entry in entries:
+        if entry["kind"] == "answer":
+            names.append(str(entry["id"]))
+        elif entry["kind"] == "undo":
+            names.pop()
+    return names
+
+
+def _pairs_of_page(review: Review, session: ReviewSession) -> NDArray[np.intp]:
+    """For each candidate on the page, its pair in the session; one past the last if none."""
+    sets = session.sets
+    texts = [str(label) for label in sets.classes.tolist()]
+    labels, starts = sets.labels.tolist(), sets.indptr.tolist()
+    pairs = []
+    for i, row in enumerate(review.rows):
+        place = {texts[labels[k]]: k for k in range(starts[i], starts[i + 1])}
+        pairs += [place.get(label, len(labels)) for label, _ in row.ranked()]
+    return np.array(pairs, dtype=np.intp)
+
+
+def _texts(labels: Mapping[int, Any]) -> dict[str, str | None]:
+    return {str(row): None if label is None else str(label) for row, label in labels.items()}
+
+
+def _encode(numbers: NDArray[Any]) -> str:
+    return base64.b64encode(numbers.tobytes()).decode()

@@ -1,0 +1,148 @@
+"""``ambilearn review --serve`` as a user meets it: a process, its address, its files."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from ambilearn.cli.main import main
+
+TOWNS = ["Rome", "Oslo"]
+OPTIONS = ["--candidates", "names", "--method", "plknn", "--serve", "--no-browser"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Twenty rows of two groups."""
+    lines = ["size,town,names"]
+    for i in range(20):
+        own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
+        names = {0: own, 1: f"{own}|{other}", 2: f"{other}|{own}|cleo"}[i % 3]
+        lines.append(f"{i % 2 * 5 + i / 20},{TOWNS[i % 2]},{names}")
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+class Process:
+    """The command in a process of its own."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "ambilearn", "review", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/(\S+)/", line):
+                self.port, self.token = int(found[1]), found[2]
+                break
+
+    def act(self, **action):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        origin = {"Origin": f"http://127.0.0.1:{self.port}"}
+        connection.request("POST", f"/{self.token}/act?tab=a", json.dumps(action), origin)
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        connection.close()
+
+    def end(self, number):
+        self.process.send_signal(number)
+        self.said += self.process.stderr.read()
+        return self.process.wait(60)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tmp_path):
+    cleaned, corrections, model = (tmp_path / name for name in ("c.csv", "k.csv", "m.model"))
+    outputs = ["--cleaned-out", cleaned, "--corrections-out", corrections, "--model-out", model]
+    first = Process(table, *OPTIONS, *outputs)
+    first.act(id="x1", kind="answer", labels=[[3, "cleo"]])
+    first.act(id="x2", kind="answer", labels=[[5, "zoe"], [7, "zoe"]])
+    refused = run("review", table, *OPTIONS)
+    assert refused.exit_code == 1
+    assert "is in use by another `ambilearn review --serve`" in refused.output
+    assert f"http://127.0.0.1:{first.port}/{first.token}/" in refused.output
+    first.end(signal.SIGKILL)
+    assert not cleaned.exists()
+
+    again = Process(table, *OPTIONS, *outputs)
+    assert (again.port, again.token) == (first.port, first.token)  # a page that is open goes on
+    assert "3 rows settled in" in again.said
+    again.act(id="x2", kind="answer", labels=[[5, "zoe"], [7, "zoe"]])  # sent again
+    again.act(id="x3", kind="undo", of="x2")
+    again.act(id="x4", kind="answer", labels=[[5, "zoe"]])
+    assert again.end(signal.SIGINT) == 0, again.said
+    assert "2 rows settled; the answers are in" in again.said
+    assert corrections.read_text().splitlines()[1:] == [
+        '3,"anna","cleo"',
+        '5,"bob|anna|cleo","zoe"',
+    ]
+    assert not os.path.exists(f"{table}.journal.address")
+
+    expected = tmp_path / "expected.csv"
+    options = ["--candidates", "names", "--method", "plknn", "--corrections", corrections]
+    assert run("clean", table, *options, "--out", expected).exit_code == 0
+    assert cleaned.read_bytes() == expected.read_bytes()
+    predicted = run("predict", model, table)
+    assert run("fit", table, *options, "--out", tmp_path / "e.model").exit_code == 0
+    assert predicted.output == run("predict", tmp_path / "e.model", table).output
+
+    other = run("review", table, *OPTIONS, "--exclude", "town")
+    assert other.exit_code == 1
+    assert "belongs to another review: --exclude was [] and is" in other.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--serve", "--out", "x.html"], "--out and --serve cannot be combined."),
+        (["--serve", "--embed-images"], "--embed-images and --serve cannot be combined."),
+        (["--serve", "--device", "cuda"], "--device and --serve cannot be combined."),
+        (["--port", "8000"], "--port requires --serve."),
+        (["--journal", "x.journal"], "--journal requires --serve."),
+        (["--model-out", "x.model"], "--model-out requires --serve."),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(table, arguments, message):
+    result = run("review", table, "--candidates", "names", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_standard_input_cannot_be_served():
+    result = run("review", "-", "--candidates", "names", "--serve")
+    assert result.exit_code == 2
+    assert "--serve needs a table in a file, not standard input." in result.output
+
+
+def test_outputs_are_checked_before_the_review(table, tmp_path):
+    result = run("review", table, *OPTIONS, "--cleaned-out", table)
+    assert "would overwrite an input file" in result.output
+    result = run("review", table, *OPTIONS, "--model-out", tmp_path / "no" / "m.model")
+    assert "does not exist" in result.output
+    result = run("review", table, *OPTIONS, "--cleaned-out", tmp_path / "c.xlsx")
+    assert result.exit_code == 1
+    (tmp_path / "labels.csv").write_text(table.read_text().replace("town", "label", 1))
+    out = tmp_path / "c.csv"
+    result = run("review", tmp_path / "labels.csv", *OPTIONS, "--cleaned-out", out)
+    assert "has a column 'label' already" in result.output
+    assert not (tmp_path / "people.csv.journal").exists()
+
+
+def test_a_file_that_is_no_journal_is_refused_and_kept(table, tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("do not lose this\n")
+    result = run("review", table, *OPTIONS, "--journal", other)
+    assert "is not the journal of a review" in result.output
+    assert other.read_text() == "do not lose this\n"

@@ -1,0 +1,257 @@
+"""The page on a server in a real browser: what a person does, and what may go wrong."""
+
+import json
+
+import pytest
+from serve_review import Served
+
+api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install .[test]")
+expect = api.expect
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def served(tmp_path):
+    served = Served(tmp_path, random_share=0.2, refit_after=5)
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def visit(make_window):
+    """Function that opens a served review in a new window, or in a tab of one."""
+
+    def visit(served, window=None, **options):
+        window = window or make_window(**options)
+        page = window.context.new_page()
+        page.on("pageerror", lambda error: window.trouble.append(str(error)))
+        page.on("console", lambda m: m.type == "error" and window.trouble.append(m.text))
+        page.window = window
+        page.goto(served.address)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    return visit
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def current_row(page):
+    return int(page.locator("article[aria-current]").get_attribute("data-row"))
+
+
+def shown(page):
+    return page.locator("article").evaluate_all("all => all.map(a => Number(a.dataset.row))")
+
+
+def wait_saved(page):
+    expect(page.locator("html")).to_have_attribute("data-waiting", "0")
+    expect(page.locator("#saved")).to_have_text("All answers are saved.")
+
+
+def in_journal(served):
+    lines = served.journal.path.read_text(encoding="utf-8").splitlines()[1:]
+    return [json.loads(line) for line in lines]
+
+
+def test_answers_are_posted_undone_skipped_and_kept_by_a_reload(served, visit):
+    page = visit(served)
+    first = current_row(page)
+    assert shown(page)[0] == first
+    press(page, "Enter")
+    second = current_row(page)
+    press(page, "2")
+    third = current_row(page)
+    press(page, "n")
+    assert len({first, second, third, current_row(page)}) == 4
+    press(page, "o")
+    page.keyboard.type("zoe")
+    press(page, "Enter")
+    wait_saved(page)
+    labels = served.labels()
+    assert labels.keys() >= {first, second}
+    assert "zoe" in labels.values()
+    assert third not in labels
+    assert [entry["kind"] for entry in in_journal(served)] == ["answer", "answer", "skip", "answer"]
+    expect(page.locator("#decided")).to_have_text("3 of 30 decided")
+    expect(page.locator("#worth")).to_contain_text("2 corrected")
+    press(page, "u")
+    wait_saved(page)
+    assert "zoe" not in served.labels().values()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#decided")).to_have_text("2 of 30 decided")
+    expect(page.get_by_role("radio", name="Corrected 1")).to_be_visible()
+    press(page, "u")  # an answer from before the reload
+    wait_saved(page)
+    assert served.labels().keys() == {first}
+    assert page.window.trouble == []
+
+
+def test_the_row_in_hand_stays_while_the_method_learns(served, visit):
+    page = visit(served)
+    for _ in range(6):
+        press(page, "Enter")
+    wait_saved(page)
+    row, version = current_row(page), served.session.version_
+    above = shown(page)[: shown(page).index(row) + 1]
+    served.session.learn()
+    assert served.session.version_ > version
+    expect(page.locator("#learning")).to_contain_text("account for all answers")
+    assert current_row(page) == row
+    expect(page.locator("article[aria-current]")).to_be_focused()
+    assert shown(page)[: len(above)] == above
+
+
+def test_random_rows_are_marked(served, visit):
+    page = visit(served)
+    drawn = set(served.service.state("x", full=True)["drawn"])
+    marked = page.locator("article:has(.chip.drawn)").evaluate_all(
+        "all => all.map(a => Number(a.dataset.row))"
+    )
+    assert marked
+    assert set(marked) <= drawn
+
+
+def test_several_rows_get_one_label_after_a_preview(served, visit):
+    page = visit(served)
+    chosen = []
+    for _ in range(3):
+        chosen.append(current_row(page))
+        press(page, "m", "ArrowDown")
+    press(page, "b")
+    page.keyboard.type("anna")
+    press(page, "Enter")
+    preview = page.get_by_role("dialog", name="Label anna")
+    expect(preview.get_by_role("checkbox")).to_have_count(3)
+    expect(preview).to_contain_text(f"Row {chosen[0]}")
+    expect(preview.get_by_role("button", name="Cancel")).to_be_focused()
+    preview.get_by_role("checkbox").nth(2).uncheck()
+    preview.get_by_role("button", name="Set 2 labels").click()
+    wait_saved(page)
+    assert sorted(served.labels().items()) == sorted((row, "anna") for row in chosen[:2])
+    assert len(in_journal(served)) == 1
+    press(page, "u")
+    wait_saved(page)
+    assert served.labels() == {}
+
+
+def test_filtered_rows_get_one_label(served, visit):
+    page = visit(served)
+    page.get_by_label("Search rows").fill("Oslo")
+    page.get_by_label("Rows with the label").select_option(label="cleo")
+    expect(page.locator("#shown")).to_have_text("10 shown")
+    page.get_by_role("button", name="Several rows…").click()
+    page.keyboard.type("cleo")
+    press(page, "Enter")
+    page.get_by_role("button", name="Set 10 labels").click()
+    wait_saved(page)
+    assert set(served.labels().values()) == {"cleo"}
+    assert all(row % 2 for row in served.labels())
+
+
+def test_answers_wait_while_the_network_is_gone(served, visit):
+    page = visit(served)
+    page.window.context.set_offline(True)
+    press(page, "Enter", "Enter", "Enter", "u")
+    expect(page.locator("#connection")).to_contain_text("answers wait")
+    assert served.labels() == {}
+    page.window.context.set_offline(False)
+    wait_saved(page)
+    assert len(served.labels()) == 2
+    expect(page.locator("#connection")).to_be_hidden()
+    assert [entry["kind"] for entry in in_journal(served)] == ["answer"] * 3 + ["undo"]
+
+
+def test_a_server_that_is_started_again_gets_the_answers(tmp_path, visit):
+    first = Served(tmp_path)
+    page = visit(first)
+    press(page, "Enter")
+    wait_saved(page)
+    first.server.shutdown()  # as if it were killed: nothing else is told
+    first.server.server_close()
+    first.journal.close()
+    press(page, "Enter", "Enter")
+    expect(page.locator("#connection")).to_contain_text("No connection to ambilearn")
+    again = Served(tmp_path, port=first.server.port, token=first.server.token)
+    wait_saved(page)
+    assert len(again.labels()) == 3
+    assert len({entry["id"] for entry in in_journal(again)}) == 3
+    first.session.close()
+    again.close()
+
+
+def test_a_second_tab_is_told_so_and_can_take_over(served, visit):
+    page = visit(served)
+    press(page, "Enter")
+    wait_saved(page)
+    other = visit(served, page.window)
+    expect(other.locator("#connection")).to_contain_text("open in another tab")
+    expect(other.locator("#decided")).to_have_text("1 of 30 decided")
+    other.get_by_role("button", name="Continue here").click()
+    expect(other.locator("#connection")).to_be_hidden()
+    expect(page.locator("#connection")).to_contain_text("open in another tab")
+    press(other, "Enter")
+    wait_saved(other)
+    assert len(served.labels()) == 2
+    expect(page.locator("#decided")).to_have_text("2 of 30 decided")
+    other.close()
+    expect(page.locator("#connection")).to_be_hidden()  # the only one again
+    press(page, "ArrowDown", "Enter")  # the row in hand was settled in the other tab
+    wait_saved(page)
+    assert len(served.labels()) == 3
+
+
+def test_an_answer_that_the_server_refuses_is_taken_back(served, visit):
+    page = visit(served)
+    page.route("**/act?*", lambda route: route.continue_(post_data=json.dumps({"id": "bad"})))
+    press(page, "Enter")
+    expect(page.get_by_role("alertdialog", name="An answer was refused")).to_be_visible()
+    page.unroute("**/act?*")
+    press(page, "Escape")
+    expect(page.locator("#decided")).to_have_text("0 of 30 decided")
+
+
+def test_the_button_ends_the_review(served, visit):
+    page = visit(served)
+    press(page, "Enter")
+    wait_saved(page)
+    page.get_by_role("button", name="Finish…").click()
+    dialog = page.get_by_role("dialog", name="End the review?")
+    expect(dialog).to_contain_text("1 of 30 decided")
+    dialog.get_by_role("button", name="Finish").click()
+    expect(page.locator("#connection")).to_contain_text("The review has ended.")
+    assert served.service.ended.wait(60)
+
+
+def test_all_by_keyboard_and_with_names_for_screen_readers(served, visit):
+    page = visit(served)
+    for name in ("Undo", "Load…", "Download labels", "Finish…", "Help", "Several rows…"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_visible()
+    for role, name in (("searchbox", "Search rows"), ("combobox", "Order"), ("feed", "Rows")):
+        expect(page.get_by_role(role, name=name)).to_be_visible()
+    expect(page.locator("article[aria-current]")).to_have_role("article")
+    row = current_row(page)
+    expect(page.get_by_role("article", name=f"Row {row}")).to_be_focused()
+    press(page, "Tab", "Enter")  # its first candidate
+    wait_saved(page)
+    assert list(served.labels()) == [row]
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, input, select')].filter(e => e.checkVisibility()"
+        " && !(e.ariaLabel || e.innerText || e.labels?.length || e.title)).length"
+    )
+    assert unnamed == 0
+
+
+def test_a_narrow_window_shows_everything(served, visit):
+    page = visit(served, viewport={"width": 380, "height": 700})
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 380
+    for name in ("Finish…", "Several rows…", "Undo"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport()
+    page.locator("article[aria-current] .candidate").first.click()
+    wait_saved(page)
+    assert len(served.labels()) == 1

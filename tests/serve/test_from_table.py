@@ -1,0 +1,77 @@
+"""A served review from a user's table."""
+
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from annotators import item_names, make_crowd
+
+from ambilearn.review.images import ServedImages
+from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
+from ambilearn.tables import judge_table, read_answer_table, read_candidate_table
+
+
+@pytest.fixture(scope="module")
+def table():
+    lines = ["x,names,photo"]
+    for i in range(12):
+        own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
+        lines.append(f"{i % 2 * 5 + i / 20},{own}|{other},https://evil.example/{i}.png")
+    return read_candidate_table(
+        StringIO("\n".join(lines)), candidates="names", exclude=["photo"], format="csv"
+    )
+
+
+def test_labels_are_read_as_corrections_are():
+    parse = label_parser(np.array([1, 2, 10]))
+    assert parse("10") == 10
+    assert parse("7") == 7
+    with pytest.raises(ValueError, match="is not a number"):
+        parse("seven")
+    assert label_parser(np.array(["a", "b"]))("seven") == "seven"
+
+
+def test_parameters_are_chosen_once(table):
+    learner = make_learner(table, "plknn", {}, select=True)
+    assert learner.n_rows == 12
+    with continue_session(learner, [], {0: "zoe"}, label_parser(["anna", "bob"])) as session:
+        assert session.transduction_[0] == "zoe"
+
+
+def test_images_of_other_hosts_are_not_shown(table, tmp_path):
+    images = ServedImages(tmp_path, tmp_path)
+    page = make_page(table, "PL-KNN", "photo", images)
+    assert {row.image for row in page.rows} == {None}
+    assert {row.image_problem for row in page.rows} == {"on another host"}
+    assert images.paths == []
+
+
+def test_images_outside_of_the_folder_are_not_shown(tmp_path):
+    (tmp_path / "secret.png").write_bytes(b"x")
+    folder = tmp_path / "table"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(b"x")
+    images = ServedImages(folder, folder)
+    cells = ["a.png", "../secret.png", str(tmp_path / "secret.png"), "data:image/png;base64,AA=="]
+    shown = [images.find(cell) for cell in cells]
+    assert [each.address for each in shown] == ["image/0", None, None, cells[3]]
+    assert images.paths == [folder / "a.png"]
+
+
+def test_annotators_are_judged_anew_in_every_fit():
+    X, truth, answers = make_crowd(n=40)
+    items = pd.DataFrame({"item": item_names(40), "x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2]})
+    read = read_answer_table(answers, features_from=items)
+    judged = judge_table(read, "plknn").table
+    learner = make_learner(judged, "plknn", {})
+    given = judged.given.to_sets()
+    assert all(a <= b for a, b in zip(given, learner.shown.to_sets(), strict=True))
+    with continue_session(learner, [], {}, str) as session:
+        before = session.score_.copy()
+        session.settle(0, "zoe")
+        session.learn()
+        assert session.transduction_[0] == "zoe"
+        assert len(before) == len(session.score_)
+        page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
+        assert len(page.rows) == len(truth)

@@ -1,0 +1,283 @@
+"""Requests that do not come from the page are refused, and the review goes on."""
+
+import http.client
+import json
+import socket
+from contextlib import suppress
+
+import pytest
+from PIL import Image
+from serve_review import Served
+
+from ambilearn.serve.limits import RateLimit
+from ambilearn.serve.server import MAX_BODY
+
+ANSWER = {"kind": "answer", "labels": [[3, "anna"]]}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One server for all tests of this file, in whose folder lies a secret."""
+    folder = tmp_path_factory.mktemp("table")
+    (folder.parent / "secret.png").write_bytes(b"secret")
+    for name, size in (("small.png", 4), ("large.png", 900)):
+        Image.new("RGB", (size, size)).save(folder / name)
+    (folder / "broken.png").write_bytes(b"no image")
+    (folder / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (folder / "script.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>')
+    names = ("small.png", "large.png", "broken.png", "drawing.svg", "script.svg", "gone.png")
+    served = Served(folder, images=[folder / name for name in names])
+    yield served
+    served.close()
+
+
+def raw(served, request):
+    """Reply to bytes as they are sent."""
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=60) as connection:
+        with suppress(OSError):  # it may hang up before all is sent
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+        reply = b""
+        with suppress(OSError):
+            while part := connection.recv(65536):
+                reply += part
+        return reply
+
+
+def assert_untouched(served, n):
+    assert len(served.journal.entries) == n
+    assert served.request("GET", "state?tab=a")[0] == 200
+
+
+def test_the_page_and_its_headers(served):
+    status, page, headers = served.request("GET", "", Origin=None)
+    assert status == 200
+    assert page.startswith(b"<!doctype html>")
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    policy = page.decode().split('http-equiv="Content-Security-Policy" content="')[1]
+    policy = policy.split('"')[0].replace("&#39;", "'")
+    assert "connect-src 'self'" in policy
+    assert "img-src 'self' data:;" in policy
+    assert "file:" not in policy
+    assert "http:" not in policy
+
+
+def test_it_listens_on_the_loopback_interface_only(served):
+    assert served.server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("token", ["", "x", "A" * 32, "%00", "..", "é"])
+def test_a_wrong_token_is_refused(served, token):
+    n = len(served.journal.entries)
+    line = f"GET /{token}/state?tab=a HTTP/1.1\r\nHost: 127.0.0.1:{served.server.port}\r\n\r\n"
+    served.server.strange = RateLimit(5, 20)
+    assert b" 403 " in raw(served, line.encode()).splitlines()[0]
+    assert_untouched(served, n)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1:1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": None},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_other_hosts_and_origins_neither_read_nor_write(served, headers):
+    n = len(served.journal.entries)
+    action = {"id": "evil", **ANSWER}
+    assert served.request("POST", "act?tab=a", action, **headers)[0] == 403
+    for what in ("take?tab=b", "leave?tab=a", "end?tab=a"):
+        assert served.request("POST", what, {}, **headers)[0] == 403
+    if headers != {"Origin": None}:  # a page that is opened by its address has no origin
+        for what in ("", "state?tab=a", "image/0"):
+            assert served.request("GET", what, **headers)[0] == 403
+    assert not served.service.ended.is_set()
+    assert_untouched(served, n)
+
+
+def test_two_hosts_in_a_request_are_refused(served):
+    port, token = served.server.port, served.server.token
+    head = f"GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"
+    assert b" 403 " in raw(served, head.encode()).splitlines()[0]
+
+
+def test_its_other_name_is_localhost(served):
+    port = served.server.port
+    headers = {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}
+    assert served.request("GET", "state?tab=a", **headers)[0] == 200
+    mixed = headers | {"Origin": f"http://127.0.0.1:{port}"}
+    assert served.request("GET", "state?tab=a", **mixed)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "image/../../secret.png",
+        "image/..%2f..%2fsecret.png",
+        "image/6",
+        "image/-1",
+        "image/0x0",
+        "image/99999999999999999999",
+        "image/",
+        "image//etc/passwd",
+        "../secret.png",
+        "%2e%2e/secret.png",
+        "people.journal",
+        "state/x?tab=a",
+    ],
+)
+def test_only_images_of_the_table_are_sent(served, path):
+    status, content, _ = served.request("GET", path)
+    assert status == 404
+    assert "error" in content
+
+
+def test_images_are_checked_before_they_are_sent(served):
+    status, content, headers = served.request("GET", "image/0")
+    assert (status, headers["Content-Type"]) == (200, "image/png")
+    assert content.startswith(b"\x89PNG")
+    assert "sandbox" in headers["Content-Security-Policy"]
+    assert served.request("GET", "image/1")[2]["Content-Type"] == "image/webp"  # reduced
+    assert served.request("GET", "image/3")[2]["Content-Type"] == "image/svg+xml"
+    for bad in (2, 4, 5):
+        assert served.request("GET", f"image/{bad}")[0] == 404
+
+
+def test_a_body_of_100_megabytes_is_refused_unread(served):
+    n = len(served.journal.entries)
+    port, token = served.server.port, served.server.token
+    head = (
+        f"POST /{token}/act?tab=a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Origin: http://127.0.0.1:{port}\r\nContent-Length: {100 * 2**20}\r\n\r\n"
+    )
+    assert b" 413 " in raw(served, head.encode()).splitlines()[0]
+    too_long = head.replace(str(100 * 2**20), str(MAX_BODY + 1))
+    assert b" 413 " in raw(served, too_long.encode()).splitlines()[0]
+    for length in ("-1", "1e9", "x", ""):
+        bad = head.replace(str(100 * 2**20), length)
+        assert b" 411 " in raw(served, bad.encode()).splitlines()[0]
+    chunked = head.replace(f"Content-Length: {100 * 2**20}", "Transfer-Encoding: chunked")
+    assert b" 411 " in raw(served, chunked.encode()).splitlines()[0]
+    assert_untouched(served, n)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "a"}', b"null", b'"\\ud800"']
+)
+def test_a_body_that_is_no_action_is_refused(served, body):
+    n = len(served.journal.entries)
+    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=60)
+    origin = {"Origin": f"http://127.0.0.1:{served.server.port}"}
+    connection.request("POST", f"/{served.server.token}/act?tab=a", body, origin)
+    reply = connection.getresponse()
+    assert reply.status == 400
+    assert json.loads(reply.read())["error"]
+    connection.close()
+    assert_untouched(served, n)
+
+
+@pytest.mark.parametrize("tab", ["", "?tab=", "?tab=a%0a", "?tab=" + "a" * 65])
+def test_a_request_without_a_sound_tab_is_refused(served, tab):
+    assert served.request("GET", f"state{tab}")[0] == 400
+    assert served.request("POST", f"act{tab}", {"id": "q", **ANSWER})[0] == 400
+
+
+def test_other_methods_and_garbage_are_refused(served):
+    n = len(served.journal.entries)
+    for method in ("PUT", "DELETE", "OPTIONS", "HEAD"):
+        assert served.request(method, "state?tab=a")[0] == 501
+    for garbage in (b"\0\1\2\r\n\r\n", b"GET\r\n\r\n", b"G" * 70_000, b"POST / HTTP/9.9\r\n\r\n"):
+        assert b" 200 " not in raw(served, garbage)
+    assert_untouched(served, n)
+
+
+def test_ten_thousand_requests_with_a_wrong_token_leave_the_review_alone(served):
+    n = len(served.journal.entries)
+    served.server.strange = RateLimit(0, 20)
+    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=60)
+    found = []
+    for _ in range(300):  # the others would be answered alike
+        connection.request("GET", "/wrong/state?tab=a")
+        reply = connection.getresponse()
+        reply.read()
+        found.append(reply.status)
+        connection.close()
+    assert found == [403] * 20 + [429] * 280
+    status, _ = served.act(id="after-the-flood", **ANSWER)
+    assert status == 200
+    assert_untouched(served, n + 1)
+
+
+def test_too_many_requests_with_the_token_wait(served):
+    n = len(served.journal.entries)
+    known, served.server.known = served.server.known, RateLimit(0, 2)
+    replies = [served.request("POST", "act?tab=a", {"id": f"r{i}", **ANSWER}) for i in range(4)]
+    served.server.known = known
+    assert [status for status, *_ in replies] == [200, 200, 429, 429]
+    assert replies[-1][2]["Retry-After"] == "1"
+    assert_untouched(served, n + 2)
+
+
+def test_too_many_connections_are_hung_up(served):
+    port = served.server.port
+    opened = []
+    with suppress(OSError):
+        for _ in range(80):
+            opened.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+    replies = []
+    for connection in opened[-5:]:
+        with suppress(OSError):
+            replies.append(connection.recv(1))
+    assert b"H" not in replies  # closed without an answer
+    for connection in opened:
+        connection.close()
+    for _ in range(200):  # until the threads have noticed
+        with suppress(OSError, http.client.HTTPException):
+            if served.request("GET", "state?tab=a")[0] == 200:
+                break
+    else:
+        pytest.fail("The server does not answer any more.")
+
+
+def test_actions_and_their_replies(served):
+    status, reply = served.act(id="s1", kind="skip", row=5)
+    assert (status, reply) == (200, {"n": len(served.journal.entries)})
+    assert served.act(id="s2", kind="undo", of="nothing")[0] == 400
+    assert served.act(tab="b", id="s3", **ANSWER) == (
+        409,
+        {"error": "Another tab of the browser is in use for this review."},
+    )
+    assert served.request("POST", "take?tab=b", {})[0] == 200
+    assert served.act(tab="b", id="s3", **ANSWER)[0] == 200
+    assert served.request("POST", "leave?tab=b", {})[0] == 200
+    assert served.act(tab="a", id="s4", **ANSWER)[0] == 200
+
+
+def test_a_journal_that_cannot_be_written_is_reported(served, monkeypatch):
+    def fail(entry):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served.journal, "append", fail)
+        status, reply = served.act(id="full", **ANSWER)
+    assert status == 507
+    assert reply["error"] == "The journal cannot be written (No space left on device)."
+    assert served.act(id="full", **ANSWER)[0] == 200
+
+
+def test_the_page_can_end_the_review(make_served):
+    served = make_served()
+    assert served.request("POST", "end?tab=a", {})[0] == 200
+    assert served.service.ended.wait(60)

@@ -1,0 +1,160 @@
+"""Journal, session and page stay in step."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from ambilearn.serve.actions import Answer, InvalidActionError, Skip, Undo
+from ambilearn.serve.service import OtherTabError
+
+
+def numbers(text, kind):
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+@pytest.fixture
+def served(make_served):
+    return make_served(random_share=0.2)
+
+
+def test_an_answer_is_in_the_journal_before_it_is_confirmed(served):
+    reply = served.service.act("a", Answer("x1", {3: "anna"}))
+    assert reply == {"n": 1}
+    last = json.loads(served.journal.path.read_bytes().splitlines()[-1])
+    assert (last["n"], last["id"], last["labels"]) == (1, "x1", {"3": "anna"})
+    assert served.session.labels_ == {3: "anna"}
+
+
+def test_an_answer_that_is_sent_twice_counts_once(served):
+    for _ in range(3):
+        assert served.service.act("a", Answer("x1", {3: "anna"})) == {"n": 1}
+    served.service.act("a", Undo("x2", "x1"))
+    served.service.act("a", Undo("x2", "x1"))
+    served.service.act("a", Answer("x1", {3: "anna"}))  # a late copy
+    assert served.session.labels_ == {}
+    assert len(served.journal.entries) == 2
+
+
+def test_only_the_last_answer_is_undone(served):
+    served.service.act("a", Answer("x1", {3: "anna"}))
+    served.service.act("a", Answer("x2", {4: "bob", 5: "bob"}))
+    with pytest.raises(InvalidActionError, match="last answer"):
+        served.service.act("a", Undo("x3", "x1"))
+    served.service.act("a", Undo("x3", "x2"))
+    assert served.session.labels_ == {3: "anna"}
+
+
+def test_wrong_answers_change_nothing(served):
+    for action in (
+        Answer("x", {99: "anna"}),
+        Answer("x", {3: "anna", -1: "bob"}),
+        Answer("x", {3: "  "}),
+        Answer("x", {3: "new|label"}),
+        Answer("x", {3: "half \ud800 character"}),
+        Skip("x", 30),
+        Undo("x", "y"),
+    ):
+        with pytest.raises(InvalidActionError):
+            served.service.act("a", action)
+    assert served.journal.entries == []
+    assert served.session.labels_ == {}
+
+
+def test_a_full_disk_changes_nothing(served, monkeypatch):
+    def fail(entry):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served.journal, "append", fail)
+        with pytest.raises(OSError, match="No space"):
+            served.service.act("a", Answer("x1", {3: "anna"}))
+    assert served.session.labels_ == {}
+    served.service.act("a", Answer("x1", {3: "anna"}))
+    assert served.session.labels_ == {3: "anna"}
+
+
+def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
+    state = served.service.state("a")
+    order = numbers(state["order"], "<i4")
+    assert sorted(order) == list(range(30))
+    rows, drawn = served.session.next_and_random(30)
+    assert order.tolist() == rows
+    assert set(drawn) <= set(state["drawn"])
+    confidences = numbers(state["confidences"], "<f4")
+    sets = served.learner.sets.to_sets()
+    sums = np.add.reduceat(confidences, np.r_[0, np.cumsum([len(s) for s in sets])[:-1]])
+    np.testing.assert_allclose(sums, 1, atol=1e-5)
+    assert len(numbers(state["suggestions"], "<i4")) == 30
+    assert state["labels"] == [] == state["steps"]
+
+
+def test_a_state_comes_when_something_has_changed(served):
+    token = served.service.state("a")["token"]
+    served.service.act("a", Answer("x1", {3: "cleo"}))
+    state = served.service.state("a", since=token, full=True)
+    assert state["token"] != token
+    assert state["settled"] == 1
+    (settled,) = state["labels"]
+    assert settled[:2] == [3, "cleo"]
+    assert state["steps"] == [["x1", [[3, None]]]]
+
+
+def test_a_row_drawn_at_random_is_noted_in_the_journal(served):
+    drawn = served.service.state("a")["drawn"]
+    served.service.act("a", Answer("x1", {drawn[0]: "anna"}))
+    others = [row for row in range(30) if row not in drawn]
+    served.service.act("a", Answer("x2", {others[0]: "anna"}))
+    served.service.act("a", Answer("x3", {drawn[1]: "anna", others[1]: "anna"}))
+    assert [entry["random"] for entry in served.journal.entries] == [True, False, False]
+
+
+def test_a_second_tab_is_refused_until_it_takes_over_or_the_first_is_closed(served):
+    assert served.service.state("a")["writer"]
+    assert not served.service.state("b")["writer"]
+    with pytest.raises(OtherTabError):
+        served.service.act("b", Answer("x1", {3: "anna"}))
+    served.service.take_over("b")
+    served.service.act("b", Answer("x1", {3: "anna"}))
+    assert not served.service.state("a", "old")["writer"]
+    served.service.leave("b")
+    assert served.service.state("a", "old")["writer"]
+
+
+def test_a_tab_that_is_silent_for_long_is_gone(make_served):
+    served = make_served()
+    now = [0.0]
+    served.service._clock = lambda: now[0]
+    served.service.state("a")
+    assert not served.service.state("b")["writer"]
+    now[0] = 31.0
+    assert served.service.state("b")["writer"]
+
+
+def test_after_the_end_nothing_is_accepted(served):
+    served.service.end()
+    with pytest.raises(InvalidActionError, match="ended"):
+        served.service.act("a", Answer("x1", {3: "anna"}))
+    assert served.service.state("a", "old")["ended"]
+
+
+def test_started_again_it_goes_on(make_served):
+    first = make_served(random_share=0.2)
+    first.service.state("a")
+    first.service.act("a", Answer("x1", {3: "cleo"}))
+    first.service.act("a", Skip("x2", 7))
+    first.service.act("a", Answer("x3", {4: "bob", 5: "zoe"}))
+    first.service.act("a", Answer("x4", {4: None}))
+    first.service.act("a", Undo("x5", "x4"))
+    first.close()
+    again = make_served(random_share=0.2)
+    assert again.session.labels_ == {3: "cleo", 4: "bob", 5: "zoe"}
+    assert again.session.next_rows(30)[-1] == 7
+    state = again.service.state("a")
+    assert [name for name, _ in state["steps"]] == ["x1", "x3"]
+    found = {row: label for row, _, label in state["labels"]}
+    assert found[3] == first.session.found[3]
+    assert again.service.act("a", Answer("x3", {4: "anna"})) == {"n": 5}  # known
+    again.service.act("a", Undo("x6", "x3"))
+    assert again.session.labels_ == {3: "cleo"}
