@@ -77,7 +77,8 @@ def estimate(votes, n_iter=30):
     )
     posterior = counts / counts.sum(axis=1, keepdims=True)
     for _ in range(n_iter):
-        logarithms = Skills.estimate(together, posterior).log_likelihood(together)
+        skills = Skills.estimate(together, posterior, smoothing=1.0)
+        logarithms = skills.log_likelihood(together)
         joint = np.exp(logarithms - logarithms.max(axis=1, keepdims=True)) * posterior.mean(axis=0)
         posterior = joint / joint.sum(axis=1, keepdims=True)
     return float(np.where(counts > 0, 0.0, posterior).sum(axis=1).mean())

@@ -9,7 +9,7 @@ import sys
 EXTRAS_BRING = (
     *("pandas", "pooch", "requests"),
     *("click", "rich", "jinja2", "PIL", "skops"),
-    *("matplotlib", "faiss", "dask", "distributed", "pyarrow", "openpyxl", "crowdkit"),
+    *("matplotlib", "faiss", "dask", "distributed", "pyarrow", "openpyxl"),
 )
 
 _NOT_INSTALLED = """

@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 SOURCE = Path(ambilearn.__file__).parent
 # Names in `import` that are not those of the distributions.
-DISTRIBUTIONS = {"PIL": "pillow", "crowdkit": "crowd-kit", "faiss": "faiss-cpu"}
+DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}
 
 
 def _names(requirements):
@@ -186,11 +186,6 @@ SAYS = {
     "cluster": (
         "import ambilearn.distributed",
         "ambilearn.distributed needs dask: pip install 'ambilearn[dask]'",
-    ),
-    "annotators": (
-        "from ambilearn.crowd import Votes, dawid_skene\n"
-        "dawid_skene(Votes.from_wide([['a', 'b'], ['a', 'a']]))",
-        "Judging annotators needs crowdkit: pip install 'ambilearn[crowd]'",
     ),
     "network": (
         "from ambilearn import DeepPLCL; DeepPLCL().fit([[0], [1]], [0, 1])",

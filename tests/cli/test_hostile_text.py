@@ -108,7 +108,6 @@ def test_formulas_are_escaped_where_asked_for(model, tmp_path):
 
 
 def test_formulas_of_annotators_are_escaped_where_asked_for(tmp_path):
-    pytest.importorskip("crowdkit", reason="needs the extra crowd")
     rows = [f"{i % 2 * 9 + i / 7},{['=a', 'b'][i % 2]},{['=a', 'b'][i % 2]}" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["x,=ann,+ben", *rows, ""]))
     options = ["--candidates", "=ann", "--candidates", "+ben", "--method", "plknn"]

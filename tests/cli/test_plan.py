@@ -4,7 +4,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
-from lean_python import run_without
 
 from ambilearn import registry
 from ambilearn.cli.plan import method_parameters
@@ -88,26 +87,6 @@ def test_without_skills_votes_count_alike(run, crowd, option):
     status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert status == 0
     assert "judged" not in err
-
-
-@pytest.mark.slow
-def test_without_the_extra_that_is_said(crowd, tmp_path):
-    start = f"""
-import sys
-sys.argv = ["ambilearn", "clean", "answers.csv", *{[*LONG, *FEATURES]!r}, "--out", "c.csv"]
-sys.argv += ["--exclude", "truth"]
-from ambilearn.__main__ import main
-main()
-"""
-    done = run_without(["crowdkit"], start, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    said = "All annotators have the same weight. Weighting annotators"
-    assert said in " ".join(done.stderr.split())
-    assert len(pd.read_csv("c.csv")) == 60
-    asked = start.replace("main()\n", "sys.argv += ['--skills']\nmain()\n")
-    done = run_without(["crowdkit"], asked, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "Judging annotators needs crowdkit: pip install 'ambilearn[crowd]'" in done.stderr
 
 
 def test_items_without_answers_and_answers_without_items(run, crowd):

@@ -63,22 +63,25 @@ def test_a_kernel_method_is_fitted_once(crowd):
     assert CountingPLCL.n_fits == 1
     assert model.n_iter_ > 1
     assert (model.transduction_ == truth).mean() > 0.8
-    CrowdClassifier(CountingPLCL(), cv=3, random_state=0).fit(X, votes)
-    assert CountingPLCL.n_fits > 1 + 3
+    CrowdClassifier(CountingPLCL(), cv=3, max_iter=1, tol=10.0, random_state=0).fit(X, votes)
+    assert CountingPLCL.n_fits == 1 + 3 + 1
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_ensemble_starts_from_its_member_and_takes_two_rounds_of_folds(crowd):
     X, truth, votes = crowd
     CountingPLCL.n_fits = 0
-    model = CrowdClassifier(PLVoting([("a", CountingPLCL()), ("b", SURE())])).fit(X, votes)
+    model = CrowdClassifier(
+        PLVoting([("a", CountingPLCL(max_iter=2)), ("b", SURE(max_iter=2))])
+    ).fit(X, votes)
     assert CountingPLCL.n_fits <= 2 * 5 + 1
     assert (model.transduction_ == truth).mean() > 0.8
 
 
 def test_folds_and_the_closed_form_agree_on_most_rows(crowd):
     X, _, votes = crowd
-    closed = CrowdClassifier(PLCL()).fit(X, votes)
-    folds = CrowdClassifier(PLCL(), cv=5, random_state=0).fit(X, votes)
+    closed = CrowdClassifier(PLCL(), tol=0.2).fit(X, votes)
+    folds = CrowdClassifier(PLCL(), tol=0.2, cv=5, random_state=0).fit(X, votes)
     assert (closed.transduction_ == folds.transduction_).mean() > 0.9
 
 
@@ -102,7 +105,7 @@ def test_folds_stay_the_same_in_every_round(crowd):
 
 def test_two_items_are_needed(crowd):
     X, _, _ = crowd
-    with pytest.raises(ValueError, match="judged by the others, and the votes have 1 items"):
+    with pytest.raises(ValueError, match="judged by the other rows, and the votes have 1 items"):
         CrowdClassifier(PLCL()).fit(X[:1], Votes.from_wide([["a", "b"]]))
 
 

@@ -3,9 +3,11 @@ import pytest
 from annotators import LABELS, item_names, make_crowd
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import dirichlet_multinomial
 
 from ambilearn.crowd import Votes
-from ambilearn.crowd.skills import Skills, answer_counts
+from ambilearn.crowd.skills import Skills, answer_counts, choose_smoothing, pool_counts
 
 
 def _crowd(**options):
@@ -35,7 +37,7 @@ def test_skill_is_found():
     np.testing.assert_allclose(skill, [0.9, 0.8, 0.7, 0.7, 1 / 3, 1 / 3], atol=0.06)
 
 
-def test_much_smoothing_makes_all_alike():
+def test_much_smoothing_makes_all_annotators_equal():
     votes, truth = _crowd()
     confusion = Skills.estimate(votes, truth, smoothing=1e9).confusion
     np.testing.assert_allclose(confusion, np.broadcast_to(confusion[0], confusion.shape), atol=1e-5)
@@ -43,14 +45,15 @@ def test_much_smoothing_makes_all_alike():
 
 def test_likelihood_as_by_hand():
     votes = Votes.from_wide([["a", "b"], ["b", None], [None, None]])
-    skills = Skills(np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.5, 0.5]]]))
+    counts = np.array([[[9.0, 1.0], [2.0, 8.0]], [[6.0, 4.0], [5.0, 5.0]]])
+    skills = Skills(counts, np.full((2, 2), 0.5), smoothing=1e-12)
     expected = np.log([[0.9 * 0.4, 0.2 * 0.5], [0.1, 0.8], [1.0, 1.0]])
     np.testing.assert_allclose(skills.log_likelihood(votes), expected)
 
 
 @given(st.integers(0, 2**16), st.floats(0.01, 10))
 def test_no_other_skills_explain_the_answers_better(seed, smoothing):
-    """Where nothing is smoothed much, the estimate is the maximum of the likelihood."""
+    """Without smoothing, the estimate is the maximum of the likelihood."""
     rng = np.random.default_rng(seed)
     votes = Votes.from_wide(rng.choice(["a", "b"], (20, 3)))
     P = rng.dirichlet([1, 1], 20)
@@ -60,9 +63,70 @@ def test_no_other_skills_explain_the_answers_better(seed, smoothing):
     assert gain >= -1e-6
 
 
-def test_an_annotator_of_one_answer_is_like_the_others():
+def test_an_annotator_with_one_answer_is_like_the_others():
     votes = Votes.from_wide([["a", "a", None], ["b", "b", None], ["a", "a", "b"]])
     truth = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    confusion = Skills.estimate(votes, truth).confusion
+    confusion = Skills.estimate(votes, truth, smoothing=1.0).confusion
     everybody = np.array([4 + 0.5, 1 + 0.5]) / 6
     assert confusion[2, 0] == pytest.approx((np.array([0.0, 1.0]) + everybody) / 2)
+
+
+def test_an_answer_is_judged_by_the_other_items_of_its_annotator():
+    """As if the skills were estimated again without the item, with the same prior."""
+    rng = np.random.default_rng(0)
+    table = [[set(rng.choice(list("abc"), rng.integers(3))) for _ in range(3)] for _ in range(12)]
+    votes = Votes.from_wide(table)  # some annotators give several labels, some none
+    T = rng.dirichlet(np.ones(3), 12)
+    skills = Skills.estimate(votes, T, smoothing=2.0)
+    found = skills.held_out_probabilities(votes, T)
+    places = zip(votes.item_indices, votes.annotator_indices, votes.label_indices, strict=True)
+    for row, (i, a, k) in zip(found, places, strict=True):
+        others = (votes.item_indices != i) & (votes.annotator_indices == a)
+        counts = np.zeros((3, 3))
+        for item, label in zip(
+            votes.item_indices[others], votes.label_indices[others], strict=True
+        ):
+            counts[:, label] += T[item]
+        smoothed = counts + 2.0 * skills.pooled
+        np.testing.assert_allclose(row, smoothed[:, k] / smoothed.sum(axis=1), atol=1e-12)
+
+
+def _marginal_likelihood(counts, s):
+    """Of scipy's Dirichlet–multinomial; the coefficients of the multinomial do not depend on s."""
+    prior = s * pool_counts(counts)
+    rows = [(prior[j], n) for a in counts for j, n in enumerate(a) if n.sum()]
+    return sum(dirichlet_multinomial.logpmf(n, alpha, int(n.sum())) for alpha, n in rows)
+
+
+def test_smoothing_has_the_largest_marginal_likelihood():
+    votes, truth = _crowd(n=150)
+    counts = answer_counts(votes, truth)
+    found = choose_smoothing(counts)
+    best = minimize(
+        lambda u: -_marginal_likelihood(counts, np.exp(u[0])), [0.0], method="Nelder-Mead"
+    )
+    assert found == pytest.approx(np.exp(best.x[0]), rel=0.01)
+    assert Skills.estimate(votes, truth).smoothing == found
+
+
+def test_smoothing_is_recovered_from_simulated_annotators():
+    rng = np.random.default_rng(0)
+    mean = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.1, 0.6]])
+    for strength in (3.0, 30.0):
+        rows = [[rng.dirichlet(strength * row) for row in mean] for _ in range(200)]
+        counts = np.array([[rng.multinomial(60, row) for row in matrix] for matrix in rows])
+        assert choose_smoothing(counts.astype(float)) == pytest.approx(strength, rel=0.2)
+
+
+def test_equal_annotators_are_smoothed_most():
+    counts = np.tile([[8.0, 2.0], [1.0, 9.0]], (5, 1, 1))
+    assert choose_smoothing(counts) > 1000
+
+
+def test_soft_confidences_do_not_hide_that_annotators_differ():
+    votes, truth = _crowd(n=300)
+    soft = 0.6 * truth + 0.4 / 3
+    assert Skills.estimate(votes, soft).smoothing == Skills.estimate(votes, truth).smoothing
+    assert choose_smoothing(answer_counts(votes, soft)) > 1.5 * choose_smoothing(
+        answer_counts(votes, truth)
+    )

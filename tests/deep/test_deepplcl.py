@@ -311,7 +311,6 @@ def test_a_network_of_another_type_of_image_size(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_votes_and_doubt():
-    pytest.importorskip("crowdkit")
     from ambilearn import find_doubtful
     from ambilearn.crowd import CrowdClassifier
 

@@ -142,7 +142,7 @@ class Request:
             )
             judge = False
         elif self.skills is None:
-            judge = self.reading["min_votes"] is None and _crowd_kit_is_installed(console)
+            judge = self.reading["min_votes"] is None
         else:
             judge = self.skills
         if self.annotators_out and not judge:
@@ -211,15 +211,3 @@ def _default_method(
     other = "" if name == "plcl" else "; --method plcl is the paper's"
     console.say(f"method: {METHODS[name].name} (default {reason}){other}")
     return name
-
-
-def _crowd_kit_is_installed(console: Console) -> bool:
-    from ambilearn._utils.optional import requires_extra
-
-    try:
-        with requires_extra("crowd", purpose="Weighting annotators by their reliability"):
-            import crowdkit  # noqa: F401
-    except ImportError as error:
-        console.say(f"All annotators have the same weight. {error}", style="yellow")
-        return False
-    return True

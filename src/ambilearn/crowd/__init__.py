@@ -1,7 +1,8 @@
-"""Answers of many annotators: their quality, the labels of the rows, and a classifier.
+"""Answers of several annotators: their skills, the labels of the rows, and a classifier.
 
 :class:`Votes` holds the answers, from a long or a wide table. :class:`CrowdClassifier` estimates
-the annotators' skills and the labels of the rows in turn, with the features as further evidence.
+the annotators' skills and the labels of the rows in turn, from the answers and the features.
+:func:`consensus` does the same with the outputs of any model, without a fit.
 """
 
 import lazy_loader

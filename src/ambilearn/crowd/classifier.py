@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_state import unfitted_on_error
 from ambilearn._utils.rounds import Round, report_round
-from ambilearn._utils.sklearn_compat import HasMethods, Interval, _num_samples
+from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.confidence.temperature import scale_scores
 from ambilearn.crowd.dawid_skene_model import dawid_skene
+from ambilearn.crowd.evidence import CombinedEvidence, judge_rows, pool_evidence
 from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
-from ambilearn.crowd.skills import Skills
+from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes
 from ambilearn.learners import (
     align_columns,
@@ -41,19 +43,22 @@ _ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""A classifier that learns from the answers of annotators and estimates their skills.
 
-    Skills of annotators are estimated from the labels of the rows, and these from the answers and
-    from the features, by a classifier that was fitted without the answers to these rows. With the
-    likelihood :math:`\Lambda_{ij}` of the answers to row *i* if its label is *j*
-    (:class:`~ambilearn.crowd.skills.Skills`) and held-out confidences :math:`F` of the
-    classifier, the confidences of the rows are
+    The fit alternates between the labels of the rows, the skills of the annotators and a
+    classifier. With the likelihood :math:`\Lambda_{ij}` of the answers to row *i* if its label is
+    *j* (:class:`~ambilearn.crowd.skills.Skills`) and held-out outputs :math:`F` of the classifier,
 
     .. math:: T_{ij} \propto \Lambda_{ij} \left((1 - \varepsilon) F_{ij} + \varepsilon \pi_j\right)
 
     where :math:`\pi` is the share of each label, and :math:`\varepsilon`, the distrust in the
-    features, maximizes the likelihood of the answers. The fit starts from Dawid and Skene's model
-    of the answers alone, then alternates: skills from *T*, classifier from *T*, *T* from both. This
-    is the scheme of Raykar et al. [1]_, with any classifier and held-out confidences, so that no
-    answer is evidence for its own row twice.
+    features, maximizes the likelihood of the answers. The first *T* is the posterior of Dawid and
+    Skene's model, which uses the answers alone; then skills and classifier are estimated from *T*,
+    and *T* from both. This is the scheme of Raykar et al. [1]_, with any classifier and held-out
+    outputs, so that no answer is evidence for its own row twice.
+
+    *T* is too sure if annotators make the same mistakes, or if the classifier learned them.
+    ``label_distributions_`` is therefore the mean of *T* and of two other models of the rows
+    (:func:`~ambilearn.crowd.evidence.pool_evidence`), and ``predict_proba`` scales the outputs of
+    the classifier by one temperature, chosen by *T*.
 
     The label of a row may be one that no annotator gave. No true label is used.
 
@@ -65,23 +70,24 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         be at the end of a pipeline. It needs ``predict_proba``.
     param_grid : mapping or None, default=None
         Values of parameters of ``estimator`` to choose from, such as ``{"reg": [0.03, 0.3]}``.
-        Before the first round those are taken under which the answers are most likely
-        (``evidence_``).
-    smoothing : float, default=1.0
-        Every annotator's confusion matrix is smoothed by this many answers of the crowd.
+        Before the first round, the values with the largest ``evidence_`` are chosen.
+    smoothing : float or "auto", default="auto"
+        Weight, in answers, of the confusion matrix of all annotators in that of each annotator.
+        "auto" chooses it in every round by the likelihood of the answers
+        (:func:`~ambilearn.crowd.skills.choose_smoothing`).
     min_share : float, default=0.01
-        Candidates of a row, for the classifier, are the labels with at least this share of the
-        confidence of its best label.
+        The classifier learns from the labels of a row with at least this share of the confidence
+        of its best label.
     cv : int or None, default=None
-        Folds of the held-out confidences. With None, PL-CL, PL-AGGD, LALO, SURE and PLCP take
-        their leave-one-out outputs in closed form, as in :func:`ambilearn.find_doubtful`; a stack
-        or a vote takes those of its first such member until they converge, then two rounds of
-        five folds of its own; other classifiers take five folds.
+        Folds of the held-out outputs. With None, PL-CL, PL-AGGD, LALO, SURE and PLCP use their
+        leave-one-out outputs in closed form, as in :func:`ambilearn.find_doubtful`; a stack or a
+        vote uses those of its first such member until they converge, then two rounds of five folds
+        of its own; other classifiers use five folds.
     max_iter : int, default=20
         Limit of rounds, without the two rounds of folds of a stack or a vote. A round takes ``cv``
         fits, or none in closed form.
     tol : float, default=0.02
-        The rounds end when T changes by at most this, :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
+        The rounds end when *T* changes by at most this, :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds, if there are any; they stay the same in every round.
 
@@ -90,7 +96,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (l,)
         The labels.
     label_distributions_ : ndarray of shape (n, l)
-        Confidences T of the training rows.
+        Confidences of the training rows.
     transduction_ : ndarray of shape (n,)
         Cleaned label of each training row.
     unvoted_ : ndarray of shape (n,)
@@ -99,17 +105,24 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
-        What ``estimator_`` learned from: T, without the labels below ``min_share``.
+        What ``estimator_`` learned from: *T*, without the labels below ``min_share``.
     estimator_ : classifier
-        Fitted to all rows; it predicts.
+        The classifier, fitted to all rows.
     skills_ : Skills
-        The smoothed confusion matrices.
+        The confusion matrices; ``skills_.smoothing`` is the weight that was chosen.
     feature_trust_ : float
         How much the features tell, :math:`1 - \varepsilon`.
+    sharing_ : float
+        Probability :math:`\rho` that an annotator makes the mistake that others make in the same
+        row (:func:`~ambilearn.crowd.shared_mistakes.estimate_sharing`).
+    inverse_temperature_ : float
+        *b*: ``predict_proba`` is the output of ``estimator_`` to the power of *b*, scaled to the
+        sum one.
     evidence_ : float
-        How well features foretell answers, a score that needs no true label: the mean over the
+        How well the features predict the answers, without true labels: the mean over the
         rows of :math:`\log \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j) /
-        \max_j \Lambda_{ij}`, at most 0.
+        \max_j \Lambda_{ij}`, at most 0. It compares classifiers at equal skills, as ``param_grid``
+        does; it does not compare values of ``smoothing``.
     best_params_ : dict
         What was chosen from ``param_grid``.
     n_iter_ : int
@@ -117,6 +130,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
+    consensus : The same for the outputs of any model, without a fit.
     dawid_skene : The answers alone.
 
     References
@@ -146,7 +160,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": [HasMethods(["fit", "predict", "predict_proba"])],
         "param_grid": [Mapping, None],
-        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "smoothing": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "min_share": [Interval(Real, 0, 1, closed="right")],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -159,7 +173,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: Any,
         *,
         param_grid: Mapping[str, Sequence[Any]] | None = None,
-        smoothing: float = 1.0,
+        smoothing: Smoothing = "auto",
         min_share: float = 0.01,
         cv: int | None = None,
         max_iter: int = 20,
@@ -196,7 +210,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _judge(self, X: Any, y: Any) -> Any:
-        """Judge annotators and rows; returns the classifier that is to be fitted to the result."""
+        """Estimate skills and labels; returns the classifier to be fitted to ``candidates_``."""
         self._validate_params()
         _check_learner(self.estimator)
         votes = y if isinstance(y, Votes) else Votes.from_wide(y)
@@ -210,7 +224,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         start = dawid_skene(votes)
         estimator, held_out = self._choose_parameters(X, votes, start)
         self.n_iter_ = 0
-        found, change = self._alternate(held_out, votes, start, self.max_iter)
+        found, outputs, change = self._alternate(held_out, votes, start, self.max_iter)
         if change > self.tol:
             warn_user(
                 f"After {self.max_iter} rounds the confidences still change by {change:.1g}. "
@@ -219,30 +233,31 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
             own = self._by_folds(estimator, X, votes)
-            found, _ = self._alternate(own, votes, found.confidences, _ENSEMBLE_ROUNDS)
-        confidences = found.confidences
+            found, outputs, _ = self._alternate(own, votes, found.confidences, _ENSEMBLE_ROUNDS)
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
+        self.candidates_ = self._to_candidates(found.confidences)
+        pooled = pool_evidence(votes, found, outputs, self.smoothing)
+        confidences, self.sharing_, self.inverse_temperature_ = pooled
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
         self.transduction_ = votes.classes[np.argmax(confidences, axis=1)]
         self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
-        self.candidates_ = self._to_candidates(confidences)
         return estimator
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
         check_structure(X, "X")
         if _num_samples(X) != len(votes):
             raise ValueError(
-                f"X has {_num_samples(X)} rows but the votes have {len(votes)} items: give the "
-                "item of each row as items= when the votes are read."
+                f"X has {_num_samples(X)} rows but the votes have {len(votes)} items: pass the "
+                "item of each row as items= to Votes.from_long."
             )
         if len(votes) < (needed := self.cv or 2):
             raise ValueError(
                 f"{needed} folds need as many items, the votes have {len(votes)}: lower cv."
                 if self.cv
-                else f"A row is judged by the others, and the votes have {len(votes)} items: "
-                "give at least two."
+                else f"A row is judged by the other rows, and the votes have {len(votes)} items: "
+                "pass at least two."
             )
 
     def _choose_parameters(
@@ -260,7 +275,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         evidence = []
         for model in models:
             find = self._by_folds if _is_ensemble(model) else self._hold_out
-            evidence.append(self._judge_rows(find(model, X, votes), votes, start).evidence)
+            outputs = find(model, X, votes)(self._to_candidates(start))
+            evidence.append(judge_rows(votes, start, outputs, self.smoothing).evidence)
         best = int(np.argmax(evidence))
         self.best_params_ = points[best]
         return models[best], self._hold_out(models[best], X, votes)
@@ -281,29 +297,19 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _alternate(
         self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64], max_iter: int
-    ) -> tuple["CombinedEvidence", float]:
-        """Confidences after some rounds, and how much the last one changed them."""
+    ) -> tuple[CombinedEvidence, NDArray[np.float64], float]:
+        """Result and held-out outputs of the last of some rounds, and the change in this round."""
         name, limit = type(self).__name__, self.n_iter_ + max_iter
         for _ in range(max_iter):
             self.n_iter_ += 1
-            found = self._judge_rows(held_out, votes, confidences)
+            outputs = held_out(self._to_candidates(confidences))
+            found = judge_rows(votes, confidences, outputs, self.smoothing)
             change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
             confidences = found.confidences
             report_round(Round(name, self.n_iter_, limit, change, self.tol))
             if change <= self.tol:
                 break
-        return found, change
-
-    def _judge_rows(
-        self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64]
-    ) -> "CombinedEvidence":
-        """New confidences, by the answers and by a classifier that learns from the old ones."""
-        skills = Skills.estimate(votes, confidences, smoothing=self.smoothing)
-        return combine_evidence(
-            skills.log_likelihood(votes),
-            held_out(self._to_candidates(confidences)),
-            confidences.mean(axis=0),
-        )
+        return found, outputs, change
 
     def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
         best = confidences.max(axis=1, keepdims=True)
@@ -340,11 +346,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         confidences : ndarray of shape (n, l)
             In the order of ``classes_``; zero for a label that ``estimator_`` has not learned,
-            because it is a candidate of no row.
+            because it is a candidate of no row. See ``inverse_temperature_``.
         """
         check_is_fitted(self)
-        found = self.estimator_.predict_proba(X)
-        return align_columns(found, self.estimator_.classes_, self.classes_)
+        outputs = self.estimator_.predict_proba(X)
+        outputs = align_columns(outputs, self.estimator_.classes_, self.classes_)
+        with np.errstate(divide="ignore"):  # a zero stays a zero
+            return scale_scores(np.log(outputs), self.inverse_temperature_)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
@@ -354,7 +362,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like, data frame or sparse matrix of shape (n, d)
             Rows.
         y : array-like of shape (n,)
-            Their true labels. Votes, in which nothing says what is right, are refused.
+            Their true labels. Votes are rejected.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 
@@ -365,64 +373,15 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(y, Votes) or np.ndim(y) > 1:
             raise ValueError(
                 "score compares predictions with true labels, one for each row, and y has the "
-                "votes of annotators: give true labels. Without any, evidence_ of the fit says how "
-                "well the features foretell the answers."
+                "votes of annotators: pass true labels. Without true labels, evidence_ of the fit "
+                "measures how well the features predict the answers."
             )
         share: float = super().score(X, y, sample_weight)
         return share
 
 
-class CombinedEvidence(NamedTuple):
-    """Confidences from answers and features, the trust in the features, and the evidence."""
-
-    confidences: NDArray[np.float64]
-    feature_trust: float
-    evidence: float
-
-
-def combine_evidence(
-    log_likelihood: NDArray[np.float64],
-    held_out: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    *,
-    max_iter: int = 50,
-) -> CombinedEvidence:
-    r"""Confidences of the rows from their answers and from held-out outputs of a classifier.
-
-    :math:`T_{ij} \propto \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)` with the
-    :math:`\varepsilon` of the largest likelihood
-    :math:`\prod_i \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)`, found by
-    expectation maximization.
-
-    Parameters
-    ----------
-    log_likelihood : ndarray of shape (n, l)
-        :math:`\log \Lambda`.
-    held_out : ndarray of shape (n, l)
-        *F*: non-negative, rows sum to one.
-    prior : ndarray of shape (l,)
-        :math:`\pi`.
-    max_iter : int, default=50
-        Steps for :math:`\varepsilon`.
-
-    Returns
-    -------
-    CombinedEvidence
-    """
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    by_features = np.einsum("ij,ij->i", likelihood, held_out)
-    by_prior = likelihood @ prior
-    doubt = 0.5
-    for _ in range(max_iter):
-        share = doubt * by_prior
-        doubt = float(np.mean(share / ((1 - doubt) * by_features + share)))
-    joint = likelihood * ((1 - doubt) * held_out + doubt * prior)
-    total = joint.sum(axis=1, keepdims=True)
-    return CombinedEvidence(joint / total, 1 - doubt, float(np.log(total).mean()))
-
-
 def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Confidence in labels that nobody gave, of each item; zero where there are no answers."""
+    """Confidence in the labels that are not among the answers; zero without answers."""
     voted = votes.counts().toarray() > 0
     off = np.where(voted, 0.0, confidences).sum(axis=1)
     return np.where(voted.any(axis=1), off, 0.0)
@@ -435,7 +394,7 @@ def _check_learner(estimator: Any) -> None:
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
     if set_learner(estimator) is None and not takes_weights:
         raise TypeError(
-            f"{type(last).__name__} cannot learn from confidences: give CrowdClassifier a method "
+            f"{type(last).__name__} cannot learn from confidences: pass CrowdClassifier a method "
             "of this library, such as PLCL(), or a classifier whose fit takes sample_weight, such "
             "as LogisticRegression(), alone or at the end of a pipeline."
         )

@@ -1,21 +1,22 @@
-"""The skill of annotators by the answers alone: Dawid and Skene's model, solved by crowd-kit."""
-
-from typing import Any
-from warnings import catch_warnings, simplefilter
+"""Labels from the answers alone: the model of Dawid and Skene."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn.crowd.shared_mistakes import normalize
+from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.votes import Votes
 
+_NO_SMOOTHING = 1e-10  # so that no answer is impossible
 
-def dawid_skene(votes: Votes, *, max_iter: int = 100) -> NDArray[np.float64]:
-    r"""Probability of every label of every item, by the answers and the skill of who gave them.
+
+def dawid_skene(votes: Votes, *, max_iter: int = 100, tol: float = 1e-3) -> NDArray[np.float64]:
+    r"""Probability of every label of every item, from the answers and the annotators' skills.
 
     Dawid and Skene [1]_ give every annotator *a* a confusion matrix
-    :math:`C^a_{jk} = P(\text{answer } k \mid \text{truth } j)`, and find it together with the
-    truths by expectation maximisation. Features play no part.
+    :math:`C^a_{jk} = P(\text{answer } k \mid \text{label } j)`, and estimate it together with the
+    labels by expectation maximization, starting from the shares of the answers. Features are not
+    used.
 
     Parameters
     ----------
@@ -23,16 +24,19 @@ def dawid_skene(votes: Votes, *, max_iter: int = 100) -> NDArray[np.float64]:
         The answers.
     max_iter : int, default=100
         Limit of iterations.
+    tol : float, default=1e-3
+        The iterations end when the probabilities *T* change by at most this,
+        :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
 
     Returns
     -------
     posterior : ndarray of shape (n_items, n_labels)
-        Rows sum to one; of an item without answers it is the share of each label among the
-        others. As weights: ``as_candidates(posterior, classes=votes.classes)``.
+        Rows sum to one. The row of an item without answers is the share of each label among the
+        other items. As weights: ``as_candidates(posterior, classes=votes.classes)``.
 
     See Also
     --------
-    CrowdClassifier : Lets the features help to judge the annotators.
+    CrowdClassifier : Also uses the features.
 
     References
     ----------
@@ -46,26 +50,16 @@ def dawid_skene(votes: Votes, *, max_iter: int = 100) -> NDArray[np.float64]:
     >>> dawid_skene(votes).round(2)[:, 0]
     array([1., 0., 1.])
     """
-    with requires_extra("crowd", purpose="Judging annotators"):
-        from crowdkit.aggregation import DawidSkene
-    import pandas as pd  # which crowd-kit brings
-
-    answers = pd.DataFrame(
-        {
-            "task": votes.item_indices,
-            "worker": votes.annotator_indices,
-            "label": votes.label_indices,
-        }
-    )
-    with catch_warnings():
-        # What of pandas crowd-kit uses that will go one day: nothing that our users can mend.
-        for category in (DeprecationWarning, FutureWarning):
-            simplefilter("ignore", category)
-        model: Any = DawidSkene(n_iter=max_iter).fit(answers)
-    labels = range(len(votes.classes))
-    found = model.probas_.reindex(columns=labels, fill_value=0.0).reindex(range(len(votes)))
-    prior = model.priors_.reindex(labels, fill_value=0.0).to_numpy()
-    posterior: NDArray[np.float64] = found.to_numpy(dtype=np.float64)
-    posterior = np.where(np.isnan(posterior), prior, posterior)
-    posterior /= posterior.sum(axis=1, keepdims=True)
+    answered = votes.answers_per_item > 0
+    shares = votes.counts().toarray() / np.maximum(votes.answers_per_item, 1)[:, None]
+    prior = shares[answered].mean(axis=0)
+    posterior: NDArray[np.float64] = np.where(answered[:, None], shares, prior)
+    for _ in range(max_iter):
+        previous = posterior
+        skills = Skills.estimate(votes, posterior, smoothing=_NO_SMOOTHING)
+        posterior = normalize(skills.log_likelihood(votes), prior)
+        prior = posterior[answered].mean(axis=0)
+        posterior[~answered] = prior
+        if np.linalg.norm(posterior - previous) / len(votes) ** 0.5 <= tol:
+            break
     return posterior

@@ -1,39 +1,53 @@
-"""The skill of annotators given what the rows are, and what the rows are given the skills."""
+"""The skills of annotators, and the likelihood of their answers for each label of a row."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
 
 from ambilearn.crowd.votes import Votes
+
+Smoothing = float | Literal["auto"]
+
+_SMOOTHING_RANGE = (0.25, 2000.0)  # of the search
 
 
 @dataclass(frozen=True, eq=False)
 class Skills:
-    r"""Confusion matrix of every annotator.
+    r"""Confusion matrices of the annotators, with a common prior.
+
+    .. math:: C^a_{jk} = \frac{N^a_{jk} + s\, \bar C_{jk}}{\sum_k N^a_{jk} + s}
+
+    is the probability that annotator *a* gives label *k* to a row with label *j*: the mean of the
+    posterior under the prior :math:`C^a_j \sim \text{Dirichlet}(s \bar C_j)`. An annotator with few
+    answers is close to the average annotator :math:`\bar C`.
 
     Parameters
     ----------
-    confusion : ndarray of shape (n_annotators, n_labels, n_labels)
-        :math:`C^a_{jk}`, the probability that annotator *a* answers *k* where *j* is right; rows
-        sum to one.
+    counts : ndarray of shape (n_annotators, n_labels, n_labels)
+        :math:`N^a_{jk}`, the answers of each annotator by right and given label.
+    pooled : ndarray of shape (n_labels, n_labels)
+        :math:`\bar C`, the confusion matrix of all annotators together; rows sum to one.
+    smoothing : float
+        :math:`s`, the weight of :math:`\bar C` in answers.
     """
 
-    confusion: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    pooled: NDArray[np.float64]
+    smoothing: float
 
     @classmethod
     def estimate(
-        cls, votes: Votes, confidences: NDArray[np.float64], *, smoothing: float = 1.0
+        cls, votes: Votes, confidences: NDArray[np.float64], *, smoothing: Smoothing = "auto"
     ) -> Self:
-        r"""Skills that fit the confidences *P* in the labels of the items.
+        r"""Skills that fit the confidences *T* in the labels of the items.
 
-        .. math:: C^a_{jk} = \frac{N^a_{jk} + s\, \bar C_{jk}}{\sum_k N^a_{jk} + s}, \qquad
-                  N^a_{jk} = \sum_{i:\ a \text{ answers } k} P_{ij}
-
-        with the confusion :math:`\bar C` of all annotators together: who has answered little is
-        like the others. :math:`\bar C` itself leans to chance by as much.
+        :math:`N^a_{jk} = \sum_{i:\ a \text{ answers } k} T_{ij}` and :math:`\bar C_{jk} \propto
+        \sum_a N^a_{jk} + 1/l`.
 
         Parameters
         ----------
@@ -41,41 +55,125 @@ class Skills:
             The answers.
         confidences : ndarray of shape (n_items, n_labels)
             Rows sum to one.
-        smoothing : float, default=1.0
-            The weight :math:`s > 0`, in answers.
+        smoothing : float or "auto", default="auto"
+            The weight :math:`s > 0`. "auto" chooses it by :func:`choose_smoothing` from the answers
+            by most likely and given label. The expected counts *N* differ less between annotators
+            than the answers do, and with few answers *s* would be too large.
         """
-        n_labels = len(votes.classes)
+        if smoothing == "auto":
+            best = np.eye(len(votes.classes))[confidences.argmax(axis=1)]
+            smoothing = choose_smoothing(answer_counts(votes, best))
         counts = answer_counts(votes, confidences)
-        everybody = counts.sum(axis=0) + smoothing / n_labels
-        everybody /= everybody.sum(axis=1, keepdims=True)
-        smoothed = counts + smoothing * everybody
-        return cls(smoothed / smoothed.sum(axis=2, keepdims=True))
+        return cls(counts, pool_counts(counts), smoothing)
+
+    @property
+    def confusion(self) -> NDArray[np.float64]:
+        """The smoothed confusion matrices *C*, shape (n_annotators, n_labels, n_labels)."""
+        smoothed = self.counts + self.smoothing * self.pooled
+        matrices: NDArray[np.float64] = smoothed / smoothed.sum(axis=2, keepdims=True)
+        return matrices
 
     def log_likelihood(self, votes: Votes) -> NDArray[np.float64]:
-        r"""How well each label explains the answers to each item, shape (n_items, n_labels).
+        r"""Log-likelihood of the answers to each item for each label, shape (n_items, n_labels).
 
         .. math:: \log \Lambda_{ij} = \sum_{a \text{ answers } k \text{ to } i} \log C^a_{jk}
         """
-        n_labels = self.confusion.shape[1]
-        given = np.log(self.confusion.transpose(0, 2, 1)).reshape(-1, n_labels)
-        logarithms: NDArray[np.float64] = _incidence(votes) @ given
-        return logarithms
+        given = np.log(self.confusion)[votes.annotator_indices, :, votes.label_indices]
+        return sum_by_group(given, votes.item_indices, len(votes))
+
+    def held_out_probabilities(
+        self, votes: Votes, confidences: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Probability of each answer for each label of its item, shape (n_answers, n_labels).
+
+        The skill of the annotator is estimated without the item, so that no answer is evidence for
+        itself: :math:`C^a_{jk}` with the counts :math:`N^a` of the other items.
+
+        Parameters
+        ----------
+        votes, confidences
+            As for :meth:`estimate`.
+        """
+        items, who, given = votes.item_indices, votes.annotator_indices, votes.label_indices
+        own = confidences[items]
+        pairs = items * len(votes.annotators) + who
+        same_pair = _repeats(pairs)[:, None]
+        same_answer = _repeats(pairs * len(votes.classes) + given)[:, None]
+        # Differences below zero are rounding errors.
+        hits = np.maximum(self.counts[who, :, given] - same_answer * own, 0)
+        total = np.maximum(self.counts.sum(axis=2)[who] - same_pair * own, 0)
+        s = self.smoothing
+        probabilities: NDArray[np.float64] = (hits + s * self.pooled.T[given]) / (total + s)
+        return probabilities
+
+
+def choose_smoothing(counts: NDArray[np.float64]) -> float:
+    r"""The weight of the prior that makes the answers of all annotators most likely.
+
+    Maximizes the Dirichlet–multinomial marginal likelihood [1]_
+
+    .. math:: \sum_{a, j} \Big[\log\Gamma(s) - \log\Gamma(s + \textstyle\sum_k N^a_{jk})
+              + \sum_k \log\Gamma(s \bar C_{jk} + N^a_{jk}) - \log\Gamma(s \bar C_{jk})\Big]
+
+    over *s* from 0.25 to 2000. If the annotators differ little, *s* is large.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_annotators, n_labels, n_labels)
+        *N*, the answers by right and given label.
+
+    Returns
+    -------
+    smoothing : float
+
+    References
+    ----------
+    .. [1] T. P. Minka, "Estimating a Dirichlet distribution", technical report, MIT, 2000.
+    """
+    used = counts > 0  # the other terms are zero
+    means = np.broadcast_to(pool_counts(counts), counts.shape)[used]
+    total, numbers = counts.sum(axis=2), counts[used]
+
+    def loss(log_s: float) -> float:
+        s = np.exp(log_s)
+        gain = gammaln(s * means + numbers) - gammaln(s * means)
+        return -float((gammaln(s) - gammaln(s + total)).sum() + gain.sum())
+
+    bounds = np.log(_SMOOTHING_RANGE)
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x))
+
+
+def pool_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Confusion matrix :math:`\bar C` of all annotators together, shape (n_labels, n_labels)."""
+    pooled = counts.sum(axis=0) + 1 / counts.shape[1]
+    matrix: NDArray[np.float64] = pooled / pooled.sum(axis=1, keepdims=True)
+    return matrix
 
 
 def answer_counts(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
     """Answers of each annotator by right and given label, shape (n_annotators, l, l).
 
-    The right label of an item is shared among the labels as the confidences say.
+    An answer counts for each right label by its confidence.
     """
     n_labels = len(votes.classes)
-    by_answer = _incidence(votes).T @ confidences
-    counts: NDArray[np.float64] = by_answer.reshape(-1, n_labels, n_labels).transpose(0, 2, 1)
-    return counts
+    pairs = votes.annotator_indices * n_labels + votes.label_indices
+    sums = sum_by_group(confidences[votes.item_indices], pairs, len(votes.annotators) * n_labels)
+    return sums.reshape(-1, n_labels, n_labels).transpose(0, 2, 1)
 
 
-def _incidence(votes: Votes) -> sparse.csr_array:
-    """A one for every answer: items by pairs of annotator and given label."""
-    n_labels = len(votes.classes)
-    columns = votes.annotator_indices * n_labels + votes.label_indices
-    shape = len(votes), len(votes.annotators) * n_labels
-    return sparse.csr_array((np.ones(votes.n_answers), (votes.item_indices, columns)), shape=shape)
+def sum_by_group(
+    values: NDArray[np.float64], groups: NDArray[np.intp], n_groups: int
+) -> NDArray[np.float64]:
+    """Sums of the rows of each group, shape (n_groups, n_columns)."""
+    places = groups, np.arange(len(groups))
+    table = sparse.csr_array((np.ones(len(groups)), places), shape=(n_groups, len(groups)))
+    sums: NDArray[np.float64] = table @ values
+    return sums
+
+
+def _repeats(keys: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Number of equal keys of each key."""
+    _, places, numbers = np.unique(keys, return_inverse=True, return_counts=True)
+    repeats: NDArray[np.intp] = numbers[places]
+    return repeats

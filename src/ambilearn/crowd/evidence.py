@@ -1,0 +1,163 @@
+"""Confidences in the labels of the rows, from the answers and the outputs of a classifier."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn.confidence.temperature import fit_temperature, scale_scores
+from ambilearn.crowd.shared_mistakes import estimate_sharing, normalize, shared_log_likelihood
+from ambilearn.crowd.skills import Skills, Smoothing
+from ambilearn.crowd.votes import Votes
+
+_LEAST = 1e-6  # probability of a label by the classifier, or of a label among all rows
+_STEPS = 50  # of expectation maximization for the trust in the features
+_ROUNDS = 6  # of skills and labels in the model with shared mistakes
+
+
+class CombinedEvidence(NamedTuple):
+    """Confidences from answers and features, the trust in the features, and the evidence."""
+
+    confidences: NDArray[np.float64]
+    feature_trust: float
+    evidence: float
+
+
+class PooledEvidence(NamedTuple):
+    """Mean confidences of three models, and what they were found with."""
+
+    confidences: NDArray[np.float64]
+    sharing: float
+    inverse_temperature: float
+
+
+def judge_rows(
+    votes: Votes,
+    confidences: NDArray[np.float64],
+    held_out: NDArray[np.float64],
+    smoothing: Smoothing = "auto",
+) -> CombinedEvidence:
+    """New confidences, by the answers and a classifier; skills from the old confidences.
+
+    Parameters
+    ----------
+    votes : Votes
+        The answers.
+    confidences : ndarray of shape (n, l)
+        Of the labels of the items; rows sum to one.
+    held_out : ndarray of shape (n, l)
+        Outputs of a classifier that has not learned from the row; rows sum to one.
+    smoothing : float or "auto", default="auto"
+        As for :meth:`~ambilearn.crowd.skills.Skills.estimate`.
+
+    Returns
+    -------
+    CombinedEvidence
+    """
+    skills = Skills.estimate(votes, confidences, smoothing=smoothing)
+    return combine_evidence(skills.log_likelihood(votes), held_out, confidences.mean(axis=0))
+
+
+def combine_evidence(
+    log_likelihood: NDArray[np.float64],
+    held_out: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    *,
+    max_iter: int = _STEPS,
+) -> CombinedEvidence:
+    r"""Confidences of the rows from their answers and from held-out outputs of a classifier.
+
+    :math:`T_{ij} \propto \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)` with the
+    :math:`\varepsilon` of the largest likelihood
+    :math:`\prod_i \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)`, found by
+    expectation maximization.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray of shape (n, l)
+        :math:`\log \Lambda`.
+    held_out : ndarray of shape (n, l)
+        *F*: non-negative, rows sum to one.
+    prior : ndarray of shape (l,)
+        :math:`\pi`.
+    max_iter : int, default=50
+        Steps for :math:`\varepsilon`.
+
+    Returns
+    -------
+    CombinedEvidence
+    """
+    held_out, prior = at_least(held_out), at_least(prior)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    by_features = np.einsum("ij,ij->i", likelihood, held_out)
+    by_prior = likelihood @ prior
+    doubt = 0.5
+    for _ in range(max_iter):
+        share = doubt * by_prior
+        doubt = float(np.mean(share / ((1 - doubt) * by_features + share)))
+    joint = likelihood * ((1 - doubt) * held_out + doubt * prior)
+    total = joint.sum(axis=1, keepdims=True)
+    return CombinedEvidence(joint / total, 1 - doubt, float(np.log(total).mean()))
+
+
+def pool_evidence(
+    votes: Votes,
+    found: CombinedEvidence,
+    held_out: NDArray[np.float64],
+    smoothing: Smoothing = "auto",
+) -> PooledEvidence:
+    r"""Confidences that allow for mistakes which annotators, or answers and features, share.
+
+    The mean of three models of the rows, which cannot be compared without true labels:
+
+    .. math:: T^*_{ij} = \frac{T_{ij} + R_{ij} + \frac12 (A_{ij} + F_{ij})}{3}, \qquad
+              R_{ij} \propto \Lambda^\rho_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j),
+              \qquad A_{ij} \propto \Lambda^\rho_{ij} \pi_j
+
+    In the first, answers and classifier are independent given the label. In the second, annotators
+    share mistakes (:func:`~ambilearn.crowd.shared_mistakes.shared_log_likelihood`); their skills
+    are estimated again from *R*, and for each answer without its item. In the third, the
+    classifier, which learned from these annotators, makes their mistakes: the answers and the
+    features of a row are not combined.
+
+    A row without answers is like a new row: its confidences are :math:`F^b`, scaled to the sum one,
+    with the *b* of the smallest cross entropy to *T*
+    (:func:`~ambilearn.confidence.fit_temperature`).
+
+    Parameters
+    ----------
+    votes : Votes
+        The answers.
+    found : CombinedEvidence
+        *T* and :math:`\varepsilon`, after the last round of :func:`judge_rows`.
+    held_out, smoothing
+        As for :func:`judge_rows`.
+
+    Returns
+    -------
+    PooledEvidence
+    """
+    held_out, prior = at_least(held_out), at_least(found.confidences.mean(axis=0))
+    by_features = found.feature_trust * held_out + (1 - found.feature_trust) * prior
+    posterior, sharing = found.confidences, -1.0
+    for _ in range(_ROUNDS):
+        skills = Skills.estimate(votes, posterior, smoothing=smoothing)
+        answers = votes, skills.held_out_probabilities(votes, posterior), skills.pooled
+        if sharing < 0:  # in the first round
+            sharing = estimate_sharing(*answers, prior, held_out)
+        log_likelihood = shared_log_likelihood(*answers, sharing)
+        posterior = normalize(log_likelihood, by_features)
+    alone = (normalize(log_likelihood, prior) + held_out) / 2
+    pooled = (found.confidences + posterior + alone) / 3
+    scores = np.log(held_out)
+    inverse_temperature = fit_temperature(scores, found.confidences)
+    silent = votes.answers_per_item == 0
+    pooled[silent] = scale_scores(scores[silent], inverse_temperature)
+    return PooledEvidence(pooled, sharing, inverse_temperature)
+
+
+def at_least(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities without zeros, so that no answer is impossible; rows sum to one."""
+    positive = np.maximum(probabilities, _LEAST)
+    scaled: NDArray[np.float64] = positive / positive.sum(axis=-1, keepdims=True)
+    return scaled
