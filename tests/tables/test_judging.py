@@ -1,5 +1,7 @@
 import io
+from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
@@ -33,6 +35,22 @@ def test_judged_rows_are_cleaned_better(crowd):
     assert judged.annotators.agreement.min() < 0.6 < judged.annotators.agreement.max()
 
 
+def test_confidences_of_cleaned_and_new_rows_are_those_of_the_crowd(crowd):
+    items, truth, _ = crowd
+    judged = judge_table(_read(crowd), "sure").table
+    cleaned = clean_table(judged, "sure")
+    sets = judged.candidates
+    assert cleaned.pair_scores is judged.scores
+    best = np.array([judged.scores[a:b].max() for a, b in pairwise(sets.indptr)])
+    np.testing.assert_array_equal(cleaned.choices.confidences, best)
+    assert cleaned.frame["confidence"].to_numpy() == pytest.approx(best, abs=1e-6)
+    assert (cleaned.choices.labels == truth).mean() > 0.8
+    assert judged.calibration.of_logarithms
+    predicted = cleaned.model.predict(items)
+    assert predicted["confidence"].notna().all()
+    assert (predicted["confidence"] != predicted["score"]).any()
+
+
 @pytest.mark.slow
 def test_a_person_is_right_whatever_annotators_say(crowd, tmp_path):
     table = _read(crowd)
@@ -40,7 +58,9 @@ def test_a_person_is_right_whatever_annotators_say(crowd, tmp_path):
     corrected = _read(crowd, corrections=tmp_path / "c.csv")
     judged = judge_table(corrected, "plknn").table
     assert judged.candidates.to_sets()[3] == {"gnu"}
-    assert clean_table(judged, "plknn").frame["label"][3] == "gnu"
+    cleaned = clean_table(judged, "plknn").frame
+    assert cleaned.loc[3, ["label", "confidence"]].to_list() == ["gnu", 1.0]
+    assert cleaned["confidence"].min() < 1
 
 
 @pytest.mark.slow

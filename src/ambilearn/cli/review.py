@@ -152,7 +152,6 @@ def review(
         request = Request.from_options(table, options)
         request.check(console, out)
         console.show("reading the table")  # before the imports, which take a while
-        from ambilearn.backend import HOST
         from ambilearn.review.from_table import drop_feature, image_column, review_from_table
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
@@ -170,7 +169,7 @@ def review(
         name = METHODS[plan.method].name
         page = review_from_table(
             read,
-            HOST.support(read.candidates).gather(model.method.label_distributions_),
+            read.score_candidates(model.method),
             confidences=model.calibration.cleaned,
             doubt=doubt,
             method=name,
@@ -222,12 +221,14 @@ def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
     )
     from ambilearn.tables.clean import judge_candidates
     from ambilearn.tables.model import fit_table
+    from ambilearn.tables.ranking import choose_candidates
 
     model = fit_table(**plan._asdict(), progress=console.stage)
     table = plan.table.with_min_votes(model.min_votes)
     describe_model(console, model, plan.params)
     describe_calibration(console, model.calibration)
-    describe_accuracy(console, table, model.method.transduction_)
+    scores = table.score_candidates(model.method)
+    describe_accuracy(console, table, choose_candidates(table.candidates, scores).labels)
     found = None
     if doubt:  # thorough: a reviewer's time is worth more than computing time
         found = judge_candidates(

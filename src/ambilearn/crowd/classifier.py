@@ -37,6 +37,7 @@ from ambilearn.learners import (
 )
 
 _FOLDS = 5  # of a classifier that has no closed form
+_LEAST_WEIGHT = 1e-9  # of a candidate
 _ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
 
 
@@ -105,7 +106,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
-        What ``estimator_`` learned from: *T*, without the labels below ``min_share``.
+        What ``estimator_`` learned from: *T*, without the labels below ``min_share``. The cleaned
+        label is always a candidate.
     estimator_ : classifier
         The classifier, fitted to all rows.
     skills_ : Skills
@@ -235,12 +237,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             own = self._by_folds(estimator, X, votes)
             found, outputs, _ = self._alternate(own, votes, found.confidences, _ENSEMBLE_ROUNDS)
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
-        self.candidates_ = self._to_candidates(found.confidences)
         pooled = pool_evidence(votes, found, outputs, self.smoothing)
         confidences, self.sharing_, self.inverse_temperature_ = pooled
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
-        self.transduction_ = votes.classes[np.argmax(confidences, axis=1)]
+        best = np.argmax(confidences, axis=1)
+        self.transduction_ = votes.classes[best]
+        self.candidates_ = self._to_candidates(found.confidences, best)
         self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
         return estimator
@@ -311,9 +314,14 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 break
         return found, outputs, change
 
-    def _to_candidates(self, confidences: NDArray[np.float64]) -> CandidateSets:
-        best = confidences.max(axis=1, keepdims=True)
-        table = np.where(confidences >= self.min_share * best, confidences, 0.0)
+    def _to_candidates(
+        self, confidences: NDArray[np.float64], labels: NDArray[np.intp] | None = None
+    ) -> CandidateSets:
+        """Labels with enough confidence as weighted candidates, and one more label of each row."""
+        kept = confidences >= self.min_share * confidences.max(axis=1, keepdims=True)
+        if labels is not None:
+            kept[np.arange(len(labels)), labels] = True
+        table = np.where(kept, np.maximum(confidences, _LEAST_WEIGHT), 0.0)
         # Sparse, for a dense table with one column would be read as a column of labels.
         sets = as_candidates(sparse.csr_array(table), classes=self.classes_)
         return replace(sets, sparse_mask=False)

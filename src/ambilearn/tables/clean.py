@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.warnings import warn_user
-from ambilearn.backend import HOST
 from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
@@ -127,7 +126,7 @@ def clean_table(
         progress=progress,
     )
     table = table.with_min_votes(model.min_votes)  # as the model was fitted
-    scores = HOST.support(table.candidates).gather(model.method.label_distributions_)
+    scores = table.score_candidates(model.method)
     choices = choose_candidates(table.candidates, scores, model.calibration.cleaned)
     found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)

@@ -4,8 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize
+from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
@@ -107,14 +112,34 @@ def judge_table(
     crowd = CrowdClassifier(estimator, param_grid=grid, random_state=random_state)
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
         crowd._judge(X, votes)  # fit_table fits to the result
+    sets = apply_corrections(crowd.candidates_, table.corrections)
+    scores = _candidate_confidences(crowd, sets, list(table.corrections.labels))
     judged = replace(
         table,
-        candidates=apply_corrections(crowd.candidates_, table.corrections),
+        candidates=sets,
         two_votes=None,
         unjudged=table.candidates,
-        calibration=Calibration("the answers of annotators are not calibrated"),
+        calibration=Calibration(
+            "by the annotators' answers and the features",
+            crowd.inverse_temperature_,
+            of_logarithms=True,
+            cleaned=scores,
+        ),
+        scores=scores,
     )
     return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
+
+
+def _candidate_confidences(
+    crowd: CrowdClassifier, sets: CandidateSets, settled: list[int]
+) -> NDArray[np.float64]:
+    """Confidence of every candidate; 1 in rows that a person has settled."""
+    rows = pair_rows(sets)
+    column = {label: j for j, label in enumerate(crowd.classes_.tolist())}
+    columns = np.array([column.get(label, -1) for label in sets.classes.tolist()])
+    confidences: NDArray[np.float64] = crowd.label_distributions_[rows, columns[sets.labels]]
+    confidences[np.isin(rows, settled)] = 1.0
+    return confidences
 
 
 def _tuning_grid(method: str, params: Mapping[str, Any]) -> dict[str, Any]:

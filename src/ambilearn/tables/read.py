@@ -7,9 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.votes import Votes
@@ -75,6 +79,9 @@ class CandidateTable:
         Confidences, if they are known before a method is fitted: those of judged annotators.
     image_folders : tuple of Path
         Folders besides that of the table from which images are allowed.
+    scores : ndarray of shape (n_pairs,) or None
+        Score of every candidate, if it is known before a method is fitted, as with judged
+        annotators.
     """
 
     name: str
@@ -93,6 +100,7 @@ class CandidateTable:
     decimal: str = "."
     calibration: Calibration | None = None
     image_folders: tuple[Path, ...] = ()
+    scores: NDArray[np.float64] | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -109,6 +117,15 @@ class CandidateTable:
     def given(self) -> CandidateSets:
         """The candidate sets as they were given: the answers, where annotators were judged."""
         return self.candidates if self.unjudged is None else self.unjudged
+
+    def score_candidates(self, method: Any) -> NDArray[np.float64]:
+        """Score of every candidate: ``scores``, or what a fitted method has learned."""
+        if self.scores is not None:
+            return self.scores
+        learned: NDArray[np.float64] = HOST.support(self.candidates).gather(
+            method.label_distributions_
+        )
+        return learned
 
     def with_min_votes(self, min_votes: int) -> "CandidateTable":
         """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
