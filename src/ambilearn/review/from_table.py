@@ -168,6 +168,14 @@ def _is_short(table: CandidateTable, image: str) -> bool:
     return not any(format_cell(c).startswith("data:") for c in table.frame[image].to_list())
 
 
+def _judged(table: CandidateTable, row: int, labels: list[str]) -> list[float]:
+    """Confidences of labels that the judging of annotators ruled out."""
+    if table.votes is None or table.judged is None:
+        return [0.0] * len(labels)
+    known = [str(label) for label in table.votes.classes.tolist()]
+    return [float(table.judged[row, known.index(label)]) for label in labels]
+
+
 def _find_hints(
     table: CandidateTable, scores: NDArray[np.float64], doubt: Doubt | None
 ) -> Iterator[tuple[str | None, int]]:
@@ -209,6 +217,6 @@ def _find_candidates(
             if table.unjudged is not None:  # answers that the judging ruled out are still choices
                 given = set(map(str, parse_labels(table.texts[i], table.sep, i)))
                 others = sorted(given - set(labels))
-                labels, scores = labels + others, scores + [0.0] * len(others)
+                labels, scores = labels + others, scores + _judged(table, i, others)
             found.append((labels, scores, None))
     return found

@@ -113,7 +113,7 @@ def judge_table(
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
         crowd._judge(X, votes)  # fit_table fits to the result
     sets = apply_corrections(crowd.candidates_, table.corrections)
-    scores = _candidate_confidences(crowd, sets, list(table.corrections.labels))
+    confidences = _candidate_confidences(crowd, sets, list(table.corrections.labels))
     judged = replace(
         table,
         candidates=sets,
@@ -123,9 +123,9 @@ def judge_table(
             "by the annotators' answers and the features",
             crowd.inverse_temperature_,
             of_logarithms=True,
-            cleaned=scores,
+            cleaned=confidences,
         ),
-        scores=scores,
+        judged=crowd.label_distributions_,
     )
     return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
 

@@ -79,9 +79,8 @@ class CandidateTable:
         Confidences, if they are known before a method is fitted: those of judged annotators.
     image_folders : tuple of Path
         Folders besides that of the table from which images are allowed.
-    scores : ndarray of shape (n_pairs,) or None
-        Score of every candidate, if it is known before a method is fitted, as with judged
-        annotators.
+    judged : ndarray of shape (n_rows, n_labels) or None
+        Confidence of every label of ``votes``, if the annotators were judged.
     """
 
     name: str
@@ -100,7 +99,7 @@ class CandidateTable:
     decimal: str = "."
     calibration: Calibration | None = None
     image_folders: tuple[Path, ...] = ()
-    scores: NDArray[np.float64] | None = None
+    judged: NDArray[np.float64] | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -119,9 +118,9 @@ class CandidateTable:
         return self.candidates if self.unjudged is None else self.unjudged
 
     def score_candidates(self, method: Any) -> NDArray[np.float64]:
-        """Score of every candidate: ``scores``, or what a fitted method has learned."""
-        if self.scores is not None:
-            return self.scores
+        """Score of every candidate: by the judged annotators, or as a fitted method learned it."""
+        if self.calibration is not None and self.calibration.cleaned is not None:
+            return self.calibration.cleaned
         learned: NDArray[np.float64] = HOST.support(self.candidates).gather(
             method.label_distributions_
         )
