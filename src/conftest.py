@@ -12,6 +12,7 @@ _NEED_TORCH = (
     "options",
     "prediction",
     "rows",
+    "saving",
     "training",
 )
 if find_spec("torch") is None:
