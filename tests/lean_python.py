@@ -42,6 +42,9 @@ for name, code in json.load(sys.stdin).items():
         os.dup2(os.open(f"{name}.stderr", os.O_WRONLY | os.O_CREAT), 2)
         try:
             exec(compile(code, name, "exec"), {"__name__": "__main__"})
+        except SystemExit as end:
+            sys.stderr.flush()
+            os._exit(end.code or 0)
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from threading import Thread
 
+import prepared
 import pytest
 from alike import assert_alike
 
@@ -180,15 +181,10 @@ if __name__ == "__main__":
 """
 
 
-def reproduce(spec, store, jobs):
-    command = [sys.executable, "-m", "ambilearn", "reproduce", str(spec), "--store", str(store)]
-    return subprocess.Popen(
-        [*command, "--jobs", str(jobs)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-    )
+def reproduce(spec, store, log):
+    """A process that reproduces, and writes what it prints into a file."""
+    arguments = ["reproduce", spec, "--store", store, "--jobs", 1]
+    return prepared.start(arguments, {"stdin": os.devnull, "stdout": log, "stderr": log})
 
 
 def stored(path):
@@ -225,10 +221,11 @@ def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     survived = stored(store)
     assert len(survived) == 6 < len(tasks)
 
-    second = reproduce(spec_file, store, jobs=2)
-    output = second.communicate()[0]
-    assert second.returncode == 0, output
-    assert f"6 of them in {store} already" in output
+    second = reproduce(spec_file, store, tmp_path / "log")
+    second.join()
+    output = (tmp_path / "log").read_text("utf-8")
+    assert second.exitcode == 0, output
+    assert f"6 of them already in {store}" in output
     after = stored(store)
     assert set(after) == {task.key for task in tasks}
     assert {key: after[key] for key in survived} == survived  # not even written again
@@ -240,9 +237,12 @@ def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
 @pytest.mark.slow
 def test_two_runners_on_one_store_share_the_work(spec_file, tmp_path):
     store = tmp_path / "r.sqlite"
-    runners = [reproduce(spec_file, store, jobs=1) for _ in range(2)]
-    outputs = [runner.communicate()[0] for runner in runners]
-    assert [runner.returncode for runner in runners] == [0, 0], outputs
+    logs = [tmp_path / "first", tmp_path / "second"]
+    runners = [reproduce(spec_file, store, log) for log in logs]
+    for runner in runners:
+        runner.join()
+    outputs = [log.read_text("utf-8") for log in logs]
+    assert [runner.exitcode for runner in runners] == [0, 0], outputs
     tasks = tasks_of(runs=4)
     assert set(stored(store)) == {task.key for task in tasks}
     counts = [
