@@ -41,24 +41,24 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
         ),
         (
             ["DROP TABLE claims", f"CREATE VIEW claims AS {ENDLESS.format('x AS key')}"],
-            "the view 'claims' in another",
+            "a view 'claims' that differs from",
         ),
         (
             [
                 "DROP TABLE digests",
                 f"CREATE VIEW digests AS {ENDLESS.format('x AS key, x AS digest')}",
             ],
-            "the view 'digests' in another",
+            "a view 'digests' that differs from",
         ),
         (["CREATE VIEW v AS SELECT * FROM results"], "the view 'v', which is not part of"),
         (["CREATE TABLE other (a)"], "the table 'other', which is not part of"),
         (["CREATE INDEX i ON results (data)"], "the index 'i', which is not part of"),
         (["CREATE UNIQUE INDEX i ON results (data)"], "the index 'i', which is not part of"),
-        (["ALTER TABLE results ADD COLUMN more"], "the table 'results' in another form"),
-        (["ALTER TABLE results DROP COLUMN scores"], "the table 'results' in another form"),
+        (["ALTER TABLE results ADD COLUMN more"], "a table 'results' that differs from"),
+        (["ALTER TABLE results DROP COLUMN scores"], "a table 'results' that differs from"),
         (
             ["DROP TABLE claims", "CREATE TABLE claims (key, runner, expires)"],
-            "the table 'claims' in another form",
+            "a table 'claims' that differs from",
         ),
         (
             [
@@ -66,7 +66,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
                 "CREATE TABLE claims (key TEXT PRIMARY KEY, runner TEXT NOT NULL,"
                 " expires REAL NOT NULL CHECK (expires < 0)) WITHOUT ROWID",
             ],
-            "the table 'claims' in another form",
+            "a table 'claims' that differs from",
         ),
     ],
 )

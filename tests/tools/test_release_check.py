@@ -72,12 +72,12 @@ def test_a_wheel_with_tests_is_found(check, release, package):
 
 
 def test_an_sdist_with_all_files_passes(check, release):
-    held = [f"{name}x" if name.endswith("/") else name for name in check.SDIST_HOLDS]
+    held = [f"{name}x" if name.endswith("/") else name for name in check.SDIST_CONTENT]
     assert check.sdist(release(in_sdist=held))
 
 
 def test_what_an_sdist_lacks_is_named(check, release):
-    held = [name for name in check.SDIST_HOLDS if not name.startswith("tests")]
+    held = [name for name in check.SDIST_CONTENT if not name.startswith("tests")]
     with pytest.raises(check.NotReadyError, match=r"tests/conftest\.py"):
         check.sdist(release(in_sdist=held))
 
