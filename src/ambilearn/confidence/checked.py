@@ -9,8 +9,6 @@ from scipy.special import expit, logit, ndtri
 
 _SCALES = (0.1, 0.3, 1.0, 3.0)  # how much a score may be off, on the logit scale
 _EDGE = 0.005  # smallest confidence, and smallest distance of a score from 0 and 1
-_PARTS = 5  # of the rows, by score, whose mean residual is corrected
-_PRIOR_ROWS = 20  # by which the residual of a part is drawn to zero
 
 
 class _Curve(NamedTuple):
@@ -34,7 +32,6 @@ class CheckedCalibration:
     - :math:`\sigma(a + c\,g)` with the normal score *g* of the rank of *s* among all rows, for
       scores that are not probabilities.
 
-    Then the mean residual of each fifth of the rows by score is added, drawn to zero by 20 rows.
     With few checked rows the confidences stay near the scores, unlike those of Platt's method and
     of isotonic regression.
 
@@ -80,10 +77,6 @@ class CheckedCalibration:
             self._normal_scores(scores), hits, np.array([0.0, 0.5]), np.array([3.0, 0.5])
         )
         self._curves.append(by_rank._replace(by_rank=True))
-        self._edges = np.quantile(self._reference, np.arange(1, _PARTS) / _PARTS)
-        part, residual = self._part(scores), hits - self._mean_curve(scores)
-        counts = np.bincount(part, minlength=_PARTS)
-        self._shift = np.bincount(part, residual, _PARTS) / (counts + _PRIOR_ROWS)
 
     def __call__(self, score: ArrayLike) -> NDArray[np.float64]:
         """Confidence of labels with the given scores.
@@ -98,16 +91,12 @@ class CheckedCalibration:
         ndarray of shape (n_rows,)
         """
         scores = _as_scores(score)
-        shifted = self._mean_curve(scores) + self._shift[self._part(scores)]
-        return np.clip(shifted, _EDGE, 1 - _EDGE)
-
-    def _mean_curve(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         evidence = np.array([curve.log_evidence for curve in self._curves])
         weights = np.exp(evidence - evidence.max())
         features = {False: _clipped_logit(scores), True: self._normal_scores(scores)}
         values = [expit(c.intercept + c.slope * features[c.by_rank]) for c in self._curves]
         mean: NDArray[np.float64] = weights / weights.sum() @ np.array(values)
-        return mean
+        return np.clip(mean, _EDGE, 1 - _EDGE)
 
     def _normal_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Normal quantile of the rank among all rows; ties have their mean rank."""
@@ -116,9 +105,6 @@ class CheckedCalibration:
         rank = np.clip((np.mean(ends, axis=0) + 0.5) / (n + 1), 0.5 / (n + 1), 1 - 0.5 / (n + 1))
         quantile: NDArray[np.float64] = ndtri(rank)
         return quantile
-
-    def _part(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        return np.searchsorted(self._edges, scores, "right")
 
 
 def _as_scores(score: ArrayLike) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> audited = AuditedClassifier(FrozenEstimator(model)).fit(X[900:1000], y[900:1000])
     >>> rows = X[1000:]
     >>> [round(float(each.predict_proba(rows).max(axis=1).mean()), 2) for each in (model, audited)]
-    [0.99, 0.85]
+    [0.99, 0.84]
     >>> round(float(model.score(rows, y[1000:])), 2)
     0.84
     """
