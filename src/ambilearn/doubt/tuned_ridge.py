@@ -57,14 +57,14 @@ def tuned_outputs(X: Any, sets: CandidateSets, random_state: Any = 0) -> NDArray
     rows = np.arange(n)
     if n > _MAX_TUNING_ROWS:
         rows = np.sort(check_random_state(random_state).permutation(n)[:_MAX_TUNING_ROWS])
-    gaussian, linear = _choose(index_rows(X, rows), sets[rows])
+    gaussian, linear = choose_ridges(index_rows(X, rows), sets[rows])
     if n >= MAX_EXACT_ROWS:
         gaussian.set_params(n_landmarks=DEFAULT_N_LANDMARKS, random_state=random_state)
     share = _KERNEL_SHARE
     return share * _leave_out(gaussian, X, sets) + (1 - share) * _leave_out(linear, X, sets)
 
 
-def _choose(X: Any, sets: CandidateSets) -> tuple[SURE, SURE]:
+def choose_ridges(X: Any, sets: CandidateSets) -> tuple[SURE, SURE]:
     """The Gaussian and the linear classifier with the smallest leave-one-out squared errors."""
     start: Any = SURE()
     start._make_regressor(X, sets, NO_CACHE)
