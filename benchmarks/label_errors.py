@@ -33,7 +33,7 @@ from ambilearn.metrics import excess_calibration_error
 
 TABLES = ("digits", "ecoli", "glass", "steel", "vehicle")
 CROWDS = {"music": music, "sentiment": sentiment}
-MODELS = {"logistic": LogisticRegression(max_iter=200), "svc": SVC(probability=True)}
+MODELS = {"logistic": LogisticRegression(max_iter=200), "svc": SVC(probability=True, random_state=0)}
 MAX_ROWS = 1000
 
 

@@ -748,3 +748,84 @@ def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, comman
     options = ["--candidates", "names", "--exclude", "truth", "--method", "plknn", "--out", out]
     status, _, err = run(command, odd, *options)
     assert (status, err[:10]) == (0, "caf\N{REPLACEMENT CHARACTER}.csv: ")
+
+
+@pytest.fixture
+def wrong_labels(tmp_path):
+    """A table with one label per row, of which one in eight is wrong, and its true labels."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=80)
+    given = np.where(rng.random(80) < 1 / 8, 1 - y, y)
+    names = np.array(["no", "yes"])
+    x = (4 * y + rng.normal(size=80)).round(4)
+    frame = pd.DataFrame({"x": x, "said": names[given], "truth": names[y]})
+    frame.to_csv("said.csv", index=False)
+    return frame
+
+
+def test_given_labels_are_corrected(run, wrong_labels):
+    options = ["--given-label", "said", "--label", "truth", "--prefix", "new_"]
+    status, out, err = run("clean", "said.csv", *options, "--out", "cleaned.csv")
+    assert (status, out) == (0, "")
+    cleaned = pd.read_csv("cleaned.csv")
+    assert cleaned["said"].to_list() == wrong_labels["said"].to_list()
+    changed = cleaned["new_label"] != cleaned["said"]
+    assert np.mean(cleaned["new_label"] == cleaned["truth"]) > 0.95
+    assert f"{changed.sum()} of 80 labels changed" in err
+    assert re.search(r"8\d\.\d% were given\s+the right one", err)
+    shown = err.partition("Check these rows first")[2].splitlines()
+    assert shown[1].split() == ["row", "doubt", "confidence", "given", "label", "suggestion"]
+    assert "fitting" not in err
+
+
+def test_a_model_is_fitted_to_corrected_labels(run, wrong_labels):
+    options = ["--given-label", "said", "--exclude", "truth", "--method", "plknn"]
+    status, _, err = run("fit", "said.csv", *options, "--out", "said.model")
+    assert status == 0
+    assert "labels changed" in err
+    status, out, _ = run("predict", "said.model", "said.csv")
+    predicted = pd.read_csv(io.StringIO(out))
+    assert np.mean(predicted["label"] == predicted["truth"]) > 0.95
+
+
+def test_the_review_page_shows_given_labels_and_suggestions(run, wrong_labels):
+    options = ["--given-label", "said", "--exclude", "truth"]
+    status, _, err = run("review", "said.csv", *options, "--out", "page.html")
+    assert status == 0
+    assert "labels changed" in err
+    words = " ".join(err.split())
+    assert "ambilearn clean said.csv --given-label said --exclude truth --corrections" in words
+    assert Path("page.html").read_text(encoding="utf-8").count("yes") > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        ("clean", ["--candidates", "said"], "cannot be combined with --candidates"),
+        ("clean", ["--item", "x"], "cannot be combined with --candidates"),
+        ("clean", ["--no-doubt"], "--no-doubt and --given-label cannot be combined"),
+        ("review", ["--no-doubt"], "--no-doubt and --given-label cannot be combined"),
+        ("clean", ["--select"], "--select and --given-label cannot be combined"),
+        ("clean", ["--set", "reg=1"], "require --method"),
+        ("clean", ["--skills"], "no annotators to judge"),
+        ("clean", ["--annotators-out", "a.csv"], "no annotators to judge"),
+        ("clean", ["--min-votes", "2"], "counts votes over several columns"),
+        ("clean", ["--label", "said"], "cannot be the column of true labels"),
+    ],
+)
+def test_options_that_do_not_fit_given_labels_are_refused(
+    run, wrong_labels, command, options, message
+):
+    status, _, err = run(command, "said.csv", "--given-label", "said", *options)
+    assert status != 0
+    assert message in " ".join(err.split())
+
+
+def test_one_candidate_in_every_row_gives_a_hint(run, wrong_labels):
+    options = ["--method", "plknn", "--exclude", "truth", "--no-doubt"]
+    err = run("clean", "said.csv", "--candidates", "said", *options)[2]
+    assert "use --given-label" in " ".join(err.split())
+    wrong_labels.loc[0, "said"] = "no|yes"
+    wrong_labels.to_csv("said.csv", index=False)
+    err = run("clean", "said.csv", "--candidates", "said", *options)[2]
+    assert "--given-label" not in err

@@ -8,7 +8,7 @@ import click
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand
 from ambilearn.cli.outputs import table_writer
-from ambilearn.cli.plan import Request
+from ambilearn.cli.plan import NO_DOUBT, Request
 from ambilearn.cli.table_options import (
     calibration_option,
     candidate_options,
@@ -42,6 +42,11 @@ def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) ->
     doubt is above 0, and review_rank, which is 1 for the row to check first. All other cells stay
     unchanged. Excel files can be read, not written.
 
+    With --given-label, each row has one label, and some are wrong: label is the corrected label,
+    score and confidence are the probability that it is correct, doubt (above 0 if the other labels
+    together are more likely) is in the given label, and suggestion is the most likely other label
+    of changed and doubtful rows.
+
     If several annotators answered, in one column each or in long form (one answer per row), the
     reliability of each annotator is estimated, too.
     """
@@ -73,6 +78,12 @@ def write_cleaned(
         sep=request.reading["sep"],
         escape_formulas=request.escape_formulas,
     )
+    labels = [f"{prefix}label", f"{prefix}suggestion"]
+    if request.given_label:
+        _check_given_label_options(request, no_doubt)
+        corrected = request.correct(console, request.read(), prefix)
+        write(corrected.frame, [request.given_label, *labels])
+        return
     plan = request.plan(console, request.read())
     cleaned = clean_table(
         **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
@@ -80,6 +91,18 @@ def write_cleaned(
     describe_model(console, cleaned.model, plan.params)
     describe_calibration(console, cleaned.model.calibration)
     describe_accuracy(console, cleaned.table, cleaned.choices.labels)
-    labels = [f"{prefix}label", f"{prefix}suggestion"]
     write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
     describe_cleaned(console, cleaned)
+
+
+def _check_given_label_options(request: Request, no_doubt: bool) -> None:
+    """Refuse options that have no effect on given labels."""
+    if no_doubt:
+        raise click.UsageError(NO_DOUBT)
+    if request.select:
+        raise click.UsageError(
+            "--select and --given-label cannot be combined: it chooses parameters of a fit, and "
+            "nothing is fitted here."
+        )
+    if request.method is None and (request.settings or request.n_landmarks is not None):
+        raise click.UsageError("With --given-label, parameters of a method require --method.")

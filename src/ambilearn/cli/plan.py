@@ -13,7 +13,17 @@ from ambilearn.cli.table_options import LONG_FORM, check_device, source_and_form
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
+    from ambilearn.tables.given_labels import CorrectedTable
     from ambilearn.tables.read import CandidateTable
+
+
+NO_DOUBT = (
+    "--no-doubt and --given-label cannot be combined: doubt decides which labels are changed."
+)
+_NO_ANNOTATORS = (
+    "There are no annotators to judge: name several columns by --candidates, or give answers in "
+    "long form by --item, --annotator and --answer."
+)
 
 
 class Plan(NamedTuple):
@@ -101,23 +111,28 @@ class Request:
     def _read(self, image: str | None) -> "CandidateTable":
         """Read rows with candidates, or answers in long form."""
         reading = self.reading | {"image": image}
-        candidates = reading.pop("candidates")
         columns = {name: reading.pop(name, None) for name in LONG_FORM}
-        _check_form(candidates, columns)
+        _check_form(reading["candidates"], reading["given_label"], columns)
         from ambilearn.tables.answers import read_answer_table
         from ambilearn.tables.read import read_candidate_table
 
         source, format = source_and_format(self.source, reading["format"])
         reading |= {"features": reading["features"] or None, "format": format or None}
-        if candidates:
-            return read_candidate_table(source, candidates=candidates, **reading)
+        named = {name: reading.pop(name) for name in ("candidates", "given_label")}
+        if any(named.values()):
+            named["candidates"] = named["candidates"] or None
+            return read_candidate_table(source, **named, **reading)
         return read_answer_table(source, **columns, **reading)
 
     def plan(self, console: Console, table: "CandidateTable") -> Plan:
         """Describe the table, choose the method if none is named, and judge any annotators."""
-        from ambilearn.cli.table_summary import describe_table
+        from ambilearn.cli.table_summary import describe_table, hint_at_given_label
 
-        describe_table(console, table)
+        if self.given_label:
+            table = self.correct(console, table).table
+        else:
+            describe_table(console, table)
+            hint_at_given_label(console, table)
         params = method_parameters(self.settings, self.n_landmarks)
         method = self.method or _default_method(console, table, params, self.select)
         plan = Plan(
@@ -125,14 +140,42 @@ class Request:
         )
         return self._judge(console, plan) if self._should_judge(console, table) else plan
 
+    @property
+    def given_label(self) -> str | None:
+        """The column with one label per row, if the table has one."""
+        column: str | None = self.reading["given_label"]
+        return column
+
+    def correct(
+        self, console: Console, table: "CandidateTable", prefix: str = ""
+    ) -> "CorrectedTable":
+        """Describe the table and correct its labels."""
+        from ambilearn.cli.result_summary import describe_corrected
+        from ambilearn.cli.table_summary import describe_table
+        from ambilearn.tables.given_labels import correct_table
+
+        if self.skills or self.annotators_out:
+            raise click.UsageError(_NO_ANNOTATORS)
+        describe_table(console, table)
+        # Without --method, the parameters are for the model that `fit` trains.
+        params = method_parameters(self.settings, self.n_landmarks) if self.method else None
+        corrected = correct_table(
+            table,
+            self.method,
+            params,
+            random_state=self.seed,
+            device=self.device,
+            prefix=prefix,
+            progress=console.stage,
+        )
+        describe_corrected(console, corrected)
+        return corrected
+
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
         """Whether to judge annotators; refuse options that need it where it is impossible."""
         if table.votes is None:
             if self.skills or self.annotators_out:
-                raise click.UsageError(
-                    "There are no annotators to judge: name several columns by --candidates, or "
-                    "give answers in long form by --item, --annotator and --answer."
-                )
+                raise click.UsageError(_NO_ANNOTATORS)
             return False
         if self.skills is None and self.method == "deepplcl":
             console.say(
@@ -174,13 +217,21 @@ class Request:
         return plan._replace(table=judged.table, params=params, select=False)
 
 
-def _check_form(candidates: tuple[str, ...], columns: dict[str, str | None]) -> None:
-    """Refuse options that describe neither candidates nor answers in long form, or both."""
+def _check_form(
+    candidates: tuple[str, ...], given_label: str | None, columns: dict[str, str | None]
+) -> None:
+    """Refuse options unless they name candidates, given labels, or answers in long form."""
+    if given_label and (candidates or any(columns.values())):
+        raise click.UsageError(
+            "--given-label is for tables with one label per row: it cannot be combined with "
+            "--candidates, --item, --annotator, --answer and --features-from."
+        )
     missing = [f"--{name.replace('_', '-')}" for name, value in columns.items() if not value]
     if len(missing) == len(columns):
-        if not candidates:
+        if not candidates and not given_label:
             raise click.UsageError(
-                "Missing option '--candidates': name the column with the candidate labels."
+                "Missing option '--candidates': name the column with the candidate labels; or use "
+                "--given-label for a column with one label per row."
             )
     elif missing:
         raise click.UsageError(

@@ -10,6 +10,7 @@ from ambilearn.cli.console import Console, printable
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.doubt import Doubt
 from ambilearn.tables.clean import CleanedTable
+from ambilearn.tables.given_labels import CorrectedTable
 from ambilearn.tables.model import TableModel
 from ambilearn.tables.read import CandidateTable
 
@@ -114,6 +115,49 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
             score, suggestion = cleaned.doubt.score[row], cleaned.doubt.suggestion[row]
             cells += [f"{score:+.3f}", _short(suggestion) if score > 0 else ""]
         cells += [_short(pairs[0][0]), listing + rest]
+        shown.add_row(*(Text(str(cell)) for cell in cells))
+    console.say("\nCheck these rows first (the first row is 0):")
+    console.print(shown)
+
+
+def describe_corrected(console: Console, corrected: CorrectedTable) -> None:
+    """How many labels were changed, and the rows to check first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    doubt, n = corrected.doubt, len(corrected.given)
+    changed = int(doubt.change.sum())
+    console.say(
+        f"{changed} of {pluralize(n, 'label')} changed ({changed / n:.1%}), "
+        f"{pluralize(int((doubt.doubtful & ~doubt.change).sum()), 'label')} doubtful and kept"
+    )
+    truth = corrected.table.truth or []
+    known = [i for i, label in enumerate(truth) if label is not None]
+    if known:
+        before, after = (
+            np.mean([labels[i] == truth[i] for i in known])
+            for labels in (corrected.given.tolist(), doubt.label.tolist())
+        )
+        console.say(
+            f"of the {pluralize(len(known), 'row')} with a known label, {before:.1%} were given "
+            f"the right one; after the correction {after:.1%} are right"
+        )
+    settled = corrected.table.corrections.labels
+    first = [i for i in corrected.order.tolist() if doubt.doubtful[i] and i not in settled]
+    if not first:
+        return
+    shown = Table(box=None, pad_edge=False)
+    for name in ("row", "doubt", "confidence"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for name in ("given", "label", "suggestion"):
+        shown.add_column(name, no_wrap=True)
+    for row in first[:_MAX_SHOWN_ROWS]:
+        cells = (
+            row,
+            f"{doubt.score[row]:+.3f}",
+            f"{doubt.confidence[row]:.2f}",
+            *map(_short, (corrected.given[row], doubt.label[row], doubt.suggestion[row])),
+        )
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nCheck these rows first (the first row is 0):")
     console.print(shown)

@@ -9,7 +9,7 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.help_sections import SectionedCommand, section
-from ambilearn.cli.plan import Plan, Request
+from ambilearn.cli.plan import NO_DOUBT, Request
 from ambilearn.cli.table_options import (
     calibration_option,
     candidate_options,
@@ -118,7 +118,8 @@ def review(
     their scores, images, and a suggestion if the true label is probably not a candidate. The
     rows to check first come first, and keys accept or correct a label. The page keeps your work and
     saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
-    answered, their reliability is estimated as by `clean`.
+    answered, their reliability is estimated as by `clean`. With --given-label, the page shows the
+    given label of each row, and the most likely other label of doubtful rows.
 
     With --serve the page is served on this machine, and the method learns from each answer: rows
     like a corrected one come earlier, rows that became clear come later.
@@ -160,22 +161,13 @@ def review(
         if image is None and not no_images:
             image = image_column(read)
             read = drop_feature(read, image)
-        plan = request.plan(console, read)
-        read, model, doubt = _learn(console, plan, not no_doubt)
+        learn = _correct if request.given_label else _learn
+        learned = learn(console, request, read, not no_doubt)
         console.show("writing the page")
         named = options.get("features_from") or table
         table_folder = Path.cwd() if named == "-" else Path(named).parent
         images = Images(table_folder, out.parent, embed_images, image_folders)
-        name = METHODS[plan.method].name
-        page = review_from_table(
-            read,
-            read.score_candidates(model.method),
-            confidences=model.calibration.cleaned,
-            doubt=doubt,
-            method=name,
-            image=image,
-            images=images,
-        )
+        page = review_from_table(**learned, image=image, images=images)
         write_review(page, out)
         _describe_images(console, image, images)
         console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
@@ -205,14 +197,14 @@ def _check_server_options(serve: bool, table: str) -> None:
         if option := find(*_SERVER_OPTIONS):
             raise click.UsageError(f"{option} requires --serve.")
         return
-    if option := find("out", "embed_images", "device"):
+    if option := find("out", "embed_images", "device", "given_label"):
         raise click.UsageError(f"{option} and --serve cannot be combined.")
     if table == "-":
         raise click.UsageError("--serve needs a table in a file, not standard input.")
 
 
-def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
-    """The table as it was learned from, the fitted model, and the doubt."""
+def _learn(console: Console, request: Request, table: Any, doubt: bool) -> dict[str, Any]:
+    """Fit a method to the candidates: what the page shows of it."""
     from ambilearn.cli.result_summary import (
         describe_accuracy,
         describe_calibration,
@@ -223,6 +215,7 @@ def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
     from ambilearn.tables.model import fit_table
     from ambilearn.tables.ranking import choose_candidates
 
+    plan = request.plan(console, table)
     model = fit_table(**plan._asdict(), progress=console.stage)
     table = plan.table.with_min_votes(model.min_votes)
     describe_model(console, model, plan.params)
@@ -235,7 +228,28 @@ def _learn(console: Console, plan: Plan, doubt: bool) -> tuple[Any, Any, Any]:
             model, table, plan.random_state, console.stage, plan.device, thorough=True
         )
     describe_doubt(console, table, found)
-    return table, model, found
+    return {
+        "table": table,
+        "scores": scores,
+        "confidences": model.calibration.cleaned,
+        "doubt": found,
+        "method": METHODS[plan.method].name,
+    }
+
+
+def _correct(console: Console, request: Request, table: Any, doubt: bool) -> dict[str, Any]:
+    """Correct the given labels: what the page shows of them."""
+    if not doubt:
+        raise click.UsageError(NO_DOUBT)
+    corrected = request.correct(console, table)
+    shown, probabilities = corrected.to_review()
+    return {
+        "table": shown,
+        "scores": probabilities,
+        "confidences": probabilities,
+        "doubt": corrected.doubt,
+        "method": METHODS[request.method].name if request.method else "",
+    }
 
 
 def _next_command(request: Request, corrections: str) -> str:

@@ -71,6 +71,12 @@ candidate_options = _add(
         "repeat the option or use a pattern: 'A*'.",
     ),
     candidate_option(
+        "--given-label",
+        metavar="COLUMN",
+        help="Instead of --candidates: column with one label per row, some of which are wrong. "
+        "Labels that do not fit those of similar rows are corrected.",
+    ),
+    candidate_option(
         "--sep",
         default="|",
         show_default=True,

@@ -56,6 +56,16 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         )
 
 
+def hint_at_given_label(console: Console, table: CandidateTable) -> None:
+    """Point to ``--given-label`` if there is nothing to choose between."""
+    if table.votes is None and (table.given.sizes == 1).all() and len(table.given.classes) > 1:
+        console.say(
+            "Every row has one candidate, so no label is changed. If some of the labels are wrong, "
+            "use --given-label instead of --candidates.",
+            style="yellow",
+        )
+
+
 def _names(columns: Sequence[str]) -> str:
     return shorten_list([repr(column) for column in columns], _MAX_NAMED_COLUMNS)
 

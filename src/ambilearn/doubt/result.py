@@ -32,6 +32,11 @@ class Doubt:
     suggestion: NDArray[Any]
 
     @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """Rows to check: those with a score above zero."""
+        return self.score > 0
+
+    @property
     def order(self) -> NDArray[np.intp]:
         """Rows by doubt, the most doubtful first."""
         return np.argsort(-self.score, kind="stable")
@@ -53,7 +58,7 @@ class Doubt:
         return {"score": self.score, "suggestion": self.suggestion}
 
     def __repr__(self) -> str:
-        n_doubtful = np.count_nonzero(self.score > 0)
+        n_doubtful = np.count_nonzero(self.doubtful)
         return f"<Doubt: {pluralize(len(self.score), 'row')}, {n_doubtful} with a score above 0>"
 
 
@@ -91,6 +96,11 @@ class LabelDoubt(Doubt):
     probabilities: NDArray[np.float64]
     classes: NDArray[Any]
     noise_matrix: NDArray[np.float64]
+
+    @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """Rows to check: those with a score above zero or a label to change."""
+        return super().doubtful | self.change
 
     def to_frame(self) -> "pd.DataFrame":
         """Table with one row for each row of X, in the same order.

@@ -10,6 +10,8 @@ from .columns import Features as Features
 from .corrections import Corrections as Corrections
 from .errors import InvalidModelError as InvalidModelError
 from .errors import UnsupportedSkopsError as UnsupportedSkopsError
+from .given_labels import CorrectedTable as CorrectedTable
+from .given_labels import correct_table as correct_table
 from .judging import JudgedTable as JudgedTable
 from .judging import judge_table as judge_table
 from .model import TableModel as TableModel

@@ -17,7 +17,6 @@ from ambilearn.tables.read import CandidateTable, append_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-
 NEW_COLUMNS = ("label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank")
 
 
@@ -114,7 +113,7 @@ def clean_table(
     >>> [label for label, score in cleaned.candidates(3)]
     ['bob', 'anna']
     """
-    names = check_new_columns(table, prefix)  # before the fit
+    check_new_columns(table, prefix)  # before the fit
     model = fit_table(
         table,
         method,
@@ -130,21 +129,13 @@ def clean_table(
     choices = choose_candidates(table.candidates, scores, model.calibration.cleaned)
     found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(1, len(order) + 1)
-    columns = choice_columns(choices, prefix)
-    if doubt:
-        columns[names["doubt"]], columns[names["suggestion"]] = _doubt_columns(found)
-    columns[names["review_rank"]] = rank
-    frame = append_columns(table.name, table.frame, columns)
+    frame = append_results(table, choices, order, found, prefix, with_doubt=doubt)
     return CleanedTable(table, choices, scores, order, frame, model, found)
 
 
-def check_new_columns(table: CandidateTable, prefix: str = "") -> dict[str, str]:
-    """Names of the columns that cleaning adds; raise if the table has one of them already."""
-    names = {name: f"{prefix}{name}" for name in NEW_COLUMNS}
-    append_columns(table.name, table.frame, dict.fromkeys(names.values()))
-    return names
+def check_new_columns(table: CandidateTable, prefix: str = "") -> None:
+    """Raise an error if the table already has a column that cleaning adds."""
+    append_columns(table.name, table.frame, {f"{prefix}{name}": None for name in NEW_COLUMNS})
 
 
 def judge_candidates(
@@ -215,13 +206,52 @@ def judge_candidates(
     return without_settled(found, table.corrections.labels)
 
 
+def append_results(
+    table: CandidateTable,
+    choices: Choices,
+    order: NDArray[np.intp],
+    doubt: Doubt | None,
+    prefix: str = "",
+    *,
+    with_doubt: bool = True,
+) -> "pd.DataFrame":
+    """The table with the columns of its result at the end.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        The table.
+    choices : Choices
+        Label, score, confidence and margin of each row.
+    order : ndarray of shape (n_rows,)
+        Rows in the order of their review.
+    doubt : Doubt or None
+        Doubt in the candidates, or in the given labels. If None, its columns are empty.
+    prefix : str, default=""
+        Prefix of the names of the new columns.
+    with_doubt : bool, default=True
+        Whether the table has columns of doubt.
+
+    Returns
+    -------
+    DataFrame
+    """
+    columns = choice_columns(choices, prefix)
+    if with_doubt:
+        columns[f"{prefix}doubt"], columns[f"{prefix}suggestion"] = _doubt_columns(doubt)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(1, len(order) + 1)
+    columns[f"{prefix}review_rank"] = rank
+    return append_columns(table.name, table.frame, columns)
+
+
 def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
-    """Doubt to six digits, and the suggested label where it is above zero."""
+    """Doubt to six digits, and the suggested label of the doubtful rows."""
     if doubt is None:
         return np.nan, None
-    score, suggestion = doubt.score.round(6), doubt.suggestion.astype(object)
-    suggestion[score <= 0] = None
-    return score, suggestion
+    suggestion = doubt.suggestion.astype(object)
+    suggestion[~doubt.doubtful] = None
+    return doubt.score.round(6), suggestion
 
 
 def without_settled(doubt: Doubt, settled: Iterable[int]) -> Doubt:

@@ -143,7 +143,8 @@ class CandidateTable:
 def read_candidate_table(
     source: "str | os.PathLike[str] | IO[Any] | pd.DataFrame",
     *,
-    candidates: str | Sequence[str],
+    candidates: str | Sequence[str] | None = None,
+    given_label: str | None = None,
     sep: str = "|",
     label: str | None = None,
     features: Sequence[str] | None = None,
@@ -175,6 +176,9 @@ def read_candidate_table(
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
         row without any answer may then have any label.
         A name such as ``"A*"`` stands for all columns that match it.
+    given_label : str, optional
+        Instead of ``candidates``: the column with the one label of each row, some of which may be
+        wrong; see :func:`ambilearn.tables.correct_table`.
     sep : str, default="|"
         What separates the labels in text.
     label : str, optional
@@ -241,13 +245,16 @@ def read_candidate_table(
     >>> table.frame["id"].to_list()
     ['07', '08', '09']
     """
+    named = [column for column in (candidates, given_label) if column is not None]
+    if len(named) != 1:
+        raise ValueError("Pass either candidates or given_label, the column with the labels.")
     name, frame = read_source(source, format, delimiter)
     if image is not None and (features or categorical):
         raise ValueError(
             "features and categorical cannot be combined with image: a network learns from the "
             "images alone. Leave them out."
         )
-    columns, wanted = _assign_roles(name, frame, candidates, label, features, exclude, categorical)
+    columns, wanted = _assign_roles(name, frame, named[0], label, features, exclude, categorical)
     parsed = parse_candidates(
         name,
         frame,

@@ -1,0 +1,194 @@
+"""Correct the labels of a table that has one label per row, some of which are wrong."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ambilearn._utils.text import pluralize
+from ambilearn.candidates import as_candidates
+from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.doubt import LabelDoubt, find_doubtful
+from ambilearn.tables.clean import append_results, check_new_columns
+from ambilearn.tables.devices import device_rows
+from ambilearn.tables.methods import make_method
+from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.ranking import Choices, choose_labels, review_order
+from ambilearn.tables.read import CandidateTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MIN_ROWS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedTable:
+    """A table with corrected labels.
+
+    Attributes
+    ----------
+    table : CandidateTable
+        The table with the corrected label of each row as its only candidate, for
+        :func:`ambilearn.tables.fit_table`.
+    given : ndarray of shape (n_rows,)
+        The given labels.
+    doubt : LabelDoubt
+        Which labels were changed, and the probabilities of all labels.
+    choices : Choices
+        Corrected label, its score, confidence and margin. Score and confidence are the same.
+    order : ndarray of shape (n_rows,)
+        Rows in the order of their review.
+    frame : DataFrame
+        The table with seven columns at its end: the corrected ``label``, its ``score`` and its
+        ``confidence`` (both are the probability that it is correct), the ``margin`` over the most
+        likely other label, ``doubt`` in the given label, the most likely other label as
+        ``suggestion`` where ``doubt`` is above zero or the label was changed, and
+        ``review_rank``, 1 for the row to look at first.
+    """
+
+    table: CandidateTable
+    given: NDArray[Any]
+    doubt: LabelDoubt
+    choices: Choices
+    order: NDArray[np.intp]
+    frame: "pd.DataFrame"
+
+    def to_review(self) -> tuple[CandidateTable, NDArray[np.float64]]:
+        """The table for the review page, and the probability of each of its candidates.
+
+        The candidates of a doubtful row are the given label and the suggestion.
+
+        Returns
+        -------
+        table : CandidateTable
+        probabilities : ndarray of shape (n_pairs,)
+        """
+        doubtful = self.doubt.doubtful
+        pairs = zip(self.given.tolist(), self.doubt.suggestion.tolist(), doubtful, strict=True)
+        rows = [{given, other} if wanted else {given} for given, other, wanted in pairs]
+        sets = as_candidates(rows, classes=self.doubt.classes)
+        return replace(self.table, candidates=sets), self.doubt.probabilities[sets.to_mask()]
+
+
+def correct_table(
+    table: CandidateTable,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    random_state: int = 0,
+    device: str | None = None,
+    prefix: str = "",
+    progress: Callable[[str], None] = lambda text: None,
+) -> CorrectedTable:
+    r"""Correct the labels of a table by the labels of similar rows, without a fit.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        What :func:`ambilearn.tables.read_candidate_table` returns with ``given_label``. Labels
+        chosen by a person (``corrections``) are kept.
+    method : str, optional
+        Method whose held-out outputs are used. By default, two ridge classifiers; see
+        :func:`ambilearn.find_doubtful`.
+    params : mapping, optional
+        Parameters of the method that differ from its defaults.
+    random_state : int, default=0
+        Seed.
+    device : str, optional
+        Device to compute on, as PyTorch names it.
+    prefix : str, default=""
+        Prefix of the names of the new columns.
+    progress : callable, optional
+        Called with a status message at each step.
+
+    Returns
+    -------
+    CorrectedTable
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from ambilearn.tables import correct_table, read_candidate_table
+    >>> rows = [f"{x},{'low' if x < 10 else 'high'}" for x in range(20)]
+    >>> file = StringIO("\n".join(["x,level", *rows, "3.5,high"]))
+    >>> table = read_candidate_table(file, given_label="level", format="csv")
+    >>> corrected = correct_table(table)
+    >>> corrected.frame.loc[20, ["level", "label"]].to_list()
+    ['high', 'low']
+    >>> int(corrected.doubt.change.sum())
+    1
+    """
+    check_new_columns(table, prefix)
+    _check_labels(table)
+    if method is None and params:
+        raise ValueError(
+            f"Parameters need a method: {', '.join(params)} cannot be set without one (--method)."
+        )
+    estimator = None
+    if method is not None:
+        n_rows = 0 if device else len(table.frame)
+        estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
+    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    with device_rows(X, device) as rows:
+        found = find_doubtful(
+            rows,
+            table.candidates,
+            estimator=estimator,
+            random_state=random_state,
+            progress=progress,
+        )
+    given = table.candidates.classes[table.candidates.labels]
+    doubt = _keep_settled(found, given, list(table.corrections.labels))
+    choices = _choose(doubt)
+    order = review_order(choices, doubt, table.corrections.labels)
+    return CorrectedTable(
+        table=replace(table, candidates=as_candidates(doubt.label, classes=doubt.classes)),
+        given=given,
+        doubt=doubt,
+        choices=choices,
+        order=order,
+        frame=append_results(table, choices, order, doubt, prefix),
+    )
+
+
+def _check_labels(table: CandidateTable) -> None:
+    several = np.flatnonzero(table.candidates.sizes > 1)
+    if len(several):
+        raise InvalidFileError(
+            f"{table.name}, row {several[0]}: {table.texts[several[0]]!r} is more than one label "
+            f"({pluralize(len(several), 'such row')}). For candidate labels use candidates "
+            "(--candidates); if the separator is part of the label, use another sep (--sep)."
+        )
+    if len(table.frame) < _MIN_ROWS:
+        raise InvalidFileError(
+            f"{table.name} has {pluralize(len(table.frame), 'row')}: labels are judged by those of "
+            f"other rows, which needs at least {_MIN_ROWS}."
+        )
+
+
+def _keep_settled(found: Any, given: NDArray[Any], settled: list[int]) -> LabelDoubt:
+    """Doubt in which the labels that a person has chosen are certain."""
+    doubt: LabelDoubt = found
+    if not settled:
+        return doubt
+    fields = {
+        name: getattr(doubt, name).copy() for name in ("score", "change", "confidence", "label")
+    }
+    fields["suggestion"] = doubt.suggestion.astype(object)
+    fields["probabilities"] = doubt.probabilities.copy()
+    certain = {"score": -1.0, "change": False, "confidence": 1.0, "suggestion": None}
+    for name, value in certain.items():
+        fields[name][settled] = value
+    fields["label"][settled] = given[settled]
+    fields["probabilities"][settled] = given[settled][:, None] == doubt.classes
+    return replace(doubt, **fields)
+
+
+def _choose(doubt: LabelDoubt) -> Choices:
+    """The corrected labels, with a negative margin where the kept label is less likely."""
+    top = choose_labels(doubt.classes, doubt.probabilities)
+    margins = np.where(top.labels == doubt.label, top.margins, doubt.confidence - top.scores)
+    return Choices(doubt.label, doubt.confidence, doubt.confidence, margins)
