@@ -33,7 +33,10 @@ from ambilearn.metrics import excess_calibration_error
 
 TABLES = ("digits", "ecoli", "glass", "steel", "vehicle")
 CROWDS = {"music": music, "sentiment": sentiment}
-MODELS = {"logistic": LogisticRegression(max_iter=200), "svc": SVC(probability=True, random_state=0)}
+MODELS = {
+    "logistic": LogisticRegression(max_iter=200),
+    "svc": SVC(probability=True, random_state=0),
+}
 MAX_ROWS = 1000
 
 
