@@ -11,9 +11,11 @@ from ambilearn._utils.text import pluralize
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.doubt import LabelDoubt, find_doubtful
+from ambilearn.methods.sure import SURE
 from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
 from ambilearn.tables.methods import make_method
+from ambilearn.tables.model import check_images
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels, review_order
 from ambilearn.tables.read import CandidateTable
@@ -131,6 +133,7 @@ def correct_table(
     if method is not None:
         n_rows = 0 if device else len(table.frame)
         estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
+    check_images(table, SURE() if estimator is None else estimator)
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     with device_rows(X, device) as rows:
         found = find_doubtful(

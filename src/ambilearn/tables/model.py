@@ -244,7 +244,7 @@ def fit_table(
         method = choose_default(table, params, select=select).name
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
-    _check_images(table, estimator)
+    check_images(table, estimator)
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(table.X)
     chosen: dict[str, Any] = {}
@@ -311,7 +311,7 @@ def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:
     }
 
 
-def _check_images(table: CandidateTable, estimator: Any) -> None:
+def check_images(table: CandidateTable, estimator: Any) -> None:
     """Raise an error if the features are images and the method cannot learn from images."""
     images = [column.name for column in table.features.columns if column.kind == "image"]
     if images and not estimator._learns_from_images:
