@@ -60,7 +60,7 @@ def test_the_paper_s_grid_is_drawn_from_without_listing_it():
         assert min(counts) > 25
 
 
-def test_what_is_learned_from_need_not_be_what_is_scored_on(wine):
+def test_held_out_sets_can_differ_from_the_training_sets(wine):
     X, sets = wine
     certain = as_candidates([{min(labels)} for labels in sets.to_sets()], classes=sets.classes)
     seen = []
@@ -87,13 +87,13 @@ def test_a_list_of_grids_is_a_union():
     assert draw_points([{"a": [1]}, {"b": [2, 3]}]) == [{"a": 1}, {"b": 2}, {"b": 3}]
 
 
-def test_the_estimator_s_own_point_comes_first_and_once():
+def test_the_current_point_comes_first_and_once():
     points = [{"mu": 0.1}, {"mu": 1.0}, {"mu": 4.0}]
     assert include_current(PLCL(), points) == [{"mu": 1.0}, {"mu": 0.1}, {"mu": 4.0}]
     assert include_current(PLCL(mu=2.0), points) == [{"mu": 2.0}, *points]
 
 
-def test_the_own_point_has_all_that_any_grid_names():
+def test_the_current_point_has_the_parameters_of_all_grids():
     points = [{"mu": 0.1}, {"reg": 9.0}]
     assert include_current(PLCL(), points) == [{"mu": 1.0, "reg": 0.03}, *points]
     with pytest.raises(ValueError, match=r"PLCL has no parameter 'nope'.*It has: alpha, beta"):
@@ -137,14 +137,14 @@ class FitsSets(LogisticRegression):
         return self
 
 
-def test_a_subclass_with_a_fit_of_its_own_is_fitted_by_it(wine):
+def test_a_subclass_with_its_own_fit_is_supported(wine):
     X, sets = wine
     (model,) = fit_points(SevenNeighbors(), [{"mu": 2.0}], X, sets)
     alone = PLCL(n_neighbors=7, mu=2.0).fit(X, sets)
     np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-9)
 
 
-def test_an_estimator_of_another_library_is_simply_fitted(wine):
+def test_an_estimator_of_another_library_is_fitted(wine):
     (model,) = fit_points(FitsSets(), [{"C": 2.0}], *wine)
     assert model.fitted_with == (89, 89)
 
@@ -153,7 +153,7 @@ def test_an_estimator_of_another_library_is_simply_fitted(wine):
 
 
 @pytest.mark.parametrize("scoring", [approximated_accuracy_scorer, covering_rate_scorer])
-def test_the_choice_is_that_of_a_plain_loop(wine, scoring):
+def test_the_choice_equals_that_of_a_plain_loop(wine, scoring):
     X, sets = wine
     grid = {"alpha": [0.1, 1.0], "mu": [0.0, 1.0]}
     folds = list(KFold(3, shuffle=True, random_state=5).split(X))
@@ -242,7 +242,7 @@ def test_the_best_point_is_fitted_to_all_rows_and_predicts(wine):
     assert search.classes_.tolist() == alone.classes_.tolist()
 
 
-def test_without_refit_nothing_predicts(wine):
+def test_without_refit_prediction_raises(wine):
     search = CandidateSearchCV(SURE(), {"reg": [0.03]}, cv=2, refit=False).fit(*wine)
     assert search.best_params_ == {"reg": 0.03}
     assert not hasattr(search, "predict")
@@ -265,7 +265,7 @@ def test_without_refit_nothing_predicts(wine):
     ],
     ids=["no points", "no folds", "labels", "many folds", "nan", "infinity"],
 )
-def test_a_search_that_cannot_be_says_why(wine, options, message):
+def test_invalid_searches_raise_a_clear_error(wine, options, message):
     options = {"param_grid": {"alpha": [0.1]}, **options}
     with pytest.raises(ValueError, match=message):
         CandidateSearchCV(QUICK, **options).fit(*wine)
@@ -293,7 +293,7 @@ def test_halving_drops_the_worse_half_after_each_fold(wine):
     assert np.isnan(search.cv_results_["split4_test_score"]).sum() == 7
 
 
-def test_a_point_that_was_dropped_early_does_not_win_by_its_first_folds(wine):
+def test_a_dropped_point_is_never_the_best(wine):
     """After one fold a mean may be high by chance; those who met more folds have outlived it."""
     order = iter([0.9, 0.9, 0.9, 0.8] + [0.1] * 20)
     search = CandidateSearchCV(
@@ -304,14 +304,14 @@ def test_a_point_that_was_dropped_early_does_not_win_by_its_first_folds(wine):
 
 
 @pytest.mark.parametrize("halving", [False, True])
-def test_among_equals_the_first_point_wins(wine, halving):
+def test_ties_keep_the_order_of_the_points(wine, halving):
     search = CandidateSearchCV(
         QUICK, {"alpha": [3.0, 1.0, 2.0]}, scoring=lambda *_: 0.5, halving=halving
     ).fit(*wine)
     assert search.best_params_ == {"alpha": 3.0}
 
 
-def test_the_current_point_is_tried_if_asked_for(wine):
+def test_include_current_tries_the_current_point(wine):
     grid = {"alpha": [0.1, 0.2, 0.3, 0.4]}
     search = CandidateSearchCV(QUICK, grid, n_points=2, include_current=True, cv=2, random_state=0)
     points = search.fit(*wine).cv_results_["params"]
@@ -319,7 +319,7 @@ def test_the_current_point_is_tried_if_asked_for(wine):
     assert len(points) == 2
 
 
-def test_the_estimator_itself_is_left_alone(wine):
+def test_the_estimator_itself_is_not_fitted(wine):
     model = PLCL(alpha=0.7)
     CandidateSearchCV(model, GRID, n_points=2, cv=2, random_state=0).fit(*wine)
     assert model.get_params() == PLCL(alpha=0.7).get_params()
@@ -355,7 +355,7 @@ def test_rows_in_any_form_give_the_same_choice(wine, form):
     assert (search.best_params_, search.best_score_) == expected
 
 
-def test_a_kernel_matrix_is_cut_on_both_sides(wine):
+def test_folds_select_rows_and_columns_of_a_kernel_matrix(wine):
     X, sets = wine
     options = {"param_grid": {"reg": [0.03, 3.0]}, "cv": 3, "random_state": 0}
     expected = CandidateSearchCV(SURE(kernel="rbf", sigma=5**0.5), **options).fit(X, sets)
@@ -396,7 +396,7 @@ def test_the_current_point_of_a_default_stack_is_searched(wine):
         include_current(stack, [{"plcl__beat": 1}])
 
 
-def test_weights_of_rows_go_to_every_fit(wine):
+def test_weights_of_rows_are_passed_to_every_fit(wine):
     X, sets = wine
     weights = np.linspace(0.1, 3.0, len(X))
     options = {"cv": KFold(2), "random_state": 0}
@@ -426,7 +426,7 @@ def test_a_search_that_fails_is_not_fitted(wine):
 
 
 @pytest.mark.usefixtures("dispatch")
-def test_a_search_on_a_device_that_refuses_implicit_conversion(wine):
+def test_a_search_on_a_device_without_implicit_conversion(wine):
     X, sets = wine
     device = strict.Device("device1")
     rows, mask = strict.asarray(X, device=device), strict.asarray(sets.to_mask(), device=device)

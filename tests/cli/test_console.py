@@ -41,7 +41,7 @@ def written(console):
 
 
 @pytest.mark.parametrize("method", ["show", "stage"])
-def test_a_stage_is_on_the_screen_when_the_call_returns(console, screen, method):
+def test_a_stage_is_visible_when_the_call_returns(console, screen, method):
     for text in STAGES:
         assert text not in screen.getvalue()
         getattr(console, method)(text)
@@ -61,7 +61,7 @@ def test_stages_appear_in_order_among_the_lines(console, screen):
     assert places == sorted(places)
 
 
-def test_a_line_ends_what_was_being_done(console, screen):
+def test_a_printed_line_ends_the_spinner(console, screen):
     console.show("reading the table")
     console.say("done")
     before, _, line = screen.getvalue().rpartition("\x1b[2K")  # the spinner's line is erased
@@ -77,12 +77,12 @@ def test_in_a_terminal_stages_leave_no_line(console, screen):
     assert screen.getvalue().endswith("\x1b[2K")
 
 
-def test_what_is_being_done_is_text_and_no_markup(console, screen):
+def test_the_current_stage_is_text_without_markup(console, screen):
     console.show("reading [bold]t.csv[/bold] \x07")
     assert "reading [bold]t.csv[/bold] \N{REPLACEMENT CHARACTER}" in screen.getvalue()
 
 
-def test_closing_twice_is_closing(console, screen):
+def test_closing_twice_is_allowed(console, screen):
     console.show("reading")
     console.close()
     before = screen.getvalue()
@@ -90,7 +90,7 @@ def test_closing_twice_is_closing(console, screen):
     assert screen.getvalue() == before
 
 
-def test_output_streams_are_given_back(console):
+def test_output_streams_are_restored(console):
     before = sys.stdout, sys.stderr
     console.show("reading")
     console.close()
@@ -114,7 +114,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(screen, monkeypatch):
     assert screen.getvalue() == "fitting PLCL …\ndone\n"
 
 
-def test_a_terminal_that_has_no_columns_gets_whole_lines(screen, monkeypatch):
+def test_a_terminal_without_columns_gets_complete_lines(screen, monkeypatch):
     """All messages were lost."""
     monkeypatch.setenv("COLUMNS", "0")
     console = Console(rich=RichConsole(file=screen, force_terminal=True, color_system=None))
@@ -133,7 +133,7 @@ def test_a_log_file_gets_a_line_for_each_stage(log):
     assert written(log) == "choosing …\nfitting …\n"
 
 
-def test_a_log_file_gets_a_line_on_progress_now_and_then():
+def test_a_log_file_gets_progress_lines_at_intervals():
     log = Console(rich=RichConsole(file=io.StringIO(), force_terminal=False), every=0)
     for text in ("choosing", "choosing: 1 of 2", "choosing: 2 of 2", "fitting"):
         log.stage(text)
@@ -148,12 +148,12 @@ def test_tables_are_not_cut_in_a_log_file(log):
     assert log.rich.width == LOG_WIDTH
 
 
-def test_text_is_printed_as_it_is(log):
+def test_text_is_printed_unchanged(log):
     log.say("[bold]" + "x" * 300 + "\x07\x1b[2J")
     assert written(log) == "[bold]" + "x" * 300 + "��[2J\n"
 
 
-def test_a_sign_that_the_stream_does_not_know_is_no_error():
+def test_characters_that_the_stream_cannot_encode_are_replaced():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", newline="\n")
     console = Console(rich=RichConsole(file=stream))
@@ -171,7 +171,7 @@ def test_errors_go_to_standard_error(capsys):
     assert captured.err == "lost: �[31mnot found\n"
 
 
-def test_standard_error_may_be_all(capsys):
+def test_all_messages_can_go_to_standard_error(capsys):
     console = Console(stderr=True)
     console.say("fine")
     console.error("wrong")
@@ -205,12 +205,12 @@ def test_errors_become_one_line(error, capsys):
     assert "Warning: before" in capsys.readouterr().err
 
 
-def test_too_little_memory_says_what_to_do():
+def test_too_little_memory_gives_advice():
     with pytest.raises(click.ClickException, match="Use --n-landmarks"), user_console():
         raise MemoryError
 
 
-def test_other_errors_are_bugs_and_stay():
+def test_other_errors_are_bugs_and_are_not_changed():
     with pytest.raises(ZeroDivisionError), user_console():
         raise ZeroDivisionError
 

@@ -10,7 +10,7 @@ from loopback import serve
 from ambilearn.datasets.registry import registry
 
 
-def test_list_names_every_set_with_its_numbers_and_what_is_here(run):
+def test_list_has_every_data_set_with_sizes_and_availability(run):
     status, out, _ = run("data", "list")
     assert status == 0
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
@@ -23,7 +23,7 @@ def test_list_names_every_set_with_its_numbers_and_what_is_here(run):
     assert "ambilearn data fetch NAME" in out
 
 
-def test_list_says_where_it_looked(run, tmp_path, monkeypatch):
+def test_list_has_the_searched_folders(run, tmp_path, monkeypatch):
     monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "mine"))
     out = run("data", "list", "--data-home", tmp_path / "given")[1].splitlines()[-3:]
     assert [line.strip() for line in out] == [
@@ -45,13 +45,13 @@ def test_fetch_of_an_unknown_name_suggests_one(run):
     assert "Did you mean 'lost'?" in err
 
 
-def test_fetch_of_what_needs_no_file(run):
+def test_fetch_of_an_embedded_data_set(run):
     status, out, _ = run("data", "fetch", "iris")
     assert status == 0
     assert "part of scikit-learn" in out
 
 
-def test_fetch_without_network_fails_and_goes_on(run, tmp_path):
+def test_fetch_without_network_fails_and_continues(run, tmp_path):
     status, out, err = run("data", "fetch", "lost", "digits", "--data-home", tmp_path / "home")
     assert status == 1
     assert re.search(r"^lost: lost.mat could not be fetched .* no network", err)
@@ -68,7 +68,7 @@ def test_fetch_of_a_file_that_the_source_lacks(run, tmp_path, monkeypatch):
     assert "status 404" in err
 
 
-def test_check_of_a_fresh_machine_is_content(run):
+def test_check_of_a_fresh_machine_succeeds(run):
     status, out, err = run("data", "check")
     assert status == 0
     assert err == ""
@@ -76,7 +76,7 @@ def test_check_of_a_fresh_machine_is_content(run):
     assert "digits         ok: 1797 rows, 64 features, 10 labels" in out
 
 
-def test_check_of_a_named_set_that_is_not_here_fails(run):
+def test_check_of_a_missing_named_data_set_fails(run):
     assert run("data", "check", "lost")[0] == 1
     assert run("data", "check", "iris")[0] == 0
     assert run("data", "check", "nonsense")[0] == 2
@@ -124,7 +124,7 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
     assert re.search(r"^lost .* yes +$", run("data", "list", "--data-home", home)[1], re.MULTILINE)
 
 
-def test_a_flipped_byte_on_the_way_and_on_disk(run, source, tmp_path, monkeypatch):
+def test_a_flipped_byte_in_the_download_and_on_disk(run, source, tmp_path, monkeypatch):
     home = tmp_path / "home"
     with serve(source, "flip") as server:
         monkeypatch.setenv("AMBILEARN_MIRROR", server.url)

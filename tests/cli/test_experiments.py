@@ -23,7 +23,7 @@ def test_help_fits_the_terminal_and_explains(run, command):
     assert "--quick" in out
 
 
-def test_the_whole_way(run, measured, tmp_path):
+def test_reproduce_then_tables_figures_report_and_verify(run, measured, tmp_path):
     assert "lost is not on this machine and is skipped" in measured
     assert f"4 tasks, 0 of them already in {STORE}; 4 to do" in measured
     assert "4 done, 0 failed" in measured
@@ -60,7 +60,7 @@ def test_another_scaling_is_another_result(run, measured):
         assert f"z-score over {text}" in Path("out/report.html").read_text("utf-8")
 
 
-def test_where_nothing_is_published_verify_says_so(run, measured, tmp_path):
+def test_verify_without_published_numbers_prints_a_message(run, measured, tmp_path):
     status, out, _ = run("verify", "mine.toml", "--output", "v")
     assert status == 0
     assert "The paper has no numbers for mine" in out
@@ -69,7 +69,7 @@ def test_where_nothing_is_published_verify_says_so(run, measured, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
-def test_a_foreign_database_is_no_store(run, spec, command, tmp_path):
+def test_another_database_is_rejected_as_a_store(run, spec, command, tmp_path):
     with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as shop:
         shop.execute("CREATE TABLE orders (price REAL)")
     before = (tmp_path / "shop.sqlite").read_bytes()
@@ -94,7 +94,7 @@ def test_a_store_that_cannot_be_written_is_shown(run, spec, command, monkeypatch
 
 
 @pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
-def test_a_store_with_a_trigger_is_refused(run, measured, command):
+def test_a_store_with_a_trigger_is_rejected(run, measured, command):
     """`reproduce` said "1 done, 0 failed", and all results were gone."""
     with closing(sqlite3.connect(STORE)) as connection, connection:
         connection.execute(
@@ -110,7 +110,7 @@ def test_a_store_with_a_trigger_is_refused(run, measured, command):
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (3,)
 
 
-def test_selection_shows_up_as_a_line_of_its_own(run, measured):
+def test_each_selection_has_its_own_line(run, measured):
     arguments = ["--methods", "PL-CL", "--runs", 1, "--jobs", 1, "--search", "random:2"]
     for select in ("label-free", "oracle"):
         assert run("reproduce", "mine.toml", "--select", select, *arguments)[0] == 0
@@ -123,7 +123,7 @@ def test_selection_shows_up_as_a_line_of_its_own(run, measured):
     assert "random:N, halving:N or grid" in err
 
 
-def test_disagreement_is_no_error(run, tmp_path):
+def test_differences_are_not_errors(run, tmp_path):
     """Against made-up results that are nowhere near the paper's."""
     from made_up import fill
 

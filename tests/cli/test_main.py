@@ -59,7 +59,7 @@ def test_the_command_line_starts_without_the_heavy_parts():
         (["reproduce", "real-world"], "None of the data sets is on this machine"),
     ],
 )
-def test_what_the_user_can_mend_ends_in_one_line(run, tmp_path, monkeypatch, arguments, message):
+def test_user_errors_are_one_line(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.sqlite").write_text("this is no database, but long enough for one" * 10)
     status, _, errors = run(*arguments)  # run raises what would be a traceback
@@ -67,7 +67,7 @@ def test_what_the_user_can_mend_ends_in_one_line(run, tmp_path, monkeypatch, arg
     assert message in errors.replace("\n", " ")
 
 
-def test_an_error_that_nobody_thought_of_is_one_message(monkeypatch):
+def test_an_unexpected_error_is_one_message(monkeypatch):
     def fail(*arguments, **options):
         raise KeyError("something of ours")
 
@@ -82,7 +82,7 @@ def test_an_error_that_nobody_thought_of_is_one_message(monkeypatch):
     assert isinstance(CliRunner().invoke(main, ["data", "list"]).exception, KeyError)
 
 
-def test_as_a_function_it_raises_what_click_and_python_raise(monkeypatch):
+def test_without_standalone_mode_errors_are_raised(monkeypatch):
     with pytest.raises(click.UsageError, match="No such command 'nonsense'"):
         main(["nonsense"], standalone_mode=False)
     with pytest.raises(FileNotFoundError):
@@ -108,7 +108,7 @@ NINES = "9" * 400
         (["clean", "t.csv", "--candidates", "c", "--method", "plknn", "--set", "a=" + NINES], 1),
     ],
 )
-def test_numbers_of_hundreds_of_digits_are_refused(run, tmp_path, arguments, status):
+def test_numbers_with_hundreds_of_digits_are_rejected(run, tmp_path, arguments, status):
     rows = "".join(f"{i},{i % 3},{'ab'[i % 2]}|c\n" for i in range(12))
     (tmp_path / "t.csv").write_text("x,y,c\n" + rows)
     found, _, errors = run(*arguments)
@@ -116,7 +116,7 @@ def test_numbers_of_hundreds_of_digits_are_refused(run, tmp_path, arguments, sta
     assert "Error: " in errors
 
 
-def test_commands_stand_in_the_order_of_use(run):
+def test_commands_are_listed_in_the_order_of_use(run):
     out = run("--help")[1]
     lines = out.partition("Your own table:\n")[2].splitlines()
     names = [line.split()[0] for line in lines if line.startswith("  ")]
@@ -178,7 +178,7 @@ def test_commands_stand_in_the_order_of_use(run):
         ("verify", ["Experiments", "Files"]),
     ],
 )
-def test_options_stand_in_sections(run, command, titles):
+def test_options_are_listed_in_sections(run, command, titles):
     out = run(command, "--help")[1]
     assert re.findall(r"^(\S.*):$", out, re.MULTILINE) == [*titles, "Other"]
     assert re.findall(r"^ +(-\S+)", out.partition("Other:")[2], re.MULTILINE) == ["-h,"]

@@ -66,14 +66,14 @@ def refused(run):
 
 @every_way
 @pytest.mark.parametrize("ending", [".csv", ".html", ".model"])
-def test_an_input_is_no_output(way, ending, tmp_path):
+def test_an_input_cannot_be_an_output(way, ending, tmp_path):
     old = Path(f"old{ending}")
     old.write_text("old")
     with pytest.raises(click.ClickException, match="would overwrite an input file"):
         check_outputs(["other.csv", way(old, Path(f"new{ending}"))], ["none.csv", None, old])
 
 
-def test_other_names_are_free():
+def test_other_names_are_allowed():
     Path("old.csv").write_text("old")
     check_outputs(["new.csv", "newer.csv", None, "-"], ["old.csv", "not-there.csv", None, "-"])
     check_outputs([None], [None])
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch):
 @pytest.mark.parametrize(
     ("command", "name"), [("clean", "o.csv"), ("fit", "o.model"), ("review", "o.html")]
 )
-def test_it_is_found_before_the_table_is_read(run, command, name):
+def test_an_invalid_output_is_reported_before_the_table_is_read(run, command, name):
     with open_folder() as folder, read_only(folder):
         status, _, err = run(command, "nowhere.csv", *CLEAN, "--out", folder / name)
     assert status == 1
@@ -122,7 +122,7 @@ def test_two_outputs_are_two_files(way, exists):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_what_is_not_replaced_may_be_written_twice():
+def test_pipes_and_devices_can_be_written_twice():
     os.mkfifo("pipe.csv")
     check_outputs(["pipe.csv", "pipe.csv"], ["pipe.csv"])
     check_outputs([os.devnull, os.devnull], [os.devnull])
@@ -195,7 +195,7 @@ def test_the_results_are_never_overwritten_by_the_report(refused, measured, way)
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
-def test_nor_is_what_sqlite_keeps_beside_them(run, results, ending):
+def test_the_sqlite_files_are_never_overwritten(run, results, ending):
     with Store(results):  # another process is at work
         status, _, err = run("report", "mine.toml", "--output", f"{results}{ending}")
     assert status == 1
@@ -206,7 +206,9 @@ def test_nor_is_what_sqlite_keeps_beside_them(run, results, ending):
 @pytest.mark.parametrize(
     ("command", "name"), [("tables", "mine.csv"), ("figures", "mine-curves.svg")]
 )
-def test_nor_by_tables_and_figures(refused, results, command, name, way):
+def test_the_results_are_never_overwritten_by_tables_and_figures(
+    refused, results, command, name, way
+):
     target = Path("folder") / name
     if way in (by_path, by_another_path):
         results = results.rename(target)
@@ -219,7 +221,7 @@ def test_nor_by_tables_and_figures(refused, results, command, name, way):
 
 
 @every_way
-def test_nor_is_the_experiment(refused, results, way):
+def test_the_experiment_file_is_never_overwritten(refused, results, way):
     refused("report", "mine.toml", "--output", way(Path("mine.toml"), Path("report.html")))
 
 

@@ -55,7 +55,7 @@ def test_a_log_gets_the_last_line_and_failures_are_counted(time_left):
     assert written(console) == "4/4 tasks, about 0 s left, 1 failed\n"
 
 
-def test_a_log_gets_a_line_now_and_then(time_left):
+def test_a_log_gets_lines_at_intervals(time_left):
     console = make_console(terminal=False)
     with TaskBar(console, 4, time_left, every=0) as bar:
         for task in TASKS:

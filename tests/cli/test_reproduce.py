@@ -21,7 +21,7 @@ def test_more_runs_and_the_quick_version(run, measured):
         assert sorted(r.task["rows"] for r in store.results().values()) == [30] * 2 + [40] * 6
 
 
-def test_again_measures_anew(run, measured):
+def test_again_repeats_stored_results(run, measured):
     out = run("reproduce", "mine.toml", "--again", "--jobs", 1)[1]
     assert "4 to do" in out
     assert "4 done" in out
@@ -40,7 +40,7 @@ def test_only_some_methods_and_data(run, spec):
 
 
 @pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn", "pl-knn"])
-def test_a_method_is_known_by_its_name_in_tables_and_in_python(run, spec, name):
+def test_a_method_is_found_by_its_name_in_tables_and_in_python(run, spec, name):
     arguments = ["reproduce", "mine.toml", "--data", "iris", "--jobs", 1]
     assert "4 tasks" in run(*arguments, "--methods", f"{name}, plcl")[1]
     assert "2 tasks" in run(*arguments, "--methods", name)[1]
@@ -72,7 +72,7 @@ def test_an_unknown_experiment_lists_the_known(run):
     assert "Known experiments: ablation, controlled" in err
 
 
-def test_results_of_other_code_are_announced(run, measured):
+def test_results_of_other_code_are_reported(run, measured):
     with Store("out/results.sqlite") as store:
         for result in store.results().values():
             store.save(result, environment() | {"commit": "old"})
@@ -104,7 +104,7 @@ def test_a_run_that_ends_early_explains_how_to_continue(run, monkeypatch, error,
     assert f"All results so far are in {STORE}; run the same command again to continue" in errors
 
 
-def test_a_damaged_result_is_announced_and_measured_again(run, measured):
+def test_a_damaged_result_is_reported_and_measured_again(run, measured):
     with Store(STORE) as store, store.transaction() as connection:
         connection.execute("UPDATE results SET scores = '{}' WHERE run = 0 AND method = 'PLCL'")
     _, out, errors = run("tables", "mine.toml")
@@ -116,7 +116,7 @@ def test_a_damaged_result_is_announced_and_measured_again(run, measured):
     assert "damaged" not in run("tables", "mine.toml")[2]
 
 
-def test_a_store_that_is_damaged_is_refused_and_left_as_it_is(run, measured):
+def test_a_damaged_store_is_rejected_and_not_changed(run, measured):
     content = bytearray(STORE.read_bytes())
     content[4096:8192] = bytes(4096)
     STORE.write_bytes(content)

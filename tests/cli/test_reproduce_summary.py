@@ -38,7 +38,7 @@ def ended(task, status="done", error="", seconds=60.0):
     return Result(task.key, task.definition, status, error=error, seconds=seconds)
 
 
-def test_missing_data_and_how_to_have_it(said):
+def test_missing_data_and_the_download_command(said):
     assert said(describe_missing_data, ["lost", "birdsong"]).splitlines() == [
         f"{name} is not on this machine and is skipped. Download it with: ambilearn data fetch "
         f"{name}"
@@ -57,7 +57,7 @@ def test_results_of_other_code_are_counted(said, store):
     assert "--again" in text
 
 
-def test_the_plan(said, store):
+def test_the_plan_has_tasks_results_and_time(said, store):
     left = TimeLeft(TASKS, store, jobs=1)
     assert said(describe_plan, store, TASKS + TASKS, TASKS, left) == (
         f"3 tasks, 0 of them already in {store.path}; 3 to do, in about ?\n"

@@ -43,7 +43,7 @@ def command(process, tmp_path):
         pytest.param(CLEAN, {"stdout": "/dev/full"}, "No space left on device. Free", marks=full),
     ],
 )
-def test_an_output_or_input_that_is_needed_is_named(command, line, streams, message):
+def test_a_required_closed_stream_is_named(command, line, streams, message):
     status, _, errors = command(line, **streams)
     assert status == 1
     assert errors.splitlines()[-1].startswith(f"Error: {message}")
@@ -52,7 +52,7 @@ def test_an_output_or_input_that_is_needed_is_named(command, line, streams, mess
 @full
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["data list", "--help", "data --help"])
-def test_a_full_output_is_named_by_what_only_prints(line):
+def test_a_full_output_stream_is_reported(line):
     status, _, errors = shell(f"{line} >/dev/full")
     assert status == 1
     assert errors.splitlines()[-1].startswith("Error: No space left on device. Free")
@@ -69,7 +69,7 @@ def test_a_full_output_is_named_by_what_only_prints(line):
         pytest.param({"stderr": "/dev/full"}, marks=full),
     ],
 )
-def test_a_stream_that_is_not_needed_is_no_obstacle(command, tmp_path, streams):
+def test_an_unused_closed_stream_is_ignored(command, tmp_path, streams):
     expected = 0, make_people().shape[0] + 1
     status, _, _ = command(f"{CLEAN} --out cleaned.csv", **streams)
     assert (status, len((tmp_path / "cleaned.csv").read_text("utf-8").splitlines())) == expected
@@ -87,7 +87,7 @@ def test_messages_that_cannot_be_written_are_lost_and_the_exit_status_stays(comm
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_gone_ends_the_command_silently():
+def test_a_closed_pipe_ends_the_command_silently():
     _, out, errors = shell("data list 2>&1 | head -n 1")
     assert out.split()[0] == "name"
     assert errors == ""
@@ -132,7 +132,7 @@ sys.exit(number <= 2)
 
 
 @pytest.mark.parametrize("streams", ["", ">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
-def test_no_file_takes_the_place_of_a_closed_stream(tmp_path, streams):
+def test_no_file_gets_the_descriptor_of_a_closed_stream(tmp_path, streams):
     """Else messages of libraries would be written into somebody's table."""
     target, state = tmp_path / "table.csv", "closed" if "2>" in streams else "open"
     line = f'exec "$0" -c "$1" "$2" {state} {streams}'

@@ -39,7 +39,7 @@ def test_good_rows(form):
         ([1.0, 2.0], "Expected 2D array"),
     ],
 )
-def test_a_problem_is_told_not_raised(rows, message):
+def test_a_problem_is_part_of_the_summary(rows, message):
     rows = rows if sparse.issparse(rows) else np.array(rows)
     summary = summarize_rows(rows)
     assert summary.n_rows == rows.shape[0]
@@ -82,7 +82,7 @@ def test_the_first_problem_is_raised_with_the_number_among_all_rows():
         raise_problem([worse, bad], STARTS)
 
 
-def test_a_type_error_stays_one():
+def test_a_type_error_stays_a_type_error():
     with pytest.raises(TypeError, match="row 5 is odd"):
         raise_problem([BlockSummary(3), BlockSummary(3, problem=TypeError("row 2 is odd"))], STARTS)
 
@@ -114,6 +114,6 @@ def test_classes_that_contradict_each_other(blocks, message):
         all_classes([summarize_sets(block) for block in blocks])
 
 
-def test_joined_labels_are_warned_of():
+def test_joined_labels_cause_a_warning():
     with pytest.warns(UserWarning, match="split"):
         all_classes([summarize_sets(np.array(["a|b", "b|c"])), summarize_sets(np.array(["a|c"]))])

@@ -191,7 +191,7 @@ def test_inconsistent_blocks_raise(rows, sets, message):
         RowBlocks(rows, sets)
 
 
-def test_text_that_was_not_split_gives_a_warning():
+def test_unsplit_text_causes_a_warning():
     with pytest.warns(UserWarning, match="split"):
         RowBlocks(X, dd.from_pandas(TEXT, npartitions=2)["names"])
 
@@ -224,7 +224,7 @@ def test_candidate_sets_keep_all_classes_and_the_weights_of_rows():
     assert RowBlocks(in_blocks(X, 4, 2), as_candidates(sparse.csr_array(MASK))).sparse_mask
 
 
-def test_delayed_blocks_of_candidate_sets_with_weights_of_rows_are_refused():
+def test_delayed_blocks_of_candidate_sets_with_weights_of_rows_are_rejected():
     sets = replace(as_candidates(MASK), row_weights=np.arange(1.0, 7.0))
     with pytest.raises(ValueError, match="have row_weights: pass them as sample_weight"):
         RowBlocks([delayed(X)], [delayed(sets)])

@@ -121,7 +121,7 @@ class KillsAWorker(DistributedPLCL):
         return super()._sums(partitions, states)
 
 
-def test_loss_of_a_worker_costs_time_only(client, groups, blocks, expected):
+def test_the_loss_of_a_worker_does_not_change_the_result(client, groups, blocks, expected):
     X, Y, _ = groups()
     model = KillsAWorker(**PARAMS)
     model.client = client

@@ -42,7 +42,7 @@ def test_large_cells_are_split():
     assert sizes.max() <= 1.5 * 1000 / 4
 
 
-def test_few_different_rows_are_no_problem():
+def test_few_distinct_rows_are_supported():
     X = np.repeat(np.eye(3), 10, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -62,7 +62,7 @@ def test_sparse_rows_get_the_same_cells(digits):
     np.testing.assert_array_equal(LocalityCells(rows, 5, random_state=0).assign(rows), dense)
 
 
-def test_seed_decides(digits):
+def test_the_seed_determines_the_result(digits):
     first, again, other = (
         LocalityCells(digits, 6, random_state=seed).assign(digits) for seed in (0, 0, 1)
     )

@@ -31,7 +31,7 @@ def test_every_row_is_in_one_partition_with_its_candidates(groups, blocks):
         np.testing.assert_array_equal(rows.mask.toarray(), Y[rows.numbers])
 
 
-def test_counts_say_where_rows_went(groups, blocks):
+def test_counts_are_rows_per_block_and_partition(groups, blocks):
     _, _, data, made = cut(groups, blocks, 3)
     owner = np.searchsorted(data.starts, np.arange(240), side="right") - 1
     for partition, rows in enumerate(dask.compute(*made.rows)):

@@ -84,7 +84,7 @@ def test_one_partition_is_the_local_low_rank_fit(groups, blocks, params):
     assert_same_fit(model, PLCL(**params).fit(X, Y))
 
 
-def test_weights_of_candidates_reach_the_workers(groups, blocks):
+def test_weights_of_candidates_are_passed_to_the_workers(groups, blocks):
     """Also where only some blocks have weights."""
     X, Y, _ = groups()
     table = Y * np.random.default_rng(0).uniform(0.1, 1.0, Y.shape)
@@ -96,7 +96,7 @@ def test_weights_of_candidates_reach_the_workers(groups, blocks):
     assert np.abs(local.label_distributions_ - blind.label_distributions_).max() > 0.1
 
 
-def test_weights_of_rows_reach_the_workers(groups, blocks):
+def test_weights_of_rows_are_passed_to_the_workers(groups, blocks):
     X, Y, _ = groups()
     weights = np.random.default_rng(0).uniform(0.0, 3.0, len(X))
     local = PLCL(**SMALL).fit(X, Y, weights)
@@ -171,7 +171,7 @@ def test_as_many_partitions_as_blocks(groups, blocks):
     assert DistributedPLCL(**SMALL).fit(blocks(X, 240), Y).partition_sizes_.tolist() == [240]
 
 
-def test_same_seed_same_fit_whatever_the_scheduler(groups, blocks):
+def test_the_fit_does_not_depend_on_the_scheduler(groups, blocks):
     X, Y, _ = groups()
     fits = []
     for scheduler in ("synchronous", "threads"):
@@ -285,7 +285,7 @@ def test_second_fit_forgets_the_first(fitted, groups, blocks):
     assert fitted.coef_.shape == (4, 5)
 
 
-def test_refused_data_leave_an_earlier_fit_alone(fitted, groups, blocks):
+def test_rejected_data_do_not_change_an_earlier_fit(fitted, groups, blocks):
     X, Y, _ = groups()
     expected = fitted.predict(X)
     with pytest.raises(ValueError, match="candidate sets for 5"):
@@ -317,7 +317,7 @@ def test_fewer_rows_than_neighbors():
         ({"n_partitions": 0}, "'n_partitions' parameter"),
     ],
 )
-def test_parameters_that_make_no_sense(params, message):
+def test_invalid_parameters_raise(params, message):
     with pytest.raises(ValueError, match=message):
         DistributedPLCL(**params).fit(np.eye(4), [0, 1, 0, 1])
 
@@ -342,7 +342,7 @@ def test_must_be_fitted_to_predict(blocks):
         DistributedPLCL().predict(blocks(np.eye(4), 2))
 
 
-def test_checked_candidate_sets_are_taken_as_well():
+def test_candidate_sets_objects_are_accepted():
     X, mask, _ = ambiguous(n=60, seed=3)
     sets = as_candidates([set(np.flatnonzero(row).tolist()) for row in mask])
     params = {"n_landmarks": 20, "n_partitions": 1, "random_state": 0, "max_iter": 3, "tol": 0}
@@ -351,7 +351,7 @@ def test_checked_candidate_sets_are_taken_as_well():
     np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)
 
 
-def test_a_cache_is_taken_and_nothing_kept_in_it():
+def test_a_cache_is_accepted_and_not_used():
     X, mask, _ = ambiguous(n=60, seed=3)
     rows, cache = da.from_array(X, chunks=(20, -1)), FitCache()
     model = DistributedPLCL(n_landmarks=20, n_partitions=1, random_state=0, max_iter=3, tol=0)

@@ -47,7 +47,7 @@ def test_every_form_of_rows(model, groups, cut):
     np.testing.assert_allclose(scores.compute(), model.decision_function(X))
 
 
-def test_wrong_number_of_features_is_refused_at_once(model, blocks):
+def test_wrong_number_of_features_is_rejected_immediately(model, blocks):
     with pytest.raises(ValueError, match="X has 3 features, but the model was fitted with 5"):
         predict_blocks(model, "predict", blocks(np.ones((10, 3)), 5), model.classes_[:0])
 
@@ -86,7 +86,7 @@ def test_score_needs_equal_blocks(model, groups, blocks):
         score_blocks(model, blocks(X, 15), blocks(y, 20))
 
 
-def test_blocks_whose_weights_are_all_zero_do_not_count(model, groups, blocks):
+def test_blocks_with_zero_weights_are_ignored(model, groups, blocks):
     X, _, y = groups(50, seed=1)
     weights = np.where(np.arange(50) < 15, 0.0, 1.5)
     found = score_blocks(model, blocks(X, 15), blocks(y, 15), blocks(weights, 15))

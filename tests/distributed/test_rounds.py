@@ -46,7 +46,7 @@ def test_features_are_those_of_the_landmarks_or_the_rows(whole):
     assert linear.features is whole.X
 
 
-def test_a_task_leaves_no_traces(whole):
+def test_a_task_does_not_change_its_inputs(whole):
     """Dask may run it twice."""
     partition = build(whole)
     state = rounds.start(partition, WEIGHTS)
@@ -132,7 +132,7 @@ def test_outcome_stores_the_candidates(whole):
     assert P.nnz == Q.nnz == len(sets.labels)
 
 
-def test_dask_knows_how_large_a_partition_is(whole):
+def test_sizeof_a_partition_is_that_of_its_arrays(whole):
     partition = build(whole)
     at_least = partition.features.nbytes + partition.neighborhoods.geometry.gram.nbytes
     assert at_least < sizeof(partition) < 2 * len(pickle.dumps(partition))

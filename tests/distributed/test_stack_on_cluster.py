@@ -19,7 +19,7 @@ def test_members_are_fitted_by_the_workers(client, groups, ensemble):
 
 
 @pytest.mark.slow
-def test_a_stack_is_the_same_on_a_cluster_and_here(client, groups):
+def test_a_stack_gives_the_same_result_on_a_cluster(client, groups):
     X, Y, _ = groups(80)
     with parallel_config(backend="dask"):
         there = PLStacking(random_state=0, n_jobs=2).fit(X, Y)

@@ -76,7 +76,7 @@ def test_the_default_final_estimator_can_be_named():
 
 
 @every_ensemble
-def test_the_default_is_what_it_is_said_to_be(ensemble, data):
+def test_the_default_equals_the_documented_stack(ensemble, data):
     X, mask, _ = data
     default = ensemble().fit(X, mask)
     members = {
@@ -94,7 +94,7 @@ def test_the_default_is_what_it_is_said_to_be(ensemble, data):
 
 
 @every_ensemble
-def test_the_order_of_members_changes_no_bit(ensemble, data):
+def test_the_order_of_members_does_not_change_the_result(ensemble, data):
     X, mask, _ = data
     members = [("a", PLCL()), ("b", IPAL()), ("c", LALO()), ("d", GaussianNB())]
     first = ensemble(estimators=members).fit(X, mask)
@@ -104,7 +104,7 @@ def test_the_order_of_members_changes_no_bit(ensemble, data):
 
 
 @every_ensemble
-def test_a_dropped_member_is_not_there(ensemble, data):
+def test_a_dropped_member_is_not_fitted(ensemble, data):
     X, mask, _ = data
     members = [("a", PLCL()), ("b", SURE())]
     dropped = ensemble(estimators=[*members, ("c", "drop")]).fit(X, mask)
@@ -138,7 +138,7 @@ def test_a_dropped_member_is_not_there(ensemble, data):
         ),
     ],
 )
-def test_what_cannot_be_a_member(ensemble, estimators, message, data):
+def test_invalid_members_raise(ensemble, estimators, message, data):
     X, mask, _ = data
     with pytest.raises(ValueError, match=message):
         ensemble(estimators=estimators).fit(X, mask)
@@ -192,7 +192,7 @@ def test_members_of_every_kind(ensemble, member, data):
 
 
 @every_ensemble
-def test_landmarks_and_seed_go_to_members_without_their_own(ensemble, data):
+def test_landmarks_and_seed_are_passed_to_members_without_their_own(ensemble, data):
     X, mask, _ = data
     members = [("a", PLCL()), ("b", SURE(n_landmarks=7, random_state=5)), ("c", IPAL())]
     model = ensemble(estimators=members, n_landmarks=15, random_state=3).fit(X, mask)
@@ -233,7 +233,7 @@ def test_as_many_landmarks_as_rows_are_the_exact_kernel(data):
 
 
 @every_ensemble
-def test_weights_of_rows_go_to_all_members(ensemble, data):
+def test_weights_of_rows_are_passed_to_all_members(ensemble, data):
     X, mask, _ = data
     weights = np.random.default_rng(0).uniform(0.2, 3.0, len(X))
     options = {"final_estimator": PLCL()} if ensemble is PLStacking else {}
@@ -249,7 +249,7 @@ def test_weights_of_rows_go_to_all_members(ensemble, data):
 
 
 @every_ensemble
-def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
+def test_weights_of_rows_are_rejected_if_a_member_has_none(ensemble, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
     with pytest.raises(ValueError, match=r"cannot weight rows, because '(final_.*__)?ipal'"):
@@ -270,7 +270,7 @@ def test_weights_of_rows_are_refused_if_a_member_has_none(ensemble, data):
         (PLVoting(estimators=[("a", PLVoting()), ("b", SURE())]), "a__ipal='drop'"),
     ],
 )
-def test_the_member_without_weights_is_named_and_can_be_replaced_as_advised(model, name, data):
+def test_the_error_names_the_member_without_weights_and_its_replacement(model, name, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
     with pytest.raises(ValueError, match="a IPAL, does not support sample_weight") as caught:
@@ -280,7 +280,7 @@ def test_the_member_without_weights_is_named_and_can_be_replaced_as_advised(mode
     clone(model).set_params(**advised).fit(X, mask, sample_weight=weights)
 
 
-def test_a_vote_that_drops_the_member_takes_weights(data):
+def test_a_vote_without_the_member_accepts_weights(data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
     vote = PLVoting().set_params(ipal="drop").fit(X, mask, sample_weight=weights)
@@ -305,7 +305,7 @@ def test_weights_of_rows_can_be_routed(data):
 
 
 @every_ensemble
-def test_weights_of_candidates_reach_all_members(ensemble, data):
+def test_weights_of_candidates_are_passed_to_all_members(ensemble, data):
     X, mask, y = data
     table = mask * np.random.default_rng(0).uniform(0.2, 1.0, mask.shape)
     model = ensemble().fit(X, table)
@@ -336,7 +336,7 @@ def test_sparse_rows_and_masks(ensemble, data):
 
 
 @every_ensemble
-def test_a_member_that_takes_no_sparse_rows_has_that_said(ensemble, data):
+def test_a_member_without_sparse_support_is_reported(ensemble, data):
     X, mask, _ = data
     model = ensemble(estimators=[("a", PLCL()), ("b", GaussianNB())])
     with pytest.raises(TypeError, match=r"[Ss]parse"):
@@ -407,7 +407,7 @@ def test_a_warning_of_a_member_points_to_the_call(data):
         PLStacking([], final_estimator=GaussianNB()),
     ],
 )
-def test_members_that_learn_from_equal_shares_are_warned_of_once(model, data):
+def test_foreign_members_alone_cause_one_warning(model, data):
     X, mask, y = data
     with pytest.warns(UserWarning, match=r"\((a|a, b|final_estimator)\).*Add a method") as caught:
         model.fit(X, mask)
@@ -449,7 +449,7 @@ PIPELINES = [
 
 
 @every_ensemble
-def test_weights_of_rows_go_into_pipelines_searches_and_wrappers(ensemble, data):
+def test_weights_of_rows_are_passed_to_pipelines_searches_and_wrappers(ensemble, data):
     X, mask, _ = data
     options = {} if ensemble is PLVoting else {"final_estimator": PLKNN()}
     model, weights = ensemble(estimators=PIPELINES, **options), np.linspace(0.1, 3, len(X))
@@ -461,7 +461,7 @@ def test_weights_of_rows_go_into_pipelines_searches_and_wrappers(ensemble, data)
     np.testing.assert_array_equal(weighted.sure[-1].dual_coef_, alone.dual_coef_)
 
 
-def test_weights_of_rows_are_refused_by_name_inside_of_pipelines(data):
+def test_weights_of_rows_are_rejected_by_name_inside_of_pipelines(data):
     X, mask, _ = data
     members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
     with pytest.raises(
@@ -508,7 +508,7 @@ def test_members_may_choose_columns_of_a_data_frame_by_name(mixed):
 
 
 @pytest.mark.parametrize("cv", [None, 3])
-def test_a_stack_of_such_members(mixed, cv):
+def test_a_stack_of_members_with_columns_by_name(mixed, cv):
     frame, mask, _ = mixed
     options = {"final_estimator": SURE(), "cv": cv, "passthrough": False, "random_state": 0}
     stack = PLStacking(estimators=piped(SURE(), PLKNN()), **options).fit(frame, mask)

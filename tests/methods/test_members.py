@@ -47,7 +47,7 @@ def fit(members, X, sets, cache=NO_CACHE, **options):
 # --- who learns from candidate sets -------------------------------------------------------------
 
 
-def test_a_fitted_search_speaks_through_its_best_estimator(data):
+def test_a_fitted_search_scores_with_its_best_estimator(data):
     X, sets, _ = data
     search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets.sets)
     assert set_learner(search) is search.best_estimator_
@@ -71,7 +71,7 @@ def test_a_fitted_search_speaks_through_its_best_estimator(data):
     ],
     ids=repr,
 )
-def test_what_gives_the_same_twice(estimator, expected):
+def test_is_reproducible(estimator, expected):
     assert is_reproducible(estimator) is expected
 
 
@@ -192,7 +192,7 @@ def test_a_foreign_member_learns_from_the_mean_confidences_of_ours(data):
     np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-9)
 
 
-def test_without_ours_it_learns_from_the_sets_alone(data):
+def test_without_methods_foreign_members_learn_from_the_sets(data):
     X, sets, _ = data
     (taught,) = fit([("c", GaussianNB())], X, sets)
     expected = GaussianNB().fit(
@@ -222,7 +222,7 @@ def test_a_foreign_member_learns_from_given_confidences_and_counts_rows_by_their
     np.testing.assert_allclose(taught.predict_proba(X), expected.predict_proba(X), atol=1e-12)
 
 
-def test_a_foreign_member_that_does_not_know_all_labels():
+def test_a_foreign_member_without_some_labels():
     X, mask, _ = ambiguous(n=40)
     wide = support(np.insert(mask, 2, 0, axis=1))  # nobody has the label 2
     (taught,) = fit([("c", GaussianNB())], X, wide)
@@ -251,7 +251,7 @@ def test_labels_in_any_order_find_their_columns(data):
 
 @pytest.mark.parametrize("method", [PLCL(), PLKNN(), IPAL()], ids=repr)
 @pytest.mark.parametrize("n_labels", [2, 4])
-def test_a_pipeline_says_what_its_method_says(method, n_labels):
+def test_a_pipeline_has_the_scores_of_its_method(method, n_labels):
     X, mask, _ = ambiguous(n=50, n_labels=n_labels)
     sets = support(mask)
     scaled = StandardScaler().fit_transform(X)
@@ -319,7 +319,7 @@ def test_a_failing_member_is_named(data, kind):
     assert isinstance(caught.value.__cause__, kind)
 
 
-def test_other_errors_stay_what_they_are(data):
+def test_other_errors_keep_their_type(data):
     X, sets, _ = data
     with pytest.raises(MemoryError, match="too large") as caught:
         fit([("mine", Broken(error=MemoryError("too large")))], X, sets)

@@ -37,7 +37,7 @@ def z_scored(outputs, new_outputs):
 
 
 @pytest.mark.parametrize("passthrough", [True, False])
-def test_a_stack_is_what_one_would_write_by_hand(passthrough, data):
+def test_a_stack_equals_two_explicit_fits(passthrough, data):
     X, mask, _, X_new = data
     first = [PLCL().fit(X, mask), SURE().fit(X, mask)]
     outputs = [z_scored(method.train_output_, method.decision_function(X_new)) for method in first]
@@ -73,7 +73,7 @@ def test_the_default_is_a_mean_of_two_methods_on_top(data):
 
 
 @pytest.mark.parametrize("final", [PLCL(), IPAL(), PLVoting(estimators=ON_TOP)], ids=repr)
-def test_a_stack_of_one_is_that_one(final, data):
+def test_a_stack_without_members_equals_its_final_estimator(final, data):
     X, mask, _, X_new = data
     alone = final.fit(X, mask)
     for members in ([], [("a", "drop")]):
@@ -82,7 +82,7 @@ def test_a_stack_of_one_is_that_one(final, data):
         assert stack.estimators_ == []
 
 
-def test_a_kernel_matrix_is_fine_for_a_stack_without_members(data):
+def test_a_stack_without_members_accepts_a_kernel_matrix(data):
     X, mask, _, X_new = data
     final = PLCL(kernel="precomputed")
     stack = PLStacking(estimators=[], final_estimator=final).fit(X @ X.T, mask)
@@ -137,7 +137,7 @@ def test_foreign_final_estimator_learns_from_the_members_confidences(data):
 # --- outputs from folds -------------------------------------------------------------------------
 
 
-def test_outputs_from_folds_are_those_of_members_that_have_not_seen_the_row(data):
+def test_outputs_with_cv_are_out_of_fold(data):
     X, mask, _, X_new = data
     folds = KFold(3)
     stack = PLStacking(estimators=[("sure", SURE())], final_estimator=PLCL(), cv=folds)
@@ -180,7 +180,7 @@ def test_every_row_must_be_held_out(data):
         PLStacking(cv=ShuffleSplit(2, random_state=0)).fit(X, mask)
 
 
-def test_weights_of_rows_reach_the_folds(data):
+def test_weights_of_rows_are_passed_to_the_folds(data):
     X, mask, _, _ = data
     weights = np.random.default_rng(0).uniform(0.1, 5.0, len(X))
     stack = PLStacking(estimators=[("a", SURE())], final_estimator=SURE(), cv=KFold(2))
@@ -196,7 +196,7 @@ def test_weights_of_rows_reach_the_folds(data):
 # --- sizes --------------------------------------------------------------------------------------
 
 
-def test_too_many_labels_of_a_sparse_mask_are_refused(data):
+def test_too_many_labels_of_a_sparse_mask_are_rejected(data):
     X, few, _, _ = data
     mask = np.zeros((len(X), 1200), dtype=bool)
     mask[:, [7, 300, 301, 1100]] = few

@@ -63,7 +63,7 @@ def test_restored_masses_favor_rare_labels():
     [PLCL(), IPAL(), PLKNN(), PLVoting(estimators=MEMBERS)],
     ids=lambda m: type(m).__name__,
 )
-def test_a_vote_of_one_member_is_that_member(member, data):
+def test_a_vote_of_one_member_equals_the_member(member, data):
     X, mask, _ = data
     for model in (
         PLVoting(estimators=[("only", member)]),
@@ -91,7 +91,7 @@ def test_a_vote_of_one_foreign_member(data):
     )
 
 
-def test_a_foreign_member_has_a_voice(data):
+def test_a_foreign_member_contributes_to_the_mean(data):
     X, mask, y = data
     model = PLVoting(estimators=[*MEMBERS, ("nb", GaussianNB())]).fit(X, mask)
     voices = [member.predict_proba(X) for member in model.estimators_]
@@ -199,7 +199,7 @@ def test_a_search_over_weights_fits_each_member_once(data):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_covering_rate_drops_what_drags_the_mean_down_on_fg_net(real_split):
+def test_the_covering_rate_removes_inaccurate_members_on_fg_net(real_split):
     """There IPAL and SURE are worse than PL-CL, and a mean of all three is worse as well."""
     equal, chosen, weights = [], [], []
     for seed in range(2):

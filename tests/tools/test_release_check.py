@@ -76,7 +76,7 @@ def test_an_sdist_with_all_files_passes(check, release):
     assert check.sdist(release(in_sdist=held))
 
 
-def test_what_an_sdist_lacks_is_named(check, release):
+def test_missing_files_of_an_sdist_are_named(check, release):
     held = [name for name in check.SDIST_CONTENT if not name.startswith("tests")]
     with pytest.raises(check.NotReadyError, match=r"tests/conftest\.py"):
         check.sdist(release(in_sdist=held))

@@ -33,7 +33,7 @@ def torture(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_wrong_result_is_found_made_small_and_kept(torture):
+def test_a_wrong_result_is_found_minimized_and_stored(torture):
     outcome, said, kept = torture(planted_defects.wrong)
     assert outcome.kinds()["wrong"] == 1
     assert "smallest case: 1000" in said
@@ -43,7 +43,7 @@ def test_a_wrong_result_is_found_made_small_and_kept(torture):
 
 
 @pytest.mark.slow
-def test_a_crash_is_found_and_the_campaign_goes_on(torture):
+def test_a_crash_is_found_and_the_campaign_continues(torture):
     outcome, said, kept = torture(planted_defects.crash, cases=200)
     assert set(outcome.kinds()) >= {"crash"}
     assert outcome.kinds()["crash"] == len(kept) > 0
@@ -75,13 +75,13 @@ def _keep(tmp_path, case):
     return path
 
 
-def test_a_kept_case_is_replayed(tmp_path, capsys):
+def test_a_stored_case_is_replayed(tmp_path, capsys):
     assert replay(_keep(tmp_path, "1000")) == 1
     assert "still fails: wrong: 1000 is too much" in capsys.readouterr().out
     assert replay(_keep(tmp_path, "999")) == 0
     assert "is accepted now" in capsys.readouterr().out
 
 
-def test_a_kept_case_is_data_and_not_executed(tmp_path):
+def test_a_stored_case_is_not_executed(tmp_path):
     with pytest.raises(ValueError, match="malformed"):
         replay(_keep(tmp_path, "__import__('os').getpid()"))

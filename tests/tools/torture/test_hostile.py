@@ -14,7 +14,7 @@ CONTENT = bytes(range(100))
     ("what", "length"),
     [("flip", 100), ("set", 100), ("delete", 92), ("cut", 49), ("word", 100)],
 )
-def test_bytes_are_edited_where_it_is_said(what, length):
+def test_bytes_are_edited_at_the_given_position(what, length):
     edited = edit_bytes(CONTENT, [(what, 490_000, 7)])
     assert len(edited) == length
     assert edited[:49] == CONTENT[:49]
@@ -29,7 +29,7 @@ def test_bytes_are_added(what):
     assert edited.endswith(CONTENT)
 
 
-def test_no_edit_leaves_the_content():
+def test_no_edits_keep_the_content():
     for where in (0, 10**6):
         for what in ("flip", "set", "delete", "insert", "repeat", "cut", "word"):
             assert isinstance(edit_bytes(b"", [(what, where, 3)]), bytes)

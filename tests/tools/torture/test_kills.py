@@ -16,7 +16,7 @@ from torture.kills import OLD, check_kill
 from torture.oracle import Defect
 
 
-def test_a_half_file_is_destroyed(tmp_path):
+def test_an_incomplete_file_is_a_defect(tmp_path):
     whole = b"new content"
     for content in (OLD, whole):
         (tmp_path / "out.csv").write_bytes(content)
@@ -29,7 +29,7 @@ def test_a_half_file_is_destroyed(tmp_path):
         kills._check_output("clean", tmp_path, whole, allow_old=True)
 
 
-def test_results_that_are_gone_or_measured_again_are_seen():
+def test_lost_and_repeated_results_are_detected():
     before = {"a": ("a", 1.0), "b": ("b", 2.0)}
     kills._check_results(before, before | {"c": ("c", 3.0)})
     with pytest.raises(Defect, match="lost"):
@@ -38,13 +38,13 @@ def test_results_that_are_gone_or_measured_again_are_seen():
         kills._check_results(before, before | {"b": ("b", 2.5)})
 
 
-def test_a_killed_child_is_known_as_such(tmp_path):
+def test_a_killed_child_is_detected(tmp_path):
     child = fork(lambda: time.sleep(100) or 0, tmp_path)
     os.kill(child, signal.SIGKILL)
     assert wait_for(child, tmp_path).status == -signal.SIGKILL
 
 
-def test_a_child_that_does_not_end_hangs(tmp_path):
+def test_a_child_that_does_not_end_is_a_hang(tmp_path):
     child = fork(lambda: time.sleep(100) or 0, tmp_path)
     with pytest.raises(Defect, match="hang"):
         wait_for(child, tmp_path, patience=0.1)
@@ -59,7 +59,7 @@ def test_a_child_that_does_not_end_hangs(tmp_path):
         (Ended(1), "wrong"),
     ],
 )
-def test_a_command_that_ends_badly_is_seen(ended, kind):
+def test_a_command_that_crashes_is_detected(ended, kind):
     for right in (Ended(0), Ended(1, err="Error: no such file"), Ended(2, err="Usage: …")):
         check_ended(right)
     with pytest.raises(Defect) as caught:
@@ -69,7 +69,7 @@ def test_a_command_that_ends_badly_is_seen(ended, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["clean", "reproduce"])
-def test_a_kill_at_an_event_leaves_all_in_order(command, tmp_path, monkeypatch):
+def test_after_a_kill_at_an_event_all_files_are_valid(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "case"
     folder.mkdir()

@@ -12,7 +12,7 @@ from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 
 
-def test_an_error_of_ours_is_a_refusal():
+def test_an_error_of_this_library_is_a_rejection():
     assert attempt(as_candidates, [{"a"}, set()]) is REJECTED
     assert (
         attempt(PLKNN().fit, [[1.0], [np.nan]], ["a", "b"]) is REJECTED
@@ -27,13 +27,13 @@ def test_an_error_of_ours_is_a_refusal():
         lambda: json.loads("{"),
     ],
 )
-def test_an_error_of_others_is_a_defect(function):
+def test_an_error_of_another_library_is_a_defect(function):
     with pytest.raises(Defect) as caught:
         attempt(function)
     assert caught.value.kind == "traceback"
 
 
-def test_a_foreign_error_inside_our_code_is_a_defect():
+def test_an_unexpected_error_is_a_defect():
     class Hostile:
         shape = (2, 2)
 
@@ -59,7 +59,7 @@ def test_invalid_confidences_are_found(confidences, message):
         check_confidences(confidences, (1, 2))
 
 
-def test_whatever_makes_the_canary_was_executed(tmp_path, monkeypatch):
+def test_a_canary_file_means_executed_code(tmp_path, monkeypatch):
     monkeypatch.setattr(oracle, "CANARY", tmp_path / "canary")
     check_canary()
     (tmp_path / "canary").touch()

@@ -45,7 +45,7 @@ time.sleep(1000)
 
 
 @pytest.mark.slow
-def test_a_worker_that_stays_is_seen(folder, monkeypatch):
+def test_a_surviving_worker_is_detected(folder, monkeypatch):
     def wait_for_worker(seconds):
         while not (folder / "forked").exists():
             time.sleep(0.01)
@@ -58,18 +58,18 @@ def test_a_worker_that_stays_is_seen(folder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_run_without_its_scheduler_ends_in_a_message(folder):
+def test_a_run_without_its_scheduler_ends_with_a_message(folder):
     pytest.importorskip("distributed")
     check_lost_scheduler({"seconds": 0.0}, folder)
 
 
 @pytest.mark.slow
-def test_a_local_cluster_is_closed_to_others(folder):
+def test_a_local_cluster_listens_on_this_machine_only(folder):
     pytest.importorskip("distributed")
     assert check_ports({"jobs": 1}, folder)
 
 
-def test_a_port_that_is_open_to_all_is_seen():
+def test_an_exposed_port_is_detected():
     psutil = pytest.importorskip("psutil")
     before = listening_addresses(psutil.Process(os.getpid()))
     with socket.socket() as server:

@@ -29,13 +29,13 @@ def test_a_crafted_schema_is_rejected(folder):
 
 
 @pytest.mark.slow
-def test_a_crafted_schema_that_is_used_is_seen(folder, monkeypatch):
+def test_the_use_of_a_crafted_schema_is_detected(folder, monkeypatch):
     monkeypatch.setattr(schemas, "run_command", lambda *arguments: Ended(0))
     with pytest.raises(Defect, match="wrong: a store with additional objects is used"):
         check_crafted_schema(CASE, folder)
 
 
 @pytest.mark.slow
-def test_claims_of_the_future_are_no_obstacle(folder):
+def test_claims_dated_in_the_future_expire(folder):
     case = {"runner": "elsewhere 17 x", "ahead": 1e9, "claimed": 3}
     assert check_future_claims(case, folder) is True

@@ -103,7 +103,7 @@ def test_rows_give_the_same_results_in_every_layout(form, folder):
     assert check_layout(LAYOUT | {"form": form}, folder)
 
 
-def test_a_method_that_takes_no_other_library_is_not_asked(folder):
+def test_a_method_without_array_api_support_is_skipped(folder):
     assert check_layout(LAYOUT | {"method": "plda"}, folder)
     assert not check_layout(LAYOUT | {"method": "plda", "form": "array_api_strict"}, folder)
 
@@ -137,7 +137,7 @@ ESTIMATOR = {
 }
 
 
-def test_a_method_is_fitted_or_refuses(folder):
+def test_a_method_is_fitted_or_rejects_the_data(folder):
     assert check_estimator(ESTIMATOR, folder)
     assert not check_estimator(ESTIMATOR | {"rows": [["nan", 1], [1, 0], [5, 5]]}, folder)
 
@@ -151,7 +151,7 @@ MORE_ROWS = {
 
 
 @pytest.mark.parametrize("kind", ["nothing", *WRAPPERS])
-def test_a_method_with_weights_is_fitted_inside_of_other_estimators(kind, folder):
+def test_a_method_with_weights_is_fitted_inside_other_estimators(kind, folder):
     assert check_estimator(ESTIMATOR | MORE_ROWS | {"inside": kind}, folder)
     rejected = MORE_ROWS | {"inside": kind, "row weights": [1, 1, 1, 1, 1, -1]}
     assert not check_estimator(ESTIMATOR | rejected, folder)
@@ -175,7 +175,7 @@ class ScoresVectorsOnly(PLKNN):
     ("planted", "what"),
     [(TakesTheNewWidth, "changes the model"), (ScoresVectorsOnly, "the scores")],
 )
-def test_what_is_wrong_with_an_estimator_is_found_out(planted, what, folder, monkeypatch):
+def test_defects_of_estimators_are_detected(planted, what, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
     with pytest.raises(Defect, match=what):
         check_estimator(ESTIMATOR, folder)
@@ -215,7 +215,7 @@ def test_a_part_of_an_excel_file_is_read_or_rejected(folder):
     assert not check_excel_part(case | {"edits": [("cut", 500_000, 0)]}, folder)
 
 
-def test_labels_that_are_told_apart_are_found_out(folder):
+def test_distinct_labels_that_look_the_same_are_detected(folder):
     rows = [[("Zo\u00eb", "NFD", 0)], [("bob", "\u200b", 1), ("Zo\u00eb", "NFC", 0)]]
     case = {"rows": [*rows, [("\u00c5sa B", "\u00a0", 0)]], "no answer": []}
     case["correction"] = ("bob", "\ufeff", 3)
@@ -234,7 +234,7 @@ def test_labels_that_are_told_apart_are_found_out(folder):
         (",0.75", ",1.75", "scores"),
     ],
 )
-def test_a_table_that_was_changed_is_found_out(before, after, what, folder):
+def test_a_changed_table_is_detected(before, after, what, folder):
     labels = [row[2].split("|")[0] for row in ROWS]
     rows = [[*row, label, "0.75", "", "0.5"] for row, label in zip(ROWS, labels, strict=True)]
     table, out = folder / "table.csv", folder / "out.csv"
@@ -253,7 +253,7 @@ def test_corrections_are_accepted_or_rejected(folder):
     assert not check_corrections(right | {"rows": [("99", "bob", "bob")], "edits": []}, folder)
 
 
-def test_a_script_in_a_page_is_seen():
+def test_a_script_in_a_page_is_detected():
     plain = _Page("<script>1</script><p title='onclick'>&lt;script&gt;</p>")
     assert plain.scripts == ["script []"]
     assert not plain.active
@@ -277,12 +277,12 @@ def test_a_picture_is_shown_or_rejected(folder):
 
 
 @pytest.mark.parametrize("outside", ["link.svg", "links/secret.svg", "file://{outside}/secret.svg"])
-def test_a_cut_picture_is_rejected_and_those_outside_too(outside, folder):
+def test_truncated_and_outside_pictures_are_rejected(outside, folder):
     case = PICTURE | {"edits": [("cut", 500_000, 0)], "outside": outside}
     assert not check_picture(case, folder)
 
 
-def test_there_is_a_picture_of_every_format():
+def test_every_format_has_a_picture():
     assert {"PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DDS", "ICNS", "SVG"} <= set(FORMATS)
     for format in FORMATS:
         assert picture_bytes(format, "RGB", (9, 7)), format
@@ -296,7 +296,7 @@ def test_there_is_a_picture_of_every_format():
         ([["x", None], ["data:image/png;base64,", None], ["data:,", None]], "outside the folder"),
     ],
 )
-def test_a_page_with_wrong_pictures_is_found_out(rows, what):
+def test_a_page_with_wrong_pictures_is_detected(rows, what):
     right = [["x", None], ["data:image/png;base64,", None], [None, "outside the allowed folders"]]
     rows = [*rows, *right[len(rows) :], [None, None]]
     data = {"rows": [[0] * 4 + [address, 0, 0, problem] for address, problem in rows]}
@@ -319,7 +319,7 @@ def test_a_mat_file_is_read_or_rejected(folder):
     assert not check_mat(right | {"kind": "text"}, folder)
 
 
-def test_toml_says_what_the_value_says():
+def test_toml_round_trips():
     import tomllib
 
     value = {"a": [1, 2.5, 'x\n"y'], "b c": {"d": True}}
@@ -336,7 +336,7 @@ def test_experiments_and_stores_are_used_or_rejected(folder):
 
 
 @pytest.mark.slow
-def test_a_command_line_is_understood_or_rejected(folder):
+def test_a_command_line_is_accepted_or_rejected(folder):
     clean = ["clean", "table.csv", "--candidates", "names", "--method", "plknn"]
     assert check_command_line([*clean, "--out", "out.csv"], folder)
 
@@ -356,6 +356,6 @@ def test_only_outputs_may_be_replaced(folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_damage_is_seen(folder):
+def test_damage_is_detected(folder):
     assert check_damage({"file": "table.csv", "position": 13, "bits": 1}, folder)
     assert not check_damage({"file": "people.model", "position": 0, "bits": 1}, folder)
