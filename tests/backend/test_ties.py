@@ -116,7 +116,7 @@ METHODS_WITH_NEIGHBORS = [PLCL, PLAGGD, LALO, PLDA, IPAL, PLKNN]
 def results(method, X, mask, new):
     model = method()
     if "max_iter" in model.get_params():
-        model.set_params(max_iter=5, tol=0)
+        model.set_params(max_iter=3, tol=0)
     model.fit(X, mask)
     return [to_numpy(each) for each in (model.label_distributions_, model.predict_proba(new))]
 

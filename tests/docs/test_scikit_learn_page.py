@@ -174,7 +174,7 @@ def permutation_test(y):
 
 
 def linear_selection(y):
-    model = PLCL(kernel="linear", max_iter=2, tol=0)
+    model = PLCL(kernel="linear", graph=False, max_iter=3, tol=0)
     importance = (clone(model).fit(X, y).coef_ ** 2).sum(axis=0)
     chosen = RFE(model, n_features_to_select=3).fit(X, y)
     assert chosen.ranking_.argmax() == importance.argmin()
