@@ -805,6 +805,7 @@ def test_the_review_page_shows_given_labels_and_suggestions(run, wrong_labels):
         ("clean", ["--item", "x"], "cannot be combined with --candidates"),
         ("clean", ["--no-doubt"], "--no-doubt and --given-label cannot be combined"),
         ("review", ["--no-doubt"], "--no-doubt and --given-label cannot be combined"),
+        ("review", ["--serve"], "--given-label and --serve cannot be combined"),
         ("clean", ["--select"], "--select and --given-label cannot be combined"),
         ("clean", ["--set", "reg=1"], "require --method"),
         ("clean", ["--skills"], "no annotators to judge"),
