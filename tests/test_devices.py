@@ -407,6 +407,13 @@ def test_doubt(library, dispatch, method):
     assert found.suggestion.tolist() == host.suggestion.tolist()
 
 
+def test_doubt_in_ordinary_labels(library, dispatch):
+    given = DATA.mask.argmax(axis=1)
+    host, found = (find_doubtful(X, given) for X in (DATA.X, library.to_device(DATA.X)))
+    np.testing.assert_allclose(found.score, host.score, atol=1e-8)
+    np.testing.assert_array_equal(found.label, host.label)
+
+
 def test_a_model_can_be_pickled(library, dispatch):
     X = library.to_device(DATA.X)
     try:

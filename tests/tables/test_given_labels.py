@@ -7,6 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn import SURE, find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.review.from_table import review_from_table
 from ambilearn.tables import correct_table, fit_table, read_candidate_table
 from ambilearn.tables.ranking import review_order
 
@@ -104,6 +105,7 @@ def test_labels_chosen_by_a_person_are_kept(frame, corrected):
 
 def test_the_page_shows_the_given_label_and_the_suggestion(corrected):
     table, probabilities = corrected.to_review()
+    assert "name" in review_from_table(table, probabilities).columns
     doubtful = corrected.doubt.doubtful
     assert (table.candidates.sizes == 1 + doubtful).all()
     sets = table.candidates.to_sets()

@@ -72,7 +72,9 @@ class CorrectedTable:
         pairs = zip(self.given.tolist(), self.doubt.suggestion.tolist(), doubtful, strict=True)
         rows = [{given, other} if wanted else {given} for given, other, wanted in pairs]
         sets = as_candidates(rows, classes=self.doubt.classes)
-        return replace(self.table, candidates=sets), self.doubt.probabilities[sets.to_mask()]
+        # Without candidate columns, the page also shows the given label among the cells.
+        table = replace(self.table, candidates=sets, candidate_columns=())
+        return table, self.doubt.probabilities[sets.to_mask()]
 
 
 def correct_table(
