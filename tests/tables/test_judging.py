@@ -92,3 +92,25 @@ def test_rounds_are_reported():
     judge_table(table, "plknn", {"n_neighbors": 3}, progress=said.append)
     assert said[0] == "judging 2 annotators by 40 answers and 1 feature"
     assert said[1].startswith(f"{said[0]}: round 2 of at most 20")
+
+
+def test_annotators_are_judged_by_corrected_rows():
+    lines = ["x,ann,ben", *(f"{i % 2 * 5 + i / 40},{'ab'[i % 2]},{'ba'[i % 2]}" for i in range(20))]
+    text = "\n".join(lines)
+
+    def agreement(corrections):
+        table = read_candidate_table(
+            io.StringIO(text),
+            candidates=["ann", "ben"],
+            format="csv",
+            corrections=io.StringIO("row,candidates,label\n" + corrections),
+        )
+        found = judge_table(table, "plknn", {"n_neighbors": 3})
+        return found.annotators.agreement
+
+    right = "".join(f"{i},a|b,{'ab'[i % 2]}\n" for i in range(8))
+    wrong = "".join(f"{i},a|b,{'ba'[i % 2]}\n" for i in range(8))
+    ann, ben = agreement(right)
+    assert ann > ben
+    ann, ben = agreement(wrong)
+    assert ann < ben

@@ -36,6 +36,9 @@ from ambilearn.learners import (
     without_preprocessing,
 )
 
+# Rows with a known label, and the columns of their labels.
+KnownRows = tuple[NDArray[np.intp], NDArray[np.intp]]
+
 _FOLDS = 5  # of a classifier that has no closed form
 _LEAST_WEIGHT = 1e-9  # of a candidate
 _ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
@@ -211,22 +214,25 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.estimator_ = fit_candidates(estimator, X, self.candidates_)
         return self
 
-    def _judge(self, X: Any, y: Any) -> Any:
-        """Estimate skills and labels; returns the classifier to be fitted to ``candidates_``."""
+    def _judge(self, X: Any, y: Any, known: Mapping[int, Any] | None = None) -> Any:
+        """Estimate skills and labels; returns the classifier to be fitted to ``candidates_``.
+
+        ``known`` has the true labels of some rows: annotators are judged by them, too.
+        """
         self._validate_params()
         _check_learner(self.estimator)
         votes = y if isinstance(y, Votes) else Votes.from_wide(y)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
         with unfitted_on_error(self):
-            return self._judge_votes(X, votes)
+            return self._judge_votes(X, votes, _known_rows(votes, known or {}))
 
-    def _judge_votes(self, X: Any, votes: Votes) -> Any:
+    def _judge_votes(self, X: Any, votes: Votes, known: KnownRows) -> Any:
         self.classes_ = votes.classes
-        start = dawid_skene(votes)
+        start = _fix(dawid_skene(votes), known)
         estimator, held_out = self._choose_parameters(X, votes, start)
         self.n_iter_ = 0
-        found, outputs, change = self._alternate(held_out, votes, start, self.max_iter)
+        found, outputs, change = self._alternate(held_out, votes, start, known, self.max_iter)
         if change > self.tol:
             warn_user(
                 f"After {self.max_iter} rounds the confidences still change by {change:.1g}. "
@@ -235,10 +241,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
             own = self._by_folds(estimator, X, votes)
-            found, outputs, _ = self._alternate(own, votes, found.confidences, _ENSEMBLE_ROUNDS)
+            found, outputs, _ = self._alternate(
+                own, votes, found.confidences, known, _ENSEMBLE_ROUNDS
+            )
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
         pooled = pool_evidence(votes, found, outputs, self.smoothing)
         confidences, self.sharing_, self.inverse_temperature_ = pooled
+        confidences = _fix(confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
         best = np.argmax(confidences, axis=1)
@@ -299,7 +308,12 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return HeldOutByFolds(estimator, X, n_folds, self.random_state)
 
     def _alternate(
-        self, held_out: HeldOut, votes: Votes, confidences: NDArray[np.float64], max_iter: int
+        self,
+        held_out: HeldOut,
+        votes: Votes,
+        confidences: NDArray[np.float64],
+        known: KnownRows,
+        max_iter: int,
     ) -> tuple[CombinedEvidence, NDArray[np.float64], float]:
         """Result and held-out outputs of the last of some rounds, and the change in this round."""
         name, limit = type(self).__name__, self.n_iter_ + max_iter
@@ -307,6 +321,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.n_iter_ += 1
             outputs = held_out(self._to_candidates(confidences))
             found = judge_rows(votes, confidences, outputs, self.smoothing)
+            found = found._replace(confidences=_fix(found.confidences, known))
             change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
             confidences = found.confidences
             report_round(Round(name, self.n_iter_, limit, change, self.tol))
@@ -393,6 +408,23 @@ def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArr
     voted = votes.counts().toarray() > 0
     off = np.where(voted, 0.0, confidences).sum(axis=1)
     return np.where(voted.any(axis=1), off, 0.0)
+
+
+def _known_rows(votes: Votes, known: Mapping[int, Any]) -> KnownRows:
+    """Rows and columns of known labels; labels that no annotator gave are left out."""
+    column = {label: j for j, label in enumerate(votes.classes.tolist())}
+    pairs = [(row, column[label]) for row, label in known.items() if label in column]
+    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return rows, columns
+
+
+def _fix(confidences: NDArray[np.float64], known: KnownRows) -> NDArray[np.float64]:
+    """Confidences in which known rows have their label for certain."""
+    rows, columns = known
+    fixed = confidences.copy()
+    fixed[rows] = 0.0
+    fixed[rows, columns] = 1.0
+    return fixed
 
 
 def _check_learner(estimator: Any) -> None:

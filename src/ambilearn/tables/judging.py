@@ -111,7 +111,7 @@ def judge_table(
     grid = _tuning_grid(method, params or {}) if select else {}
     crowd = CrowdClassifier(estimator, param_grid=grid, random_state=random_state)
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
-        crowd._judge(X, votes)  # fit_table fits to the result
+        crowd._judge(X, votes, table.corrections.labels)  # fit_table fits to the result
     sets = apply_corrections(crowd.candidates_, table.corrections)
     confidences = _candidate_confidences(crowd, sets, list(table.corrections.labels))
     judged = replace(
