@@ -101,7 +101,8 @@ def test_tests_of_the_mirrored_file_come_first():
 
 
 @pytest.mark.slow
-def test_a_mutant_is_killed_by_the_first_test_that_fails_and_may_survive(project):
+def test_a_mutant_is_killed_by_the_first_test_that_fails_and_may_survive(project, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which takes the most time
     tests = ["tests/test_base.py::test_zero", "tests/test_base.py::test_share"]
     *_, times = all_mutants(project)
     found = try_mutant(project, times, tests, None)
