@@ -1,4 +1,4 @@
-"""What the features say about each row, by a classifier that has not seen the row's own answers."""
+"""Held-out outputs: predictions for each row by a classifier that was fitted without it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -28,7 +28,7 @@ class AnnotatorReport:
     answers : ndarray of shape (n_annotators,)
         Number of answers of each.
     agreement : ndarray of shape (n_annotators,)
-        Share of them that are the label of the result.
+        Share of these answers that are the label of the result.
     counts : ndarray of shape (n_annotators, n_labels, n_labels)
         Answers by right label (by the confidences of the result) and given label.
     """
@@ -58,7 +58,7 @@ class AnnotatorReport:
         return found
 
     def to_frame(self) -> Any:
-        """Data frame of the annotators, the busiest first.
+        """Data frame of the annotators, ordered by their number of answers.
 
         Columns ``annotator``, ``answers``, ``agreement``, and ``mixes`` with the most frequent
         mistakes as text, ``right → given (how often)``.
@@ -84,7 +84,7 @@ class AnnotatorReport:
 
         Columns ``annotator``, ``right`` (label of the result), ``given``, ``answers``, and
         ``share`` among the answers of this annotator where this label is right. Answers are
-        shared among the labels by their confidences; what is below a twentieth is left out.
+        counted for each label by its confidence; counts below a twentieth are left out.
         """
         with requires_extra("data", purpose="A table of annotators"):
             import pandas as pd

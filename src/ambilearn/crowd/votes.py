@@ -1,4 +1,4 @@
-"""The answers of annotators, item by item: one checked form for tables long and wide."""
+"""Answers of annotators, read from long or wide tables and checked."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -27,23 +27,23 @@ from ambilearn.datasets.votes import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes:
-    """Who gave which label to which item.
+    """The answers of annotators: which annotator gave which label to which item.
 
-    Build it by :meth:`from_long` or :meth:`from_wide`.
+    Make votes with :meth:`from_long` or :meth:`from_wide`.
 
     Parameters
     ----------
     items : ndarray of shape (n_items,)
-        Names of the items, in the order of the rows of the features. Some may have no answer.
+        Names of the items, in the order of the rows of the features. Items may have no answer.
     annotators : ndarray of shape (n_annotators,)
         Names of the annotators, sorted.
     classes : ndarray of shape (n_labels,)
         The labels.
     item_indices, annotator_indices, label_indices : ndarrays of shape (n_answers,)
-        The answers, each once, ordered by item, annotator and label. An annotator who gave an
-        item two labels has two answers there.
+        The answers without repetitions, ordered by item, annotator and label. An annotator who
+        gave two labels to an item has two answers to it.
     n_repeated : int, default=0
-        Answers that said the same again, and are counted once.
+        Number of repeated answers: same item, annotator and label. They are not counted.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Votes:
         classes: Collection[Any] | None = None,
         no_answer: Any = (),
     ) -> Self:
-        """Votes from a table with one answer a row.
+        """Votes from a table with one answer in each row.
 
         Parameters
         ----------
@@ -86,15 +86,14 @@ class Votes:
         item, annotator, label : str
             Names of the columns of a data frame.
         items : array-like of shape (n_items,), optional
-            The item of each row of the features, in their order. By default the items that have
-            an answer, in the order of their first one.
+            The item of each row of the features. By default the items that have an answer, in the
+            order of their first answers.
         classes : array-like of shape (n_labels,), optional
-            All labels. By default the sorted labels that somebody gave.
+            All labels. By default the sorted labels of the answers.
         no_answer : label or collection of labels, default=()
-            Codes that stand for no answer, such as -1 or ``"NA"``. A number is also met as text.
-            Missing cells (None, NaN, empty text) are none in any case; any other text is a label
-            unless it is named here. (Files are not so sure:
-            :func:`ambilearn.tables.read_answer_table` takes ``NA`` for missing.)
+            Codes for no answer, such as -1 or ``"NA"``. A number also matches its text. None, NaN
+            and empty text are never answers; any other text is a label unless it is listed here.
+            (:func:`ambilearn.tables.read_answer_table` treats ``NA`` in a file as missing.)
 
         Returns
         -------
@@ -103,13 +102,13 @@ class Votes:
         Raises
         ------
         ValueError
-            For a missing item or annotator, a label that is none, an item twice in ``items``, or
-            if no answer is left. The message names the answer, counted from 0.
+            If an item or annotator is missing, a label is invalid, an item is in ``items`` twice,
+            or there is no answer. The message has the number of the answer, counted from 0.
 
         Warns
         -----
         UserWarning
-            If there are answers to items that are not among ``items``: they are left out.
+            If there are answers to items that are not in ``items``. They are ignored.
 
         Examples
         --------
@@ -138,12 +137,12 @@ class Votes:
         Parameters
         ----------
         table : data frame or array-like of shape (n_items, n_annotators)
-            One label in each cell, or a collection of labels for an annotator who wavers. An
+            One label in each cell, or a collection of labels if the annotator chose several. An
             empty cell (None, NaN, empty text) is no answer.
         items : array-like of shape (n_items,), optional
-            Names of the rows. By default they are counted from 0.
+            Names of the rows. By default their numbers, from 0.
         annotators : collection, optional
-            Names of the columns. By default those of a data frame, or counted from 0.
+            Names of the columns. By default those of a data frame, or their numbers, from 0.
         classes, no_answer
             As for :meth:`from_long`.
 
@@ -284,7 +283,7 @@ class Votes:
     def to_candidates(
         self, *, min_votes: int = 1, fallback: str = "error", weights: bool = True
     ) -> CandidateSets:
-        """Candidate sets, with the counts as weights; an item without answers may be anything.
+        """Candidate sets with the counts as weights; all labels for an item without answers.
 
         Parameters
         ----------
@@ -299,13 +298,13 @@ class Votes:
         empty = np.flatnonzero(self.answers_per_item == 0)
         if len(empty):
             anything = sparse.lil_array(counts.shape, dtype=np.int64)
-            anything[empty] = min_votes  # enough for every label
+            anything[empty] = min_votes  # so every label is a candidate
             counts = sparse.csr_array(counts + anything)
         names = self.classes.tolist()
         return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
 
     def to_frame(self) -> Any:
-        """Data frame with the columns item, annotator and label, one answer a row."""
+        """Data frame with the columns item, annotator and label, and one answer in each row."""
         with requires_extra("data", purpose="A table of votes"):
             import pandas as pd
 
@@ -354,12 +353,12 @@ def _as_list(column: Any) -> Any:
 
 
 def _as_names(names: Any) -> NDArray[Any]:
-    """Names as an array in which text stays text and numbers numbers, also mixed ones."""
+    """Names as an array that keeps the types of text and numbers, also if they are mixed."""
     return listed_labels(_as_list(names), "items")
 
 
 def _check_name(value: Any, kind: str, answer: int) -> Any:
-    """The name of an item or annotator, without the type of NumPy; none may be missing."""
+    """The name of an item or annotator as a Python object; an error if it is missing."""
     if isinstance(value, np.generic):
         value = value.item()
     if is_missing(value) or (isinstance(value, str) and not value.strip()):
@@ -368,7 +367,7 @@ def _check_name(value: Any, kind: str, answer: int) -> Any:
 
 
 def _sort_people(annotators: set[Any]) -> list[Any]:
-    """The annotators in an order that does not depend on that of their answers."""
+    """The annotators in an order that does not depend on the order of the answers."""
     try:
         return sorted(annotators, key=lambda name: (str(type(name)), name))
     except TypeError as error:
@@ -378,7 +377,7 @@ def _sort_people(annotators: set[Any]) -> list[Any]:
 
 
 def _report_unknown(unknown: dict[Any, int], known: list[Any], any_left: bool) -> None:
-    """Say which answers are left out; refuse if none is left."""
+    """Warn of answers that are ignored; raise an error if there is no other answer."""
     names = shorten_list([repr(name) for name in unknown], 3)
     if not any_left:
         raise ValueError(
