@@ -7,8 +7,6 @@ Learning from images
 PyTorch. The script takes less than a minute on a CPU.
 """
 
-# sphinx_gallery_thumbnail_path = "_static/images_to_check.png"
-
 # %%
 # Images and candidates
 # ---------------------
@@ -80,6 +78,7 @@ for axis, i in zip(axes, confidence.argsort()[:8], strict=True):
     axis.set_title(f"{model.transduction_[i]} ({confidence[i]:.2f})\ntrue: {y[i]}", fontsize=8)
     axis.axis("off")
 figure.tight_layout()
+# sphinx_gallery_thumbnail_path = "_static/images_to_check.png"
 
 # %%
 # .. image:: /_static/images_to_check.png

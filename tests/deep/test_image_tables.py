@@ -178,3 +178,13 @@ def test_an_own_device_is_not_saved(folder, model, tmp_path):
     name = str(folder / "t.csv")
     found = [loaded.choices(frame, name, device=device).labels for device in (None, "cpu")]
     assert found[0].tolist() == found[1].tolist()
+
+
+def test_annotators_are_judged_only_if_that_is_wanted(folder, tmp_path):
+    frame = pd.read_csv(folder / "t.csv")[["photo"]]
+    frame["a1"], frame["a2"] = ["yes", "no"] * 20, ["yes", "yes", "no", "no"] * 10
+    frame.to_csv(folder / "votes.csv", index=False)
+    options = ["--candidates", "a?", *DEEP, "--no-doubt", "--out", tmp_path / "out.csv"]
+    output = " ".join(run("clean", folder / "votes.csv", *options).split())
+    assert "All annotators have the same weight: estimating their reliability trains" in output
+    assert "Use --skills" in output
