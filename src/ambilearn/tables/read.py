@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_repr
-from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.votes import Votes
@@ -121,6 +120,8 @@ class CandidateTable:
         """Score of every candidate: by the judged annotators, or as a fitted method learned it."""
         if self.calibration is not None and self.calibration.cleaned is not None:
             return self.calibration.cleaned
+        from ambilearn.backend import HOST  # with the solvers, which reading does not need
+
         learned: NDArray[np.float64] = HOST.support(self.candidates).gather(
             method.label_distributions_
         )
