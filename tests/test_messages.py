@@ -17,13 +17,7 @@ from core_methods import CORE_METHODS
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
-from ambilearn import (
-    PLCL,
-    PLKNN,
-    as_candidates,
-    bridges,
-    metrics,
-)
+from ambilearn import PLCL, PLKNN, as_candidates, bridges, metrics
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat
 from ambilearn.experiments.search import parse_search

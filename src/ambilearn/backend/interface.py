@@ -154,11 +154,7 @@ class Backend(ABC):
 
     @abstractmethod
     def count_votes(self, neighbor_indices: Any, weights: Any, table: Any) -> Any:
-        """Weighted sums of the neighbors' rows of a vote table, shape (n, l).
-
-        Indices and weights have the shape (n, k). The table is an (m, l) matrix, or the result of
-        :meth:`Support.vote_table`.
-        """
+        """Weighted sums of the neighbors' rows of a table (m, l) or :meth:`Support.vote_table`."""
 
     @abstractmethod
     def squared_residuals(self, weights: Any, products: Any, labels: Any, n_labels: int) -> Any:

@@ -125,10 +125,7 @@ def report(
     store: Path,
     output: Path,
 ) -> None:
-    """Write an HTML page with all tables and figures.
-
-    The page also has the published numbers.
-    """
+    """Write an HTML page with tables, figures and published numbers."""
     from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 

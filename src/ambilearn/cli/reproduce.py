@@ -1,6 +1,6 @@
 """The command ``ambilearn reproduce``: run experiments and store their results."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,9 @@ def reproduce(
     a task failed.
     """
     check_memory_limit()
+    from ambilearn.datasets.registry import find_dataset
     from ambilearn.experiments.search import parse_search
+    from ambilearn.registry import find_method
 
     try:
         how = parse_search(search, scoring)
@@ -98,9 +100,9 @@ def reproduce(
         raise click.UsageError(str(error)) from error
     specs = chosen_specs(names, quick, runs, scaling)
     tasks = [task for spec in specs for task in spec.tasks(select, how)]
-    if (wanted := _datasets(sets)) is not None:
+    if (wanted := _listed(sets, find_dataset)) is not None:
         tasks = [task for task in tasks if task.data in wanted]
-    if (wanted := _estimators(methods)) is not None:
+    if (wanted := _listed(methods, find_method)) is not None:
         tasks = [task for task in tasks if task.method in wanted]
     if not tasks:
         raise click.UsageError("No tasks match these --methods and --data.")
@@ -196,25 +198,9 @@ def _with_local_data(console: Console, tasks: list[Any], data_home: Path | None)
     return [task for task in tasks if task.data in here]
 
 
-def _split_names(text: str | None) -> set[str] | None:
-    return None if text is None else {name.strip() for name in text.split(",")}
-
-
-def _datasets(text: str | None) -> set[str] | None:
-    from ambilearn.datasets.registry import find_dataset
-
-    names = _split_names(text)
+def _listed(text: str | None, find: Callable[[str], Any]) -> set[str] | None:
+    """Names of the listed data sets or methods; None without the option."""
     try:
-        return names and {find_dataset(name).name for name in names}
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _estimators(text: str | None) -> set[str] | None:
-    from ambilearn.registry import find_method
-
-    names = _split_names(text)
-    try:
-        return names and {find_method(name).name for name in sorted(names)}
+        return None if text is None else {find(name.strip()).name for name in text.split(",")}
     except ValueError as error:
         raise click.UsageError(str(error)) from error
