@@ -288,3 +288,12 @@ def test_a_sentence_says_that_answers_change_little(rows):
         here.next_rows()
     assert here.changes_little() is None or "corrected 0 labels" in here.changes_little()
     assert "change little" in here.changes_little()
+
+
+def test_a_substitute_of_low_rank_serves_many_rows(rows, monkeypatch):
+    monkeypatch.setattr("ambilearn.review.learner._MAX_EXACT_ROWS", 50)
+    monkeypatch.setattr("ambilearn.review.learner._LANDMARKS", 20)
+    here = session(rows, PLKNN())
+    assert here._learner._regressor._features.shape == (60, 20)
+    review(here, rows[2], 3)
+    assert here.standing_.n_since == 3

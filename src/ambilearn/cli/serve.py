@@ -24,8 +24,10 @@ from ambilearn.cli.plan import Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
+    from ambilearn.review.session import ReviewSession
     from ambilearn.serve.server import ReviewServer
     from ambilearn.serve.service import ReviewService
+    from ambilearn.tables.read import CandidateTable
 
 
 @dataclass(frozen=True)
@@ -60,47 +62,62 @@ def serve_review(
     console.show("reading the table")
     from ambilearn.review.from_table import drop_feature, image_column
     from ambilearn.review.images import ServedImages
-    from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
-    from ambilearn.serve.service import ReviewService
     from ambilearn.tables.clean import check_new_columns
-    from ambilearn.tables.corrections import read_corrections
     from ambilearn.tables.writing import check_writable, format_of_name
 
-    corrections = request.reading["corrections"]
-    read = request.with_corrections(None).read()
+    table = request.with_corrections(None).read()
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
-        check_new_columns(read)
+        check_new_columns(table)
     if image is None and not no_images:
-        image = image_column(read)
-        read = drop_feature(read, image)
+        image = image_column(table)
+        table = drop_feature(table, image)
+    folder = Path(request.reading.get("features_from") or request.source).parent
+    images = ServedImages(folder, folder, other_folders=image_folders)
     with _open_journal(journal_path, _describe(request, no_doubt)) as journal:
-        given = read_corrections(corrections, read.texts, read.candidates.classes, sep=read.sep)
-        plan = request.plan(console, read)
-        learner = make_learner(
-            plan.table,
-            plan.method,
-            plan.params,
-            select=plan.select,
-            random_state=plan.random_state,
-            doubt=not no_doubt,
-            progress=console.stage,
-        )
-        folder = Path(request.reading.get("features_from") or request.source).parent
-        images = ServedImages(folder, folder, other_folders=image_folders)
-        page = make_page(plan.table, METHODS[plan.method].name, image, images)
-        console.stage(f"fitting {METHODS[plan.method].name}")
-        parse = label_parser(plan.table.candidates.classes)
-        with continue_session(
-            learner, journal.entries, given.labels, parse, random_state=plan.random_state
-        ) as session:
+        session, service = _build(console, request, table, journal, image, images, not no_doubt)
+        with session:
             if journal.entries:
                 console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
-            service = ReviewService(page, session, journal, parse, images=images.paths)
             _serve(console, service, journal_path, options)
             labels = session.labels_
         console.say(f"{pluralize(len(labels), 'row')} settled; the answers are in {journal_path}")
-        _finish(console, request, options, labels, read.texts, no_doubt)
+        _finish(console, request, options, labels, table.texts, no_doubt)
+
+
+def _build(
+    console: Console,
+    request: Request,
+    table: "CandidateTable",
+    journal: Any,
+    image: str | None,
+    images: Any,
+    doubt: bool,
+) -> "tuple[ReviewSession, ReviewService]":
+    """Session and service, with what the corrections and the journal contain."""
+    from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
+    from ambilearn.serve.service import ReviewService
+    from ambilearn.tables.corrections import read_corrections
+
+    given = read_corrections(
+        request.reading["corrections"], table.texts, table.candidates.classes, sep=table.sep
+    )
+    plan = request.plan(console, table)
+    name, seed = METHODS[plan.method].name, plan.random_state
+    learner = make_learner(
+        plan.table,
+        plan.method,
+        plan.params,
+        select=plan.select,
+        random_state=seed,
+        doubt=doubt,
+        progress=console.stage,
+    )
+    page = make_page(plan.table, name, image, images)
+    console.stage(f"fitting {name}")
+    parse = label_parser(plan.table.candidates.classes)
+    session = continue_session(learner, journal.entries, given.labels, parse, random_state=seed)
+    return session, ReviewService(page, session, journal, parse, images=images.paths)
 
 
 def _describe(request: Request, no_doubt: bool) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ambilearn.tables.corrections import Corrections, apply_corrections
 
 Labels = Mapping[int, Any]
 _FOLDS = 5
+_MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
 
 class Learned(NamedTuple):
@@ -131,17 +132,22 @@ class Learner:
         confidences = HOST.support(sets).gather(to_numpy(outputs.label_distributions_))
         ridge_method = find_ridge_method(self.estimator)
         if self._regressor is None and len(getattr(self.X, "shape", ())) == 2:
-            method = PLCL() if ridge_method is None else ridge_method
+            method = self._substitute() if ridge_method is None else ridge_method
             self._regressor = method._make_regressor(self.X, sets, self._cache)
         if not self.doubt:
             yield Learned(sets, confidences, None, labels)
             return
         in_closed_form = ridge_method is not None
-        quick = self.estimator if in_closed_form else PLCL()
+        quick = self.estimator if in_closed_form else self._substitute()
         learned = Learned(sets, confidences, self._doubt(given, labels, quick), labels)
         yield learned
         if self.thorough and (not in_closed_form or outputs._is_ensemble):
             yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _FOLDS))
+
+    def _substitute(self) -> Any:
+        """Method with a closed form for one without; of low rank if there are many rows."""
+        n_landmarks = _LANDMARKS if self.n_rows > _MAX_EXACT_ROWS else None
+        return PLCL(n_landmarks=n_landmarks, random_state=self.random_state)
 
     def _doubt(
         self, sets: CandidateSets, labels: Labels, estimator: Any, n_folds: int | None = None

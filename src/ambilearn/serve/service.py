@@ -94,9 +94,9 @@ class ReviewService:
         with session.changed:
             self._greet(tab)
             session.changed.wait_for(
-                lambda: self._token(tab) != since or self.ended.is_set(), timeout=_WAIT
+                lambda: self._token() != since or self.ended.is_set(), timeout=_WAIT
             )
-            token = self._token(tab)
+            token = self._token()
         state: dict[str, Any] = {"token": token, "writer": tab == self._tab, **self._report()}
         if since.split("-")[0] != token.split("-")[0]:
             state |= self._view()
@@ -222,7 +222,7 @@ class ReviewService:
         if tab == self._tab:
             self._seen = now
 
-    def _token(self, tab: str) -> str:
+    def _token(self) -> str:
         session = self._session
         parts = session.version_, len(self._journal.entries), self._turn, int(session.is_fitting)
         return "-".join(map(str, parts))
