@@ -75,12 +75,12 @@ class LabelDoubt(Doubt):
     suggestion : ndarray of shape (n_rows,)
         The most likely other label; None if there is only one label.
     label : ndarray of shape (n_rows,)
-        The corrected label: the suggestion where :attr:`change` is True, else the given label.
+        The corrected label: the suggestion where ``change`` is True, else the given label.
     change : ndarray of shape (n_rows,)
         Whether to change the given label: True where the suggestion is three times as likely. A
         label that is given only once stays, since no held-out classifier can learn it.
     confidence : ndarray of shape (n_rows,)
-        Probability of :attr:`label`.
+        Probability of ``label``.
     probabilities : ndarray of shape (n_rows, n_labels)
         Probability of every label, from the features and the given label.
     classes : ndarray of shape (n_labels,)
