@@ -1,7 +1,7 @@
 """Private names of scikit-learn that this library uses.
 
 scikit-learn has no public equivalent and can move them in any release. All other modules import
-them from here, so that a fallback for a release has one place. Versions 1.7 to 1.9 need none.
+them from here, so that a fallback for a release has one place. Versions 1.8 and 1.9 need none.
 """
 
 from sklearn.model_selection._search import BaseSearchCV
