@@ -174,3 +174,16 @@ def test_a_label_that_is_always_wrong():
     assert np.flatnonzero(found.change).tolist() == [119]
     swapped = judge_labels(np.log(np.tile([0.02, 0.98], (60, 1))), as_candidates([0] * 59 + [1]))
     assert np.isfinite(swapped.confidence).all()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_features_that_tell_nothing_change_no_label(share):
+    # Without the check, every label of the rarer kind would be "corrected".
+    rng = np.random.default_rng(0)
+    given = np.where(rng.random(100) < share, "rare", "usual")
+    for X in (np.ones((100, 2)), rng.normal(size=(100, 2))):
+        with pytest.warns(UserWarning, match="do not predict the given labels better than chance"):
+            found = find_doubtful(X, given)
+        assert not found.doubtful.any()
+        np.testing.assert_array_equal(found.label, given)
+        assert np.isnan(found.confidence).all()

@@ -143,3 +143,16 @@ def test_an_empty_cell_is_refused():
     file = StringIO("x,name\n1,a\n2,\n3,b\n")
     with pytest.raises(InvalidFileError, match="Row 1 has no candidate label"):
         read_candidate_table(file, given_label="name", format="csv")
+
+
+def test_without_useful_features_the_table_keeps_its_labels():
+    frame = pd.DataFrame({"x": np.arange(40) % 5, "name": np.repeat(["ant", "bee"], [35, 5])})
+    with pytest.warns(UserWarning, match="better than chance"):
+        corrected = correct_table(read_candidate_table(frame, given_label="name"))
+    assert corrected.frame["label"].to_list() == frame["name"].to_list()
+    assert corrected.frame["confidence"].isna().all()
+    assert (corrected.frame[["score", "margin", "doubt"]] == 0).all(axis=None)
+    assert corrected.frame["suggestion"].isna().all()
+    table, probabilities = corrected.to_review()
+    assert np.isfinite(probabilities).all()
+    assert len(probabilities) == len(table.frame)

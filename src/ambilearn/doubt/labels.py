@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -17,6 +18,7 @@ from ambilearn.doubt.noise_model import fit_noise_model
 from ambilearn.doubt.result import LabelDoubt
 
 _ODDS = 3.0  # by which another label must be ahead to replace the given one
+_MIN_STANDARD_ERRORS = 2.0  # by which the outputs must be larger for rows with the label
 _SMALLEST_PROBABILITY = 1e-6  # smaller ones, and zero, count as this
 _MAX_SUM_ERROR = 1e-3  # of the probabilities of a row: room for float32 and rounding
 
@@ -39,11 +41,24 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
     Returns
     -------
     LabelDoubt
+
+    Warns
+    -----
+    UserWarning
+        If the outputs do not predict the given labels better than chance. The noise model would
+        then take rare labels, or any others, for errors.
     """
     given, rows, classes = sets.labels, np.arange(len(sets)), sets.classes
     if len(classes) == 1:
-        return _without_choice(sets)
+        return _unchanged(sets, score=-1.0, probability=1.0)
     row_weights = check_row_weights(None, outputs, sets.row_weights)
+    if not _predict_labels(outputs, given, row_weights):
+        warn_user(
+            "The features do not predict the given labels better than chance, so wrong labels "
+            "cannot be found: no label is changed, and there are no confidences. Add features or "
+            "rows, or pass the held-out probabilities of a better model."
+        )
+        return _unchanged(sets, score=0.0, probability=np.nan)
     model = fit_noise_model(outputs, given, row_weights)
     others = model.posterior.copy()
     others[rows, given] = -1.0
@@ -64,18 +79,29 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
     )
 
 
-def _without_choice(sets: CandidateSets) -> LabelDoubt:
-    """The result for a single label, which cannot be wrong."""
-    n = len(sets)
+def _predict_labels(
+    outputs: NDArray[np.float64], given: NDArray[np.intp], row_weights: NDArray[np.float64] | None
+) -> bool:
+    """Whether the output of a label is larger in the rows that have it, beyond chance."""
+    weights = np.ones(len(given)) if row_weights is None else row_weights
+    gains = outputs[np.arange(len(given)), given]
+    gains = gains - np.average(outputs, axis=0, weights=weights)[given]
+    standard_error = np.sqrt(weights**2 @ (gains - np.average(gains, weights=weights)) ** 2)
+    return bool(weights @ gains > _MIN_STANDARD_ERRORS * standard_error)
+
+
+def _unchanged(sets: CandidateSets, score: float, probability: float) -> LabelDoubt:
+    """The result if there is nothing to choose, or nothing to choose by."""
+    n, l = sets.shape
     return LabelDoubt(
-        score=np.full(n, -1.0),
+        score=np.full(n, score),
         suggestion=np.full(n, None, dtype=object),
         label=sets.classes[sets.labels],
         change=np.zeros(n, dtype=bool),
-        confidence=np.ones(n),
-        probabilities=np.ones((n, 1)),
+        confidence=np.full(n, probability),
+        probabilities=np.full((n, l), probability),
         classes=sets.classes,
-        noise_matrix=np.ones((1, 1)),
+        noise_matrix=np.full((l, l), probability),
     )
 
 

@@ -66,6 +66,9 @@ class Doubt:
 class LabelDoubt(Doubt):
     r"""Which of the given labels are probably wrong, and the corrected labels.
 
+    If the features do not predict the given labels better than chance, no label is changed, all
+    scores are zero, and the probabilities are NaN.
+
     Attributes
     ----------
     score : ndarray of shape (n_rows,)
@@ -73,7 +76,7 @@ class LabelDoubt(Doubt):
         larger, the more doubtful. Above zero, the other labels together are more likely than the
         given one.
     suggestion : ndarray of shape (n_rows,)
-        The most likely other label; None if there is only one label.
+        The most likely other label; None if there is only one label, or nothing to choose by.
     label : ndarray of shape (n_rows,)
         The corrected label: the suggestion where ``change`` is True, else the given label.
     change : ndarray of shape (n_rows,)

@@ -45,9 +45,10 @@ class CorrectedTable:
         Rows in the order of their review.
     frame : DataFrame
         The table with seven columns at its end: the corrected ``label``, its ``score`` and its
-        ``confidence`` (both are the probability that it is correct), the ``margin`` over the most
-        likely other label, ``doubt`` in the given label, the most likely other label as
-        ``suggestion`` where ``doubt`` is above zero or the label was changed, and
+        ``confidence`` (both are the probability that it is correct; 0 and empty if the features do
+        not predict the given labels better than chance, and no label is changed), the ``margin``
+        over the most likely other label, ``doubt`` in the given label, the most likely other label
+        as ``suggestion`` where ``doubt`` is above zero or the label was changed, and
         ``review_rank``, 1 for the row to look at first.
     """
 
@@ -74,7 +75,7 @@ class CorrectedTable:
         sets = as_candidates(rows, classes=self.doubt.classes)
         # Without candidate columns, the page also shows the given label among the cells.
         table = replace(self.table, candidates=sets, candidate_columns=())
-        return table, self.doubt.probabilities[sets.to_mask()]
+        return table, np.nan_to_num(self.doubt.probabilities[sets.to_mask()])
 
 
 def correct_table(
@@ -194,6 +195,7 @@ def _keep_settled(found: Any, given: NDArray[Any], settled: list[int]) -> LabelD
 
 def _choose(doubt: LabelDoubt) -> Choices:
     """The corrected labels, with a negative margin where the kept label is less likely."""
-    top = choose_labels(doubt.classes, doubt.probabilities)
-    margins = np.where(top.labels == doubt.label, top.margins, doubt.confidence - top.scores)
-    return Choices(doubt.label, doubt.confidence, doubt.confidence, margins)
+    scores = np.nan_to_num(doubt.confidence)  # always filled
+    top = choose_labels(doubt.classes, np.nan_to_num(doubt.probabilities))
+    margins = np.where(top.labels == doubt.label, top.margins, scores - top.scores)
+    return Choices(doubt.label, scores, doubt.confidence, margins)
