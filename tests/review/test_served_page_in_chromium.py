@@ -190,7 +190,10 @@ def test_a_second_tab_is_told_so_and_can_take_over(served, visit):
     wait_saved(page)
     other = visit(served, page.window)
     expect(other.locator("#connection")).to_contain_text("open in another tab")
+    press(other, "Enter", "n", "u", "b")  # it takes no answers
+    expect(other.get_by_role("dialog")).to_have_count(0)
     expect(other.locator("#decided")).to_have_text("1 of 30 decided")
+    assert len(in_journal(served)) == 1
     other.get_by_role("button", name="Continue here").click()
     expect(other.locator("#connection")).to_be_hidden()
     expect(page.locator("#connection")).to_contain_text("open in another tab")
@@ -225,6 +228,20 @@ def test_the_button_ends_the_review(served, visit):
     dialog.get_by_role("button", name="Finish").click()
     expect(page.locator("#connection")).to_contain_text("The review has ended.")
     assert served.service.ended.wait(60)
+    press(page, "Enter", "u")  # not decided, because it would not be saved
+    expect(page.locator("#decided")).to_have_text("1 of 30 decided")
+    expect(page.locator("html")).to_have_attribute("data-waiting", "0")
+
+
+def test_a_label_that_was_shown_first_is_accepted_whatever_the_method_finds_meanwhile(
+    served, visit, monkeypatch
+):
+    page = visit(served)
+    monkeypatch.setattr(served.session, "labels_by_method", lambda rows: dict.fromkeys(rows, "new"))
+    press(page, "Enter")
+    wait_saved(page)
+    expect(page.locator("#worth")).to_contain_text("0 corrected")
+    expect(page.get_by_role("radio", name="Accepted 1")).to_be_visible()
 
 
 def test_all_by_keyboard_and_with_names_for_screen_readers(served, visit):

@@ -231,12 +231,11 @@ class ReviewService:
         """Progress in numbers and words."""
         session = self._session
         share = session.estimate()
-        corrected, others = session.count_changes()
+        _, others = session.count_changes()
         with session.changed:
             n_random = len(session.random_rows_)
         return {
             "settled": len(session.labels_),
-            "corrected": corrected,
             "others": others,
             "random": n_random,
             "share": None if share is None else [share.share, share.low, share.high],

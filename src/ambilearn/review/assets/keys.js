@@ -44,6 +44,8 @@ document.addEventListener("keydown", (event) => {
     goTo(current);
     return;
   }
+  const idle = document.body.classList.contains("idle"); // answers are not taken
+  if (idle && !MOVING.has(event.key) && !["/", "?"].includes(event.key)) return;
   if (event.ctrlKey || event.metaKey) {
     if (event.key !== "z" || event.shiftKey) return;
     event.preventDefault();

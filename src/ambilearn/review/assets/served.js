@@ -65,7 +65,8 @@ function refresh() {
 }
 
 function showWorth(state) {
-  const parts = [`${number(state.corrected)} corrected`, `${number(state.others)} other labels changed`];
+  const corrected = document.querySelector("[data-count=corrected]").textContent;
+  const parts = [`${corrected} corrected`, `${number(state.others)} other labels changed`];
   if (state.share) {
     const [share, low, high] = state.share.map((each) => Math.round(each * 100));
     parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.random} random rows)`);
@@ -81,6 +82,9 @@ function showWorth(state) {
     : `${state.fitting ? "Learning: " : "Up to date: "}${behind}.`;
 }
 
+const CHANGING = ["list", "undo", "load", "several", "finish", "forget"];
+
+/** Show problems of the connection. Nothing can be decided in a page whose answers are not taken. */
 function showConnection() {
   const waiting = connection.waiting.length;
   const text = ended
@@ -95,7 +99,9 @@ function showConnection() {
   byId("connection").hidden = !text;
   byId("take").hidden = connection.writer || !connection.online || ended;
   byId("saved").textContent = waiting ? `${number(waiting)} not saved yet` : "All answers are saved.";
-  document.body.classList.toggle("idle", ended || !connection.writer);
+  const idle = ended || !connection.writer;
+  document.body.classList.toggle("idle", idle);
+  for (const id of CHANGING) byId(id).inert = idle;
   document.documentElement.dataset.waiting = String(waiting);
 }
 
