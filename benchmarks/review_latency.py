@@ -21,7 +21,7 @@ from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
 from ambilearn.serve.from_table import continue_session, label_parser
 from ambilearn.serve.journal import Journal
-from ambilearn.serve.server import ReviewServer
+from ambilearn.serve.server import ReviewServer, prompt_replies
 from ambilearn.serve.service import ReviewService
 
 PERCENTILES = (50, 90, 99, 100)
@@ -35,7 +35,7 @@ def main():
     parser.add_argument("--pause", type=float, default=0.2, help="seconds between answers")
     args = parser.parse_args()
     for n_rows in args.rows:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, prompt_replies():
             measure(n_rows, args.answers, args.pause, Path(folder, "journal"))
 
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import sys
 from contextlib import suppress
 
 import pytest
@@ -10,7 +11,7 @@ from PIL import Image
 from serve_review import Served
 
 from ambilearn.serve.limits import RateLimit
-from ambilearn.serve.server import MAX_BODY
+from ambilearn.serve.server import MAX_BODY, prompt_replies
 
 ANSWER = {"kind": "answer", "labels": [[3, "anna"]]}
 
@@ -64,6 +65,27 @@ def test_the_page_and_its_headers(served):
     assert "img-src 'self' data:;" in policy
     assert "file:" not in policy
     assert "http:" not in policy
+
+
+def test_a_fit_is_interrupted_often_while_the_review_is_served():
+    before = sys.getswitchinterval()
+    with prompt_replies():
+        assert sys.getswitchinterval() <= 0.001
+    assert sys.getswitchinterval() == before
+
+
+def test_a_reply_is_sent_in_one_piece(served, monkeypatch):
+    pieces = []
+    send = socket.socket.send
+
+    def keep(connection, content):
+        pieces.append(bytes(content))
+        return send(connection, content)
+
+    monkeypatch.setattr(socket.socket, "send", keep)
+    assert served.act(id="in-one-piece", **ANSWER)[0] == 200
+    (reply,) = [piece for piece in pieces if piece.startswith(b"HTTP/1.1 200")]
+    assert b'{"n"' in reply
 
 
 def test_it_listens_on_the_loopback_interface_only(served):

@@ -164,6 +164,8 @@ def _serve(
     console: Console, service: "ReviewService", journal: Path, options: ServeOptions
 ) -> None:
     """Answer requests until the page ends the review or the user presses Ctrl-C."""
+    from ambilearn.serve.server import prompt_replies
+
     server = _start(service, journal, options.port)
     note = _address_file(journal)
     content = json.dumps({"port": server.port, "token": server.token, "address": server.address})
@@ -175,7 +177,7 @@ def _serve(
         with suppress(webbrowser.Error):
             webbrowser.open(server.address)
     try:
-        with _ending_on_termination():
+        with _ending_on_termination(), prompt_replies():
             while not service.ended.wait(0.5):  # Windows delivers Ctrl-C only between waits
                 pass
     except KeyboardInterrupt:

@@ -56,8 +56,8 @@ class RandomRows:
             The rows, and those among them that are random.
         """
         closed = set(done)
-        wanted = (row for row in order.tolist() if row not in closed)
-        spare = (row for row in self._drawn.tolist() if row not in closed)
+        wanted = (row for row in map(int, order) if row not in closed)
+        spare = (row for row in map(int, self._drawn) if row not in closed)
         rows: list[int] = []
         drawn: list[int] = []
         for place in range(self.n_answered + 1, self.n_answered + 1 + n):
@@ -71,12 +71,12 @@ class RandomRows:
                 drawn.append(row)
         return rows, drawn
 
-    def release(self, order: Iterable[int], closed: Collection[int]) -> list[int]:
+    def release(self, order: Iterable[Any], closed: Collection[int]) -> list[int]:
         """Release the rows that the order of the review has reached; return them."""
         if not self.held_back:
             return []
         reached = []
-        for row in order:
+        for row in map(int, order):
             if row in self.held_back:
                 reached.append(row)
             elif row not in closed:

@@ -372,7 +372,7 @@ class ReviewSession:
             standing = self._updater.update(base, labels, skipped)
             with self.changed:
                 self._standing = standing
-                if self._random.release(standing.order.tolist(), {*labels, *skipped}):
+                if self._random.release(standing.order, {*labels, *skipped}):
                     self.is_dirty = True
                 self.version_ += 1
                 self.changed.notify_all()

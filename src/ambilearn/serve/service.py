@@ -110,7 +110,7 @@ class ReviewService:
         return state
 
     def act(self, tab: str, action: Action) -> dict[str, Any]:
-        """Do what a person did in the page: write it to the journal, then tell the session.
+        """Do what a person did in the page: write it to the journal, then record it in the session.
 
         Raises
         ------
