@@ -60,3 +60,12 @@ def test_scikit_learns_calibration_takes_our_methods(data, models):
     plain = CalibratedClassifierCV(FrozenEstimator(models["knn"]), method="sigmoid")
     plain.fit(X[600:1000], y[600:1000])
     assert plain.score(X[1000:], y[1000:]) > 0.8
+
+
+def test_refuses_labels_of_another_type_or_number(data, models):
+    X, y = data
+    audited = AuditedClassifier(FrozenEstimator(models["bayes"]))
+    with pytest.raises(ValueError, match="None of the labels in y, such as"):
+        audited.fit(X[600:650], y[600:650].astype(str))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        audited.fit(X[600:650], y[600:601])

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -162,3 +163,11 @@ def test_refuses_classifiers_without_candidate_sets(data):
     model: BaseEstimator = LogisticRegression()
     with pytest.raises(TypeError, match="LogisticRegression does not learn from candidate sets"):
         calibrate_candidates(model, data[0], data[1])
+
+
+def test_refuses_a_model_that_is_not_fitted_or_to_other_rows(data, fitted):
+    X, sets = data[:2]
+    with pytest.raises(NotFittedError):
+        calibrate_candidates(clone(fitted), X, sets)
+    with pytest.raises(ValueError, match="pass the rows and the candidate sets of the fit"):
+        calibrate_candidates(fitted, X[:50], sets[:50])

@@ -48,3 +48,9 @@ def test_the_derivative_vanishes_at_the_minimum(scores):
 def test_search_stays_within_its_bounds():
     assert search_temperature(lambda b: -b, (0.5, 3.0)) == pytest.approx(3.0, rel=1e-4)
     assert search_temperature(lambda b: b, (0.5, 3.0)) == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("targets", [[[1.0]], [[1.0, 0.0]] * 2, [[np.nan, 1.0]]])
+def test_refuses_targets(targets):
+    with pytest.raises(ValueError, match="scores and targets must"):
+        fit_temperature([[0.4, 0.6]], targets)

@@ -118,3 +118,21 @@ def test_agreement_of_answers_and_model_raises_the_confidence(crowd, found):
 def test_wrong_probabilities(crowd, outputs, message):
     with pytest.raises(ValueError, match=message):
         consensus(crowd[0], outputs)
+
+
+def test_columns_of_a_data_frame_are_labels():
+    votes = Votes.from_wide([["a", "a", "b"], ["b", "b", "a"], ["a", "b", "b"], ["a", "a", "a"]])
+    table = pd.DataFrame({"b": [0.2, 0.7, 0.1, 0.3], "a": [0.8, 0.3, 0.9, 0.7]})
+    by_name, by_place = consensus(votes, table), consensus(votes, table[["a", "b"]].to_numpy())
+    np.testing.assert_array_equal(by_name.label_distributions, by_place.label_distributions)
+    with pytest.raises(ValueError, match="name each column by its label"):
+        consensus(votes, table.rename(columns={"b": "c"}))
+
+
+@pytest.mark.parametrize(
+    "options", [{"smoothing": 0}, {"smoothing": np.nan}, {"smoothing": "x"}, {"max_iter": 0}]
+)
+def test_refuses_parameters(options):
+    votes = Votes.from_wide([["a", "b"], ["b", "b"]])
+    with pytest.raises(ValueError, match=rf"{next(iter(options))} must be"):
+        consensus(votes, [[0.5, 0.5]] * 2, **options)

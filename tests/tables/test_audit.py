@@ -71,6 +71,7 @@ def test_missing_truths_are_left_out(frame):
     frame = frame.assign(truth=frame["truth"].where(np.arange(600) % 2 == 0))
     found = audit_table(frame, "truth", n_rows=100)
     assert found.share.n_checked == (found.sample.rows % 2 == 0).sum()
+    assert audit_table(frame, dict(enumerate(frame["truth"])), n_rows=100).share == found.share
 
 
 @pytest.mark.parametrize(

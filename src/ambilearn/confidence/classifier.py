@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import get_tags
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ambilearn._utils.sklearn_compat import HasMethods
+from ambilearn._utils.text import shorten_list
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.confidence.calibration import with_top_confidence
 from ambilearn.confidence.checked import CheckedCalibration
@@ -85,6 +86,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._validate_params()
         y = column_or_1d(to_numpy(y), warn=True)
         check_classification_targets(y)
+        check_consistent_length(X, y)
         if isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = self.estimator
             proba = self._scores(X)
@@ -95,6 +97,11 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        if set(self.classes_.tolist()).isdisjoint(y.tolist()):
+            raise ValueError(
+                f"None of the labels in y, such as {y[0]!r}, is a label of the classifier "
+                f"({shorten_list(self.classes_.tolist())}). Use the same labels and the same type."
+            )
         right = self.classes_[proba.argmax(axis=1)] == y
         known = None if reference is None else self._scores(reference).max(axis=1)
         self.calibration_ = CheckedCalibration(proba.max(axis=1).clip(0, 1), right, known)

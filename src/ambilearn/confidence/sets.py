@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import indexable
+from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_split
@@ -98,8 +99,16 @@ def calibrate_candidates(
     learner = set_learner(model)
     if learner is None:
         raise TypeError(f"{type(model).__name__} does not learn from candidate sets.")
+    check_is_fitted(learner)
     (X,) = indexable(X)
     sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+    if learner.label_distributions_.shape != sets.shape:
+        raise ValueError(
+            f"There are {sets.shape[0]} rows and {sets.shape[1]} labels, but the model was fitted "
+            "to {} and {}: pass the rows and the candidate sets of the fit.".format(
+                *learner.label_distributions_.shape
+            )
+        )
     single = sets.sizes == 1
     single[list(exclude)] = False
     n_singles = int(single.sum())

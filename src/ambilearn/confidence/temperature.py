@@ -79,6 +79,13 @@ def fit_temperature(
     array([0.75, 0.25])
     """
     scores, targets = np.asarray(scores, float), np.asarray(targets, float)
+    if scores.ndim != 2 or scores.shape != targets.shape:
+        raise ValueError(
+            f"scores and targets must have the same shape (n_rows, n_labels), and have "
+            f"{scores.shape} and {targets.shape}."
+        )
+    if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
+        raise ValueError("scores and targets must be finite.")
     return search_temperature(
         lambda b: -float((targets * log_softmax(b * scores, axis=1)).sum()), bounds
     )

@@ -1,10 +1,11 @@
 """Labels and skills from answers and the outputs of any model, without a fit."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list
@@ -83,7 +84,7 @@ class Consensus:
 
 def consensus(
     votes: Any,
-    pred_probs: ArrayLike,
+    pred_probs: Any,
     *,
     smoothing: Smoothing = "auto",
     max_iter: int = 30,
@@ -100,10 +101,11 @@ def consensus(
     ----------
     votes : Votes, or table of shape (n_items, n_annotators)
         The answers; a table is read by :meth:`Votes.from_wide`.
-    pred_probs : array-like of shape (n_items, n_labels)
+    pred_probs : array-like or data frame of shape (n_items, n_labels)
         Probability of each label, in the order of ``votes.classes``, by a model that has not
         learned from the item, such as ``cross_val_predict(model, X, y, method="predict_proba")``
-        with majority labels as *y*. Rows sum to one.
+        with majority labels as *y*. Rows sum to one. The columns of a data frame are the labels,
+        in any order.
     smoothing : float or "auto", default="auto"
         As for :class:`CrowdClassifier`.
     max_iter : int, default=30
@@ -132,6 +134,10 @@ def consensus(
     [1.0, 0.75, 0.25]
     """
     votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
+    if smoothing != "auto" and not (isinstance(smoothing, Real) and smoothing > 0):
+        raise ValueError(f'smoothing must be "auto" or a number above 0, and is {smoothing!r}.')
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, and is {max_iter}.")
     held_out = _check_probabilities(pred_probs, votes)
     first = votes.counts().toarray() + _FIRST_COUNT
     confidences: NDArray[np.float64] = first / first.sum(axis=1, keepdims=True)
@@ -155,8 +161,16 @@ def consensus(
     )
 
 
-def _check_probabilities(pred_probs: ArrayLike, votes: Votes) -> NDArray[np.float64]:
+def _check_probabilities(pred_probs: Any, votes: Votes) -> NDArray[np.float64]:
     """The probabilities as an array, checked against the votes."""
+    if hasattr(pred_probs, "columns"):
+        names, labels = list(pred_probs.columns), votes.classes.tolist()
+        if len(names) != len(labels) or set(names) != set(labels):
+            raise ValueError(
+                f"The columns of pred_probs are {shorten_list(names)}, but the labels of the votes "
+                f"are {shorten_list(labels)}: name each column by its label, or pass an array."
+            )
+        pred_probs = pred_probs[labels]
     held_out = np.asarray(pred_probs, dtype=np.float64)
     expected = len(votes), len(votes.classes)
     if held_out.shape != expected:

@@ -76,8 +76,8 @@ def audit_table(
     frame : DataFrame
         A table with labels, such as ``clean_table(table).frame``.
     truth : str or mapping of int to label
-        The true labels of the drawn rows, by row number; or the column that has them, empty where
-        a label is not known.
+        The true labels of the drawn rows, by row number; or the column that has them. Missing
+        where a label is not known.
     label, score : str
         Columns with the labels and with their scores, numbers between 0 and 1.
     n_rows : int, default=100
@@ -115,10 +115,8 @@ def audit_table(
     labels = label_texts(name, frame, label)
     scores = read_scores(name, frame, score, decimal)
     if isinstance(truth, str):
-        texts = label_texts(name, frame, truth, allow_missing=True)
-        known = {row: text for row, text in enumerate(texts) if text}
-    else:
-        known = {row: _as_text(value) for row, value in truth.items()}
+        truth = dict(enumerate(frame[truth].to_list()))
+    known = {row: text for row, value in truth.items() if (text := _as_text(value))}
     sample = draw_audit(scores, n_rows, random_state)
     rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)
     if not len(rows):
@@ -136,12 +134,10 @@ def audit_table(
     return AuditedTable(audited, share, scores, confidences, rows, right, sample)
 
 
-def label_texts(
-    name: str, frame: "pd.DataFrame", column: str, *, allow_missing: bool = False
-) -> list[str]:
-    """Labels of a column as text, empty where they are missing."""
+def label_texts(name: str, frame: "pd.DataFrame", column: str) -> list[str]:
+    """Labels of a column as text."""
     texts = [_as_text(cell) for cell in frame[column].to_list()]
-    if not allow_missing and "" in texts:
+    if "" in texts:
         raise InvalidFileError(
             f"{name}, column {column!r}, row {texts.index('')}: the label is missing. Remove the "
             "row, or name another column by --label."
