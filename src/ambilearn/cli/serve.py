@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import signal
 import threading
 import webbrowser
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ambilearn._utils.files import atomic_write
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.clean import write_cleaned
 from ambilearn.cli.console import Console
@@ -169,8 +169,9 @@ def _serve(
     server = _start(service, journal, options.port)
     note = _address_file(journal)
     content = json.dumps({"port": server.port, "token": server.token, "address": server.address})
-    with open(note, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        file.write(content)
+    note.touch(mode=0o600)  # atomic_write keeps the mode
+    with atomic_write(note) as file:
+        file.write(content.encode())
     console.say(f"Review at {server.address}")
     console.say("To end it, use the button Finish, or press Ctrl-C here.")
     if options.browser:
