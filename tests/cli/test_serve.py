@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 
@@ -75,6 +76,7 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     assert f"http://127.0.0.1:{first.port}/{first.token}/" in refused.output
     first.end(signal.SIGKILL)
     assert not cleaned.exists()
+    assert stat.S_IMODE(os.stat(f"{table}.journal.address").st_mode) == 0o600  # it has the token
 
     again = Process(table, *OPTIONS, *outputs)
     assert (again.port, again.token) == (first.port, first.token)  # a page that is open goes on
