@@ -26,6 +26,11 @@ def test_the_first_of_equals():
     assert choices.order.tolist() == [2, 0, 1, 3]
 
 
+def test_the_margin_of_a_single_candidate_is_its_score_without_rounding_errors():
+    sets = as_candidates([{"a"}, {"b"}])
+    assert choose_candidates(sets, np.array([0.9, 1 - 1e-15])).margins.tolist() == [0.9, 1.0]
+
+
 def test_the_last_row_alone():
     choices = choose_candidates(as_candidates([{"a"}]), np.array([1.0]))
     assert (choices.labels.tolist(), choices.margins.tolist()) == (["a"], [1.0])
@@ -43,7 +48,7 @@ def test_agrees_with_a_loop(rows):
         assert choices.labels[i] == sets.classes[sets.labels[pairs]][values.argmax()]
         assert choices.scores[i] == values.max()
         ranked = sorted(values, reverse=True)
-        assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else 1)
+        assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else ranked[0] or 1)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=30))

@@ -23,7 +23,8 @@ class Choices(NamedTuple):
     confidences : ndarray of shape (n_rows,)
         Calibrated probability that the label is correct; NaN if scores are not calibrated.
     margins : ndarray of shape (n_rows,)
-        Its score minus that of the second-best label; 1 where there is no second.
+        Its score minus that of the second-best label; its score where there is no second, and 1
+        if a person chose a label that is not a candidate.
     """
 
     labels: NDArray[Any]
@@ -69,7 +70,10 @@ def choose_candidates(
     # The pair after the first one; if a row has no second pair, it is not used.
     after = ranked[np.minimum(candidates.indptr[:-1] + 1, len(ranked) - 1)]
     best = scores[first]
-    margins = np.where(candidates.sizes > 1, best - scores[after], 1.0)
+    # A single candidate scores less than 1 where annotators were judged. Otherwise the score is 1,
+    # up to rounding errors, which must not order the rows, or 0 if a person chose another label.
+    alone = np.where((best > 1 - 1e-9) | (best == 0), 1.0, best)
+    margins = np.where(candidates.sizes > 1, best - scores[after], alone)
     labels = candidates.classes[candidates.labels[first]]
     known = np.full(len(first), np.nan) if confidences is None else confidences[first]
     return Choices(labels, best, known, margins)
