@@ -89,6 +89,23 @@ def test_drawn_rows_without_a_label_are_named(cleaned):
     status, output = run("t.csv", "--truth", "truth")
     assert status == 0
     assert re.search(r"\d+ drawn rows without a true label. If these are the difficult", output)
+    [checked] = re.findall(r"400 rows, (\d+) of them", output)
+    [(further, rows)] = re.findall(r"check about (\d+) further rows: --rows (\d+)", output)
+    assert int(rows) == int(checked) + int(further)
+
+
+def test_columns_with_a_prefix(cleaned):
+    own = cleaned.rename(columns=lambda c: f"p_{c}" if c not in ("x", "truth") else c)
+    own.assign(confidence="my own").to_csv("p.csv", index=False)
+    options = ["p.csv", "--label", "p_label", "--score", "p_score", "--rows", 20]
+    assert run(*options, "--candidates", "p_names")[0] == 0
+    with open("audit.html", encoding="utf-8") as file:
+        page = file.read()
+    assert '"columns":["x","truth","confidence"]' in page.replace(" ", "")
+    assert run(*options, "--truth", "truth", "--out", "out.csv")[0] == 0
+    out = pd.read_csv("out.csv")
+    assert (out["confidence"] == "my own").all()
+    assert out["p_confidence"].notna().all()
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 column_option, truth_option = section("Columns"), section("True labels")
 _DIAGRAMS = (".svg", ".png", ".pdf")
-_WRITTEN = ("confidence", "margin", "doubt", "suggestion", "review_rank")  # by clean, not shown
 
 
 @click.command(
@@ -134,7 +133,7 @@ def audit(table: str, out: Path | None, diagram: Path | None, **options: Any) ->
             _write_page(console, table, name, frame, out or Path(), options)
         else:
             audited = _audit(console, name, frame, options)
-            _describe(console, name, audited, options["n_rows"])
+            _describe(console, name, audited)
             _write_results(console, table, audited, out, diagram, options)
 
 
@@ -168,7 +167,8 @@ def _write_page(
     from ambilearn.review.from_table import format_cell
     from ambilearn.review.images import Images, find_image_column
     from ambilearn.review.page import write_review
-    from ambilearn.tables.audit import label_texts, read_scores
+    from ambilearn.tables.audit import column_prefix, label_texts, read_scores
+    from ambilearn.tables.clean import NEW_COLUMNS
 
     label, score, image = options["label"], options["score"], options["image"]
     check_columns(name, frame, [label, score, *([image] if image else [])])
@@ -176,7 +176,8 @@ def _write_page(
     scores = read_scores(name, frame, score, options["decimal"])
     sample = draw_audit(scores, options["n_rows"], options["seed"])
     check_columns(name, frame, list(options["exclude"]))
-    hidden = {label, score, options["candidates"], *_WRITTEN, *options["exclude"]}
+    written = {f"{column_prefix(label)}{name}" for name in NEW_COLUMNS}
+    hidden = {label, score, options["candidates"], *written, *options["exclude"]}
     cells = {c: [*map(format_cell, frame[c].to_list())] for c in frame if c not in hidden}
     review = review_from_audit(
         frame,
@@ -238,7 +239,7 @@ def _audit(console: Console, name: str, frame: Any, options: dict[str, Any]) -> 
     )
 
 
-def _describe(console: Console, name: str, audited: "AuditedTable", n_rows: int) -> None:
+def _describe(console: Console, name: str, audited: "AuditedTable") -> None:
     """The share of correct labels, its interval, and how to make it narrower."""
     share = audited.share
     left = len(audited.sample.rows) - share.n_checked
@@ -259,7 +260,7 @@ def _describe(console: Console, name: str, audited: "AuditedTable", n_rows: int)
     if further := share.n_to_halve:
         console.say(
             f"To halve the interval, check about {pluralize(further, 'further row')}: "
-            f"--rows {n_rows + further}"
+            f"--rows {max(len(audited.sample.rows), share.n_checked + further)}"
         )
 
 

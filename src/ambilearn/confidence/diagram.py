@@ -41,15 +41,12 @@ def draw_reliability(
     figure = Figure(figsize=(4.2, 4.6), layout="constrained")
     top, bottom = figure.subplots(2, height_ratios=[5, 1], sharex=True)
     top.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, label="score = confidence")
-    order = np.argsort(score)
-    top.plot(score[order], confidence[order], color="#0072B2", label="calibrated confidence")
     order = np.argsort(score, kind="stable")
+    top.plot(score[order], confidence[order], color="#0072B2", label="calibrated confidence")
     part = np.empty(len(score), dtype=np.intp)
     part[order] = np.arange(len(score)) * _BINS // len(score)
-    for h in range(_BINS):
+    for h in np.unique(part[rows]):
         checked = part[rows] == h
-        if not checked.any():
-            continue
         found = estimate_share_right(right[checked], int((part == h).sum()))
         spread = [[found.share - found.low], [found.high - found.share]]
         top.errorbar(
@@ -59,7 +56,7 @@ def draw_reliability(
             fmt="o",
             color="#D55E00",
             capsize=3,
-            label=None if h else "checked rows, 95 % interval",
+            label=None if h > part[rows].min() else "checked rows, 95 % interval",
         )
     top.set(ylabel="share of correct labels", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     top.legend(frameon=False, loc="lower right", fontsize=8)

@@ -30,7 +30,8 @@ class AuditedTable:
     ----------
     frame : DataFrame
         The table with the column ``confidence``, replaced if there was one: the calibrated
-        probability that the label is correct; 1 or 0 in checked rows.
+        probability that the label is correct; 1 or 0 in checked rows. If the column of the labels
+        is ``PREFIXlabel``, and there is a column ``PREFIXconfidence``, it is this one.
     share : ShareRight
         Share of correct labels, with its interval.
     scores : ndarray of shape (n_rows,)
@@ -130,8 +131,15 @@ def audit_table(
     confidences = CheckedCalibration(scores[rows], right, scores)(scores)
     final = confidences.copy()
     final[rows] = right
-    audited = replace_columns(frame, {"confidence": final.round(6)})
+    written = f"{column_prefix(label)}confidence"
+    written = written if written in frame.columns else "confidence"
+    audited = replace_columns(frame, {written: final.round(6)})
     return AuditedTable(audited, share, scores, confidences, rows, right, sample)
+
+
+def column_prefix(label: str) -> str:
+    """Prefix of the columns that `clean` wrote, by the name of the column with the labels."""
+    return label.removesuffix("label") if label.endswith("label") else ""
 
 
 def label_texts(name: str, frame: "pd.DataFrame", column: str) -> list[str]:
