@@ -21,10 +21,12 @@ from ambilearn import (
     PLDATransformer,
     PLStacking,
     PLVoting,
+    as_candidates,
 )
 from ambilearn.learners import (
     align_columns,
     find_ridge_method,
+    fit_folds,
     is_search,
     set_learner,
     takes_row_weights,
@@ -131,3 +133,23 @@ def test_preprocessing_is_applied_unless_it_uses_labels():
     supervised = make_pipeline(PLDATransformer(), method)
     assert without_preprocessing(X, supervised) == (X, supervised)
     assert without_preprocessing(X, method) == (X, method)
+
+
+def test_folds_have_each_row_once_and_kernels_without_its_columns():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    sets, messages = as_candidates(np.arange(12) % 2), []
+    folds = list(
+        fit_folds(
+            PLCL(kernel="precomputed", n_neighbors=3),
+            X @ X.T,
+            sets,
+            20,
+            0,
+            messages.append,
+            stage="s",
+        )
+    )
+    assert sorted(row for fold in folds for row in fold.rows.tolist()) == list(range(12))
+    assert all(fold.X.shape == (1, 11) for fold in folds)
+    assert messages[0] == "s: 1 of 12 fits"
+    assert len(messages) == 12

@@ -4,18 +4,26 @@ Ensembles, :mod:`ambilearn.doubt` and :mod:`ambilearn.crowd` accept any of these
 without a method learns from ordinary labels and weights of rows.
 """
 
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
+from ambilearn.backend import index_rows
+from ambilearn.backend.arrays import is_device_array
 from ambilearn.base import PartialLabelClassifier
+from ambilearn.candidates import CandidateSets
 
 HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of the previous one
 
@@ -129,3 +137,64 @@ def find_ridge_method(estimator: Any) -> Any:
     """
     ours = isinstance(estimator, PartialLabelClassifier)
     return estimator._ridge_method() if ours else None
+
+
+class Fold(NamedTuple):
+    """Rows of a fold, and a model that was fitted to the other rows."""
+
+    model: Any
+    rows: NDArray[np.intp]
+    X: Any
+
+
+def fit_folds(
+    estimator: Any,
+    X: Any,
+    sets: CandidateSets,
+    n_folds: int,
+    random_state: int | None,
+    progress: Callable[[str], None],
+    *,
+    stage: str,
+) -> Iterator[Fold]:
+    """Fit a clone of an estimator for each fold, without its rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method, a pipeline that ends in one, or a search over one. It stays unfitted.
+    X : array-like, data frame or sparse matrix of shape (n, d)
+        Rows.
+    sets : CandidateSets
+        Their candidate sets.
+    n_folds : int
+        Number of folds; at most one for each row.
+    random_state : int or None
+        Seed of the folds.
+    progress : callable
+        Called with a status message before each fit.
+    stage : str
+        Beginning of the status message.
+
+    Yields
+    ------
+    Fold
+    """
+    folds = KFold(min(n_folds, len(sets)), shuffle=True, random_state=random_state)
+    pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
+    total, time_left = folds.get_n_splits(), TimeLeft()
+    for i, (rest, rows) in enumerate(folds.split(np.empty(len(sets)))):
+        progress(f"{stage}: {i + 1} of {total} fits{time_left.describe(i, total - i)}")
+        columns = rest if pairwise else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
+            model = clone(estimator).fit(_take(X, rest, columns), sets[rest])
+        if getattr(model, "_was_interrupted", False):  # it has learned less than the others
+            raise KeyboardInterrupt
+        yield Fold(model, rows, _take(X, rows, columns))
+
+
+def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
+        return index_rows(X, rows)
+    return np.asarray(X)[np.ix_(rows, columns)]

@@ -1,25 +1,21 @@
 """Calibrate confidences that were learned from candidate sets, without true labels."""
 
-import warnings
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.rounds import TimeLeft
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_split
+from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.text import pluralize
-from ambilearn.backend import HOST, HostSupport, index_rows
-from ambilearn.backend.arrays import is_device_array, to_numpy
+from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import Calibration, with_top_confidence
 from ambilearn.confidence.temperature import scale_scores, search_temperature
-from ambilearn.learners import align_columns, find_ridge_method, set_learner
+from ambilearn.learners import align_columns, find_ridge_method, fit_folds, set_learner
 
 MIN_SINGLES = 20  # rows with a single candidate; fewer do not tell anything
 THRESHOLD = 1.645  # standard errors: a one-sided test at 5 %
@@ -145,24 +141,11 @@ class _Folds(NamedTuple):
 
     def predict(self, estimator: Any) -> NDArray[np.float64]:
         """Held-out probabilities of all rows and labels."""
-        folds = KFold(self.n_folds, shuffle=True, random_state=self.random_state)
-        proba, time_left = np.empty(self.sets.shape), TimeLeft()
-        for i, (train, test) in enumerate(folds.split(proba)):
-            left = time_left.describe(i, self.n_folds - i)
-            self.progress(f"calibrating: {i + 1} of {self.n_folds} fits{left}")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit to all rows warns of the same
-                model = clone(estimator).fit(self._rows(estimator, train), self.sets[train])
-            if getattr(model, "_was_interrupted", False):  # it has learned less than the others
-                raise KeyboardInterrupt
-            found = to_numpy(model.predict_proba(self._rows(estimator, test, train)))
-            proba[test] = align_columns(found, model.classes_, self.sets.classes)
+        proba = np.empty(self.sets.shape)
+        for fold in fit_folds(estimator, *self, stage="calibrating"):
+            found = to_numpy(fold.model.predict_proba(fold.X))
+            proba[fold.rows] = align_columns(found, fold.model.classes_, self.sets.classes)
         return proba
-
-    def _rows(self, estimator: Any, rows: NDArray[np.intp], columns: Any = None) -> Any:
-        if is_device_array(self.X):
-            return index_rows(self.X, rows)
-        return _safe_split(estimator, self.X, None, rows, columns)[0]
 
 
 def _excess_hits(proba: NDArray[np.float64], labels: NDArray[np.intp]) -> float:

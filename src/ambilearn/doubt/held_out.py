@@ -1,6 +1,5 @@
 """Held-out outputs of a method: in closed form, by votes of other rows, or by folds."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,16 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import KFold
-from sklearn.utils import get_tags
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.fit_cache import FitCache
-from ambilearn._utils.rounds import TimeLeft
 from ambilearn.backend import HostSupport, index_rows
-from ambilearn.backend.arrays import is_device_array, to_numpy
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.regression import OutputBlock
-from ambilearn.learners import find_ridge_method
+from ambilearn.learners import find_ridge_method, fit_folds
 from ambilearn.methods.plknn import PLKNN
 
 STAGE = "looking for rows without their true label"  # status message
@@ -68,7 +64,7 @@ def outputs_by_fits(
         progress(STAGE)
         yield from _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
     else:
-        n_folds = n_folds or _FOLDS
+        n_folds = _FOLDS if n_folds is None else n_folds
         yield from _outputs_by_folds(estimator, X, candidates, n_folds, random_state, progress)
 
 
@@ -96,28 +92,13 @@ def _outputs_by_folds(
             f"X has {n} rows, too few to leave some out and learn from the others: doubt by folds "
             "needs three."
         )
-    folds = KFold(min(n_folds, n), shuffle=True, random_state=random_state)
     labels = np.arange(candidates.n_labels)
-    pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
-    total, time_left = folds.get_n_splits(), TimeLeft()
-    for i, (rest, rows) in enumerate(folds.split(np.empty(n)), start=1):
-        left = time_left.describe(i - 1, total - i + 1)
-        progress(f"{STAGE}: {i} of {total} fits{left}")
-        columns = rest if pairwise else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
-            model = clone(estimator).fit(_take(X, rest, columns), candidates.sets[rest])
-        if getattr(model, "_was_interrupted", False):  # it has learned less than the others
-            raise KeyboardInterrupt
-        for part in row_blocks(len(rows), 4 * len(labels)):
-            outputs = _outputs(model, _take(X, rows[part], columns))
-            yield OutputBlock(rows[part], labels, outputs)
-
-
-def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
-    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
-        return index_rows(X, rows)
-    return np.asarray(X)[np.ix_(rows, columns)]
+    for fold in fit_folds(
+        estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE
+    ):
+        for part in row_blocks(len(fold.rows), 4 * len(labels)):
+            block = index_rows(fold.X, np.arange(part.start, part.stop))
+            yield OutputBlock(fold.rows[part], labels, _outputs(fold.model, block))
 
 
 def _outputs(model: Any, X: Any) -> NDArray[np.float64]:
