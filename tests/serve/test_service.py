@@ -110,6 +110,23 @@ def test_a_row_drawn_at_random_is_noted_in_the_journal(served):
     assert [entry["random"] for entry in served.journal.entries] == [True, False, False]
 
 
+def test_a_random_row_that_the_order_has_reached_stays_reviewed_after_a_restart(make_served):
+    first = make_served(random_share=0.2)
+    drawn = first.service.state("a")["drawn"][-2:]
+    for i, row in enumerate(drawn):
+        first.service.act("a", Answer(f"x{i}", {row: "anna"}))
+    assert set(first.session.random_rows_) == set(drawn)
+    first.session.refit()  # releases them
+    first.service.act("a", Answer("x3", {drawn[0]: "bob"}))  # a random row once more
+    assert first.journal.entries[-1]["released"] == sorted(drawn)
+    first.service.act("a", Skip("x4", 1))
+    assert "released" not in first.journal.entries[-1]
+    first.close()
+    again = make_served(random_share=0.2)
+    assert again.session.random_rows_ == [drawn[0]]
+    assert again.session.released_rows() == set()
+
+
 def test_a_second_tab_is_refused_until_it_takes_over_or_the_first_is_closed(served):
     assert served.service.state("a")["writer"]
     assert not served.service.state("b")["writer"]

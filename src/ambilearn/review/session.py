@@ -298,6 +298,12 @@ class ReviewSession:
         with self._lock:
             return sorted(self._random.held_back)
 
+    def released_rows(self) -> set[int]:
+        """Random rows that are settled and count as reviewed, because the order reached them."""
+        with self._lock:
+            drawn = {row for step in self.steps if step.random for row in step.after}
+            return (drawn & self.labels_.keys()) - self._random.held_back
+
     def estimate(self) -> ShareRight | None:
         """Share of right labels now, with an interval, from the random rows.
 

@@ -118,19 +118,25 @@ def continue_session(
         Parameters of :class:`~ambilearn.review.ReviewSession`.
     """
     steps: list[Step] = []
+    released: set[int] = set()  # random rows that the order had reached: they are reviewed
     skipped: dict[int, None] = {}
     for entry in entries:
+        released.update(entry.get("released", ()))
         if entry["kind"] == "answer":
             after, found = (
                 {int(row): None if text is None else parse(text) for row, text in pairs.items()}
                 for pairs in (entry["labels"], entry["found"])
             )
             steps.append(Step({}, after, entry["random"], found))
+            released.difference_update(after)
         elif entry["kind"] == "undo":
-            steps.pop()
+            released.difference_update(steps.pop().after)
         elif entry["kind"] == "skip":
             skipped.pop(entry["row"], None)
             skipped[entry["row"]] = None
+    steps = [
+        step._replace(random=step.random and released.isdisjoint(step.after)) for step in steps
+    ]
     session = ReviewSession(learner, labels=labels, steps=steps, background=True, **options)
     for row in skipped:
         if row not in session.labels_:

@@ -69,6 +69,7 @@ class ReviewService:
         self._seen = 0.0
         self._turn = 0  # how often another tab took over
         self._random: set[int] = set()
+        self._released: set[int] = set()  # random rows that are in the journal as released
         self._pairs = _pairs_of_page(review, session)
         places = {label: j for j, label in enumerate(review.classes)}
         self._class_of_label = {
@@ -178,21 +179,33 @@ class ReviewService:
         is_random = len(labels) == 1 and next(iter(labels)) in self._random
         found = self._session.labels_by_method(labels)
         entry = {"labels": _texts(labels), "found": _texts(found), "random": is_random}
-        self._journal.append({"id": action.id, "kind": "answer", **entry})
+        self._write(action, "answer", **entry)
         self._steps.append(action.id)
         self._session.settle_rows(labels, random=is_random)
 
     def _undo(self, action: Undo) -> None:
         if not self._steps or self._steps[-1] != action.of:
             raise InvalidActionError("Only the last answer can be undone.")
-        self._journal.append({"id": action.id, "kind": "undo"})
+        self._write(action, "undo")
         self._steps.pop()
         self._session.undo()
 
     def _skip(self, action: Skip) -> None:
         self._check_row(action.row)
-        self._journal.append({"id": action.id, "kind": "skip", "row": action.row})
+        self._write(action, "skip", row=action.row)
         self._session.skip(action.row)
+
+    def _write(self, action: Action, kind: str, **entry: Any) -> None:
+        """Write an entry, with the random rows that the order has reached since the last one.
+
+        Otherwise these rows, which are harder than most, would be random rows again after a
+        restart, and the estimate would be too low.
+        """
+        released = self._session.released_rows() - self._released
+        if released:
+            entry["released"] = sorted(released)
+        self._journal.append({"id": action.id, "kind": kind, **entry})
+        self._released |= released
 
     def _check_row(self, row: int) -> None:
         if not 0 <= row < self._session.n_rows:
