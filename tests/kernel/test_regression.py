@@ -129,3 +129,23 @@ def test_influence_is_what_new_targets_change(method, weighted):
     expected = (held_out(changed) - held_out(values))[others]
     np.testing.assert_allclose((influence @ change)[others], expected, atol=1e-9)
     np.testing.assert_array_equal(influence[rows, [0, 1]], 0)
+
+
+def test_leverages_are_computed_once_for_all_candidate_sets(monkeypatch):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(12, 3))
+    calls = []
+    compute = PrimalRidge.leverage_complements
+
+    def count(*arguments):
+        calls.append(arguments)
+        return compute(*arguments)
+
+    monkeypatch.setattr(PrimalRidge, "leverage_complements", count)
+    ridge = PrimalRidge(Moments.of(features), 0.2)
+    for labels in (["a", "b", "a"], ["b", "b", "a"]):
+        support = HOST.support(as_candidates([{label} for label in labels * 4]))
+        regressor = PrimalRegressor(features, ridge, support)
+        list(regressor.held_out(np.ones(12)))
+        regressor.influence(np.array([1]))
+    assert len(calls) == 1

@@ -14,7 +14,6 @@ rows are weighted. The primal allocates no array of shape (n, l); for the dual s
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,8 +201,14 @@ class PrimalRegressor:
         outputs[rows, np.arange(len(rows))] = 0.0
         return outputs
 
-    @cached_property
+    @property
     def _leverage_complements(self) -> Any:
+        """Kept with the factorization, which a cache uses again for other candidate sets."""
+        if self._ridge.complements is None:
+            self._ridge.complements = self._compute_leverage_complements()
+        return self._ridge.complements
+
+    def _compute_leverage_complements(self) -> Any:
         row_weights = self._candidates.row_weights
         parts = [
             self._ridge.leverage_complements(

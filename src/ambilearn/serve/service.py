@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.label_text import normalize_label
+from ambilearn.doubt import Doubt
 from ambilearn.review.embedding import ImageContent, Problem, read_image
 from ambilearn.review.page import render_review
 from ambilearn.review.record import Review
@@ -265,15 +266,25 @@ class ReviewService:
         rows, drawn = session.next_and_random(HEAD)
         self._random |= set(drawn)
         head = np.array(rows, dtype=np.intp)
-        rest = standing.order[~np.isin(standing.order, head)]
-        suggested = [self._class_of_label.get(label, -1) for label in session.suggestion_.tolist()]
+        is_later = np.ones(session.n_rows, dtype=bool)
+        is_later[head] = False
+        rest = standing.order[is_later[standing.order]]
         confidences = np.append(standing.confidences, 0.0)[self._pairs]
         return {
             "order": _encode(np.concatenate([head, rest]).astype("<i4")),
             "confidences": _encode(confidences.astype("<f4")),
-            "suggestions": _encode(np.array(suggested, dtype="<i4")),
+            "suggestions": _encode(self._suggested_classes(standing.doubt)),
             "drawn": [*drawn, *session.random_rows_],
         }
+
+    def _suggested_classes(self, doubt: Doubt | None) -> NDArray[np.int32]:
+        """Class of the suggestion for each row, -1 if there is none."""
+        classes = np.full(self._session.n_rows, -1, dtype="<i4")
+        if doubt is not None:
+            rows = np.flatnonzero(doubt.score > 0)
+            labels = doubt.suggestion[rows].tolist()
+            classes[rows] = [self._class_of_label.get(label, -1) for label in labels]
+        return classes
 
     def _undoable(self) -> list[Any]:
         """The last steps: their names, and the rows with their labels before."""

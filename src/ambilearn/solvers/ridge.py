@@ -269,6 +269,7 @@ class PrimalRidge:
         self._mean = moments.total / moments.n_rows
         self._gram = moments.gram - moments.n_rows * self._mean[:, None] * self._mean[None, :]
         self._factor = factorize(self._gram, ridge, False)
+        self.complements: Any = None  # 1 - leverage of all rows, once a regressor has computed it
 
     def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
         r"""Fit targets P given by their sums; the value is a :class:`PrimalFit`.
