@@ -8,11 +8,13 @@ import signal
 import stat
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
+from ambilearn.serve.server import ReviewServer
 
 TOWNS = ["Rome", "Oslo"]
 OPTIONS = ["--candidates", "names", "--method", "plknn", "--serve", "--no-browser"]
@@ -45,17 +47,23 @@ class Process:
                 break
 
     def act(self, **action):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        origin = {"Origin": f"http://127.0.0.1:{self.port}"}
-        connection.request("POST", f"/{self.token}/act?tab=a", json.dumps(action), origin)
-        reply = connection.getresponse()
-        assert reply.status == 200, reply.read()
-        connection.close()
+        post(f"http://127.0.0.1:{self.port}/{self.token}/", "act", action)
 
     def end(self, number):
         self.process.send_signal(number)
         self.said += self.process.stderr.read()
         return self.process.wait(60)
+
+
+def post(address, what, content):
+    """Post to a review as its page does."""
+    url = urlsplit(address)
+    connection = http.client.HTTPConnection(url.netloc, timeout=60)
+    origin = {"Origin": f"http://{url.netloc}"}
+    connection.request("POST", f"{url.path}{what}?tab=a", json.dumps(content), origin)
+    reply = connection.getresponse()
+    assert reply.status == 200, reply.read()
+    connection.close()
 
 
 def run(*arguments):
@@ -103,6 +111,35 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     other = run("review", table, *OPTIONS, "--exclude", "town")
     assert other.exit_code == 1
     assert "belongs to another review: --exclude was [] and is" in other.output
+
+
+@pytest.mark.parametrize("when", ["at once", "in the final fit"])
+def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
+    table, tmp_path, monkeypatch, when
+):
+    def browse(address):
+        post(address, "act", {"id": "x1", "kind": "answer", "labels": [[3, "cleo"]]})
+        signal.raise_signal(signal.SIGINT)
+
+    def press(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    if when == "at once":
+        close = ReviewServer.close
+        monkeypatch.setattr(ReviewServer, "close", lambda server: (press(), close(server)))
+    else:
+        monkeypatch.setattr("ambilearn.cli.serve.write_cleaned", press)
+    cleaned, corrections = tmp_path / "c.csv", tmp_path / "k.csv"
+    outputs = ["--cleaned-out", cleaned, "--corrections-out", corrections]
+    result = run("review", table, *OPTIONS[:-1], *outputs)
+    assert result.exit_code == 130, result.output
+    assert "The final fit was skipped. The same command continues the review." in result.output
+    assert corrections.read_text().splitlines()[1:] == ['3,"anna","cleo"']
+    journal = (tmp_path / "people.csv.journal").read_text().splitlines()
+    assert json.loads(journal[-1])["labels"] == {"3": "cleo"}
+    assert not (tmp_path / "people.csv.journal.address").exists()
+    assert not cleaned.exists()
 
 
 @pytest.mark.parametrize(

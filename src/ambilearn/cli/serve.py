@@ -24,6 +24,7 @@ from ambilearn.cli.plan import Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
+    from ambilearn.review.images import ServedImages
     from ambilearn.review.session import ReviewSession
     from ambilearn.serve.server import ReviewServer
     from ambilearn.serve.service import ReviewService
@@ -59,9 +60,35 @@ def serve_review(
     """Serve a review until it ends, then write its results."""
     journal_path = options.journal or Path(f"{request.source}.journal")
     check_outputs([journal_path, *options.outputs()], request.inputs())
+    table, image = _read_table(console, request, options, image, no_images)
+    images = _served_images(request, image_folders)
+    with (
+        _open_journal(journal_path, _describe(request, no_doubt)) as journal,
+        TemporaryDirectory() as folder,
+    ):
+        session, service = _build(console, request, table, journal, image, images, not no_doubt)
+        corrections = options.corrections_out or Path(folder, "corrections.csv")
+        with session:
+            if journal.entries:
+                console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
+            server = _start(service, journal_path, options.port)
+            _wait(console, server, journal_path, options.browser)
+            with _delaying_interrupts() as interrupts:
+                _stop(server, journal_path)
+                n_rows = pluralize(len(session.labels_), "row")
+                console.say(f"{n_rows} settled; the answers are in {journal_path}")
+                _write_answers(corrections, session.labels_, table.texts)
+                if options.corrections_out:
+                    console.say(f"wrote {corrections}: {n_rows}")
+        _finish(console, request.with_corrections(corrections), options, no_doubt, interrupts)
+
+
+def _read_table(
+    console: Console, request: Request, options: ServeOptions, image: str | None, no_images: bool
+) -> "tuple[CandidateTable, str | None]":
+    """The table without corrections, and its column of images."""
     console.show("reading the table")
     from ambilearn.review.from_table import drop_feature, image_column
-    from ambilearn.review.images import ServedImages
     from ambilearn.tables.clean import check_new_columns
     from ambilearn.tables.writing import check_writable, format_of_name
 
@@ -72,17 +99,14 @@ def serve_review(
     if image is None and not no_images:
         image = image_column(table)
         table = drop_feature(table, image)
+    return table, image
+
+
+def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "ServedImages":
+    from ambilearn.review.images import ServedImages
+
     folder = Path(request.reading.get("features_from") or request.source).parent
-    images = ServedImages(folder, folder, other_folders=image_folders)
-    with _open_journal(journal_path, _describe(request, no_doubt)) as journal:
-        session, service = _build(console, request, table, journal, image, images, not no_doubt)
-        with session:
-            if journal.entries:
-                console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
-            _serve(console, service, journal_path, options)
-            labels = session.labels_
-        console.say(f"{pluralize(len(labels), 'row')} settled; the answers are in {journal_path}")
-        _finish(console, request, options, labels, table.texts, no_doubt)
+    return ServedImages(folder, folder, other_folders=other_folders)
 
 
 def _build(
@@ -160,31 +184,51 @@ def _open_journal(path: Path, about: dict[str, Any]) -> Iterator[Any]:
         yield journal
 
 
-def _serve(
-    console: Console, service: "ReviewService", journal: Path, options: ServeOptions
-) -> None:
-    """Answer requests until the page ends the review or the user presses Ctrl-C."""
+def _wait(console: Console, server: "ReviewServer", journal: Path, browser: bool) -> None:
+    """Wait until the page ends the review or the user presses Ctrl-C."""
     from ambilearn.serve.server import prompt_replies
 
-    server = _start(service, journal, options.port)
+    known = {"port": server.port, "token": server.token, "address": server.address}
     note = _address_file(journal)
-    content = json.dumps({"port": server.port, "token": server.token, "address": server.address})
     note.touch(mode=0o600)  # atomic_write keeps the mode
     with atomic_write(note) as file:
-        file.write(content.encode())
-    console.say(f"Review at {server.address}")
-    console.say("To end it, use the button Finish, or press Ctrl-C here.")
-    if options.browser:
-        with suppress(webbrowser.Error):
-            webbrowser.open(server.address)
+        file.write(json.dumps(known).encode())
     try:
         with _ending_on_termination(), prompt_replies():
-            while not service.ended.wait(0.5):  # Windows delivers Ctrl-C only between waits
+            console.say(f"Review at {server.address}")
+            console.say("To end it, use the button Finish, or press Ctrl-C here.")
+            if browser:
+                with suppress(webbrowser.Error):
+                    webbrowser.open(server.address)
+            while not server.service.ended.wait(0.5):  # Windows delivers Ctrl-C only between waits
                 pass
     except KeyboardInterrupt:
         console.say("")
+
+
+def _write_answers(path: Path, labels: dict[int, Any], texts: list[str]) -> None:
+    from ambilearn.tables.corrections import write_corrections
+
+    write_corrections(path, labels, texts)
+
+
+def _stop(server: "ReviewServer", journal: Path) -> None:
     server.close()
-    note.unlink(missing_ok=True)
+    _address_file(journal).unlink(missing_ok=True)
+
+
+@contextmanager
+def _delaying_interrupts() -> Iterator[list[int]]:
+    """Collect the signals of Ctrl-C, so that the answers are written in any case."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -235,27 +279,20 @@ def _finish(
     console: Console,
     request: Request,
     options: ServeOptions,
-    labels: dict[int, Any],
-    texts: list[str],
     no_doubt: bool,
+    interrupts: list[int],
 ) -> None:
-    """Write the corrections, then what `clean` and `fit` write with them."""
-    from ambilearn.tables.corrections import write_corrections
-
-    with TemporaryDirectory() as folder:
-        path = options.corrections_out or Path(folder, "corrections.csv")
-        write_corrections(path, labels, texts)
-        if options.corrections_out:
-            console.say(f"wrote {path}: {pluralize(len(labels), 'row')}")
-        if not options.cleaned_out and not options.model_out:
-            return
-        console.say("Press Ctrl-C to skip the final fit.")
-        final = request.with_corrections(path)
-        try:
-            if options.cleaned_out:
-                write_cleaned(console, final, options.cleaned_out, no_doubt=no_doubt)
-            if options.model_out:
-                write_model(console, final, options.model_out)
-        except KeyboardInterrupt:
-            console.say("The final fit was skipped. The same command continues the review.")
-            raise click.exceptions.Exit(130) from None
+    """Write what `clean` and `fit` write with the answers, unless the user interrupts."""
+    if not options.cleaned_out and not options.model_out:
+        return
+    console.say("Press Ctrl-C to skip the final fit.")
+    try:
+        if interrupts:  # pressed twice at the end of the review
+            raise KeyboardInterrupt
+        if options.cleaned_out:
+            write_cleaned(console, request, options.cleaned_out, no_doubt=no_doubt)
+        if options.model_out:
+            write_model(console, request, options.model_out)
+    except KeyboardInterrupt:
+        console.say("The final fit was skipped. The same command continues the review.")
+        raise click.exceptions.Exit(130) from None
