@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import join
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -124,55 +124,68 @@ def review(
     With --serve the page is served on this machine, and the method learns from each answer: rows
     like a corrected one come earlier, rows that became clear come later.
     """
-    image, image_folders = options["image"], options["image_folders"]
-    if image is not None and no_images:
+    if options["image"] is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
     _check_server_options(serve, table)
-    if serve:
-        from ambilearn.cli.serve import ServeOptions, serve_review
-
-        with user_console() as console:
-            request = Request.from_options(table, options)
-            chosen = ServeOptions(
-                journal, port or 0, not no_browser, cleaned_out, corrections_out, model_out
-            )
-            request.check(console, *chosen.outputs())
-            serve_review(
-                console,
-                request,
-                chosen,
-                no_doubt=no_doubt,
-                image=image,
-                no_images=no_images,
-                image_folders=image_folders,
-            )
-        return
-    if out.suffix.lower() not in (".html", ".htm"):
+    if not serve and out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
     with user_console() as console:
         request = Request.from_options(table, options)
-        request.check(console, out)
-        console.show("reading the table")  # before the imports, which take a while
-        from ambilearn.review.from_table import drop_feature, image_column, review_from_table
-        from ambilearn.review.images import Images
-        from ambilearn.review.page import write_review
+        image, folders = options["image"], options["image_folders"]
+        if not serve:
+            shown = _Images(image, no_images, embed_images, folders)
+            _write_page(console, request, out, shown, not no_doubt)
+            return
+        from ambilearn.cli.serve import ServeOptions, serve_review
 
-        read = request.read()
-        if image is None and not no_images:
-            image = image_column(read)
-            read = drop_feature(read, image)
-        learn = _correct if request.given_label else _learn
-        learned = learn(console, request, read, not no_doubt)
-        console.show("writing the page")
-        named = options.get("features_from") or table
-        table_folder = Path.cwd() if named == "-" else Path(named).parent
-        images = Images(table_folder, out.parent, embed_images, image_folders)
-        page = review_from_table(**learned, image=image, images=images)
-        write_review(page, out)
-        _describe_images(console, image, images)
-        console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
-        console.say("To use the labels that you download from the page:")
-        console.say(f"  {_next_command(request, page.download)}")
+        chosen = ServeOptions(
+            journal, port or 0, not no_browser, cleaned_out, corrections_out, model_out
+        )
+        request.check(console, *chosen.outputs())
+        serve_review(
+            console,
+            request,
+            chosen,
+            no_doubt=no_doubt,
+            image=image,
+            no_images=no_images,
+            image_folders=folders,
+        )
+
+
+class _Images(NamedTuple):
+    """Options about the images of a page."""
+
+    column: str | None
+    hidden: bool
+    embedded: bool
+    folders: tuple[Path, ...]
+
+
+def _write_page(console: Console, request: Request, out: Path, shown: _Images, doubt: bool) -> None:
+    """Write a page that needs no server."""
+    request.check(console, out)
+    console.show("reading the table")  # before the imports, which take a while
+    from ambilearn.review.from_table import drop_feature, image_column, review_from_table
+    from ambilearn.review.images import Images
+    from ambilearn.review.page import write_review
+
+    table, image = request.read(), shown.column
+    if image is None and not shown.hidden:
+        image = image_column(table)
+        table = drop_feature(table, image)
+    learn = _correct if request.given_label else _learn
+    learned = learn(console, request, table, doubt)
+    console.show("writing the page")
+    named = request.reading.get("features_from") or request.source
+    folder = Path.cwd() if named == "-" else Path(named).parent
+    images = Images(folder, out.parent, shown.embedded, shown.folders)
+    page = review_from_table(**learned, image=image, images=images)
+    write_review(page, out)
+    _describe_images(console, image, images)
+    console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
+    console.say("To use the labels that you download from the page:")
+    console.say(f"  {_next_command(request, page.download)}")
 
 
 _SERVER_OPTIONS = (

@@ -246,32 +246,22 @@ def read_candidate_table(
     >>> table.frame["id"].to_list()
     ['07', '08', '09']
     """
-    named = [column for column in (candidates, given_label) if column is not None]
-    if len(named) != 1:
-        raise ValueError("Pass either candidates or given_label, the column with the labels.")
+    given = _check_named(candidates, given_label, image, features or categorical)
     name, frame = read_source(source, format, delimiter)
-    if image is not None and (features or categorical):
-        raise ValueError(
-            "features and categorical cannot be combined with image: a network learns from the "
-            "images alone. Leave them out."
-        )
-    columns, wanted = _assign_roles(name, frame, named[0], label, features, exclude, categorical)
-    parsed = parse_candidates(
-        name,
-        frame,
-        columns,
-        sep=sep,
-        min_votes=1 if min_votes is None else min_votes,
-        fallback=fallback,
-        na_is_label=na_is_label,
-        no_answer=no_answer,
-    )
+    columns, wanted = _assign_roles(name, frame, given, label, features, exclude, categorical)
+    votes_needed = 1 if min_votes is None else min_votes
+    answers: dict[str, Any] = {
+        "fallback": fallback,
+        "na_is_label": na_is_label,
+        "no_answer": no_answer,
+    }
+    parsed = parse_candidates(name, frame, columns, sep=sep, min_votes=votes_needed, **answers)
     sets, texts, votes = parsed
     found = read_corrections(corrections, texts, sets.classes, sep=sep)
-    if image is not None:
-        kept = _only_images(name, frame, wanted, image)
-    else:
+    if image is None:
         kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
+    else:
+        kept = _only_images(name, frame, wanted, image)
     return CandidateTable(
         name=name,
         frame=frame,
@@ -288,6 +278,21 @@ def read_candidate_table(
         decimal=decimal,
         image_folders=tuple(map(Path, image_folders)),
     )
+
+
+def _check_named(
+    candidates: str | Sequence[str] | None, given_label: str | None, image: str | None, named: Any
+) -> str | Sequence[str]:
+    """The columns with the labels; raise an error if the named columns cannot be combined."""
+    given = [column for column in (candidates, given_label) if column is not None]
+    if len(given) != 1:
+        raise ValueError("Pass either candidates or given_label, the column with the labels.")
+    if image is not None and named:
+        raise ValueError(
+            "features and categorical cannot be combined with image: a network learns from the "
+            "images alone. Leave them out."
+        )
+    return given[0]
 
 
 def read_source(
