@@ -26,9 +26,12 @@ def test_the_first_of_equals():
     assert choices.order.tolist() == [2, 0, 1, 3]
 
 
-def test_the_margin_of_a_single_candidate_is_its_score_without_rounding_errors():
-    sets = as_candidates([{"a"}, {"b"}])
-    assert choose_candidates(sets, np.array([0.9, 1 - 1e-15])).margins.tolist() == [0.9, 1.0]
+def test_the_margin_of_a_single_candidate_that_annotators_leave_open():
+    sets = as_candidates([{"a"}, {"b"}, {"a", "b"}])
+    judged = np.array([[0.875, 0.125], [0.25, 0.75], [0.5, 0.5]])
+    scores = np.array([0.875, 1.0, 0.5, 0.5])  # a person chose the second label
+    assert choose_candidates(sets, scores, judged=judged).margins.tolist() == [0.75, 1, 0]
+    assert choose_candidates(sets, scores).margins.tolist() == [1, 1, 0]
 
 
 def test_the_last_row_alone():
@@ -48,7 +51,7 @@ def test_agrees_with_a_loop(rows):
         assert choices.labels[i] == sets.classes[sets.labels[pairs]][values.argmax()]
         assert choices.scores[i] == values.max()
         ranked = sorted(values, reverse=True)
-        assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else ranked[0] or 1)
+        assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else 1)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=30))

@@ -186,7 +186,7 @@ def _find_hints(
         return
     settled = table.corrections.labels
     rank = np.empty(n, dtype=np.intp)
-    choices = choose_candidates(table.candidates, scores)
+    choices = choose_candidates(table.candidates, scores, judged=table.judged)
     rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
     # Where annotators were judged, doubt is in their answers, and the judging may have found the
     # same label already: then it is shown with its confidence.

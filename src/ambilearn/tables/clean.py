@@ -126,7 +126,8 @@ def clean_table(
     )
     table = table.with_min_votes(model.min_votes)  # as the model was fitted
     scores = table.score_candidates(model.method)
-    choices = choose_candidates(table.candidates, scores, model.calibration.cleaned)
+    confidences = model.calibration.cleaned
+    choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     found = judge_candidates(model, table, random_state, progress, device) if doubt else None
     order = review_order(choices, found, table.corrections.labels)
     frame = append_results(table, choices, order, found, prefix, with_doubt=doubt)

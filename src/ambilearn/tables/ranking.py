@@ -23,8 +23,7 @@ class Choices(NamedTuple):
     confidences : ndarray of shape (n_rows,)
         Calibrated probability that the label is correct; NaN if scores are not calibrated.
     margins : ndarray of shape (n_rows,)
-        Its score minus that of the second-best label; its score where there is no second, and 1
-        if a person chose a label that is not a candidate.
+        Its score minus that of the second-best label; 1 where there is no second.
     """
 
     labels: NDArray[Any]
@@ -42,6 +41,7 @@ def choose_candidates(
     candidates: CandidateSets,
     scores: NDArray[np.float64],
     confidences: NDArray[np.float64] | None = None,
+    judged: NDArray[np.float64] | None = None,
 ) -> Choices:
     """The candidate with the largest score of each row.
 
@@ -53,6 +53,9 @@ def choose_candidates(
         Score of every candidate.
     confidences : ndarray of shape (n_pairs,), optional
         Calibrated confidence of every candidate.
+    judged : ndarray of shape (n_rows, n_labels), optional
+        Score of every label by judged annotators. The margin of a single candidate is then over
+        the second-best label, which is too unlikely to be a candidate.
 
     Examples
     --------
@@ -70,9 +73,9 @@ def choose_candidates(
     # The pair after the first one; if a row has no second pair, it is not used.
     after = ranked[np.minimum(candidates.indptr[:-1] + 1, len(ranked) - 1)]
     best = scores[first]
-    # A single candidate scores less than 1 where annotators were judged. Otherwise the score is 1,
-    # up to rounding errors, which must not order the rows, or 0 if a person chose another label.
-    alone = np.where((best > 1 - 1e-9) | (best == 0), 1.0, best)
+    alone = np.ones(len(best))
+    if judged is not None and judged.shape[1] > 1:
+        alone = np.where(best < 1, best - np.partition(judged, -2, axis=1)[:, -2], 1.0)
     margins = np.where(candidates.sizes > 1, best - scores[after], alone)
     labels = candidates.classes[candidates.labels[first]]
     known = np.full(len(first), np.nan) if confidences is None else confidences[first]
