@@ -120,8 +120,8 @@ def calibrate_candidates(
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
-        where = f"on the {n_singles} rows with a single candidate"
-        return Calibration(f"the scores are not too low {where}")
+        rows = f"the {n_singles} rows with a single candidate"
+        return Calibration(f"{rows} do not show that the scores are too low")
     if member is not None:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
