@@ -27,6 +27,7 @@ def served(tmp_path_factory):
     (folder / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (folder / "script.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>')
     names = ("small.png", "large.png", "broken.png", "drawing.svg", "script.svg", "gone.png")
+    folder = folder.resolve()
     served = Served(folder, images=[folder / name for name in names])
     yield served
     served.close()
@@ -158,6 +159,8 @@ def test_its_other_name_is_localhost(served):
         "%2e%2e/secret.png",
         "people.journal",
         "state/x?tab=a",
+        "//127.0.0.1",
+        "http://[::1",
     ],
 )
 def test_only_images_of_the_table_are_sent(served, path):
@@ -193,6 +196,56 @@ def test_a_body_of_100_megabytes_is_refused_unread(served):
     chunked = head.replace(f"Content-Length: {100 * 2**20}", "Transfer-Encoding: chunked")
     assert b" 411 " in raw(served, chunked.encode()).splitlines()[0]
     assert_untouched(served, n)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ("Content-Length: {n}\r\nContent-Length: {n}", 411),
+        ("Content-Length: {n}\r\nContent-Length: 0", 411),
+        ("Content-Length: +{n}", 411),
+        ("Content-Length: {n}\r\nTransfer-Encoding: chunked", 411),
+        ("Content-Length: {n}\r\nTransfer-Encoding : chunked", 411),
+        ("Content-Length: 0000000000009999999999", 413),
+        (f"Content-Length: {'9' * 5000}", 413),
+        ("Content-Length: 500", 400),  # and the connection ends before
+        ("Content-Length: {n}\r\nOrigin: http://evil.example", 403),
+    ],
+)
+def test_a_request_whose_end_or_origin_is_not_clear_is_refused(served, headers, status):
+    n = len(served.journal.entries)
+    host = f"127.0.0.1:{served.server.port}"
+    body = json.dumps({"id": "unclear", **ANSWER})
+    head = f"POST /{served.server.token}/act?tab=a HTTP/1.1\r\nHost: {host}\r\n"
+    head += f"Origin: http://{host}\r\n{headers.format(n=len(body))}\r\n\r\n"
+    assert raw(served, (head + body).encode()).startswith(f"HTTP/1.1 {status} ".encode())
+    assert_untouched(served, n)
+
+
+def test_the_body_of_a_refused_request_is_not_taken_for_a_request(served):
+    n = len(served.journal.entries)
+    host = f"127.0.0.1:{served.server.port}"
+    inner = json.dumps({"id": "inner", **ANSWER})
+    path = f"/{served.server.token}/act?tab=a"
+    origin = f"Host: {host}\r\nOrigin: http://{host}\r\n"
+    inner = f"POST {path} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
+    served.server.strange = RateLimit(5, 20)
+    for line in (f"POST {path}", "POST /wrong/act", f"PUT {path}", f"GET {path}"):
+        outer = f"{line} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
+        assert raw(served, outer.encode()).count(b"HTTP/1.1 ") == 1
+    assert_untouched(served, n)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
+def test_an_image_that_becomes_a_link_is_not_sent(make_served, tmp_path):
+    inside, outside = tmp_path / "inside.png", tmp_path.parent / "outside.png"
+    for path in (inside, outside):
+        Image.new("RGB", (4, 4)).save(path)
+    served = make_served(images=[inside])
+    assert served.request("GET", "image/0")[0] == 200
+    inside.unlink()
+    inside.symlink_to(outside)
+    assert served.request("GET", "image/0")[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class ServedImages(Images):
     Attributes
     ----------
     paths : list of Path
-        The file of each number.
+        The file of each number, without symbolic links.
     """
 
     paths: list[Path] = field(default_factory=list)
@@ -118,5 +118,5 @@ class ServedImages(Images):
         path, problem = self._find_path(cell)
         if path is None:
             return Shown(problem=problem)
-        self.paths.append(path)
+        self.paths.append(path.resolve())
         return Shown(f"image/{len(self.paths) - 1}", problem)

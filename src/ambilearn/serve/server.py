@@ -5,6 +5,7 @@ The standard library's server is enough for one person, and keeps the installati
 
 import hmac
 import json
+import re
 import secrets
 import socket
 import sys
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from ambilearn.serve.actions import InvalidActionError, is_name, parse_action
 from ambilearn.serve.limits import RateLimit
@@ -22,6 +23,7 @@ from ambilearn.serve.service import OtherTabError, ReviewService
 
 HOST = "127.0.0.1"
 MAX_BODY = 4 * 2**20  # bytes: an answer for a hundred thousand rows
+_LENGTH, _DIGITS = re.compile("[0-9]+"), 12  # of a length; int() would accept more
 MAX_CONNECTIONS = 64
 _PATIENCE = 20.0  # seconds that a connection may be silent
 _SWITCH = 0.0005  # seconds that a thread may run while another one waits
@@ -139,9 +141,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, respond: Any) -> None:
         try:
-            self._check_length()
+            length = self._check_length()
             path = self._check()
-            respond(path, self._read_body())
+            what, _, query = path.partition("?")
+            respond(what, parse_qs(query), self._read_body(length))
         except _RefusedError as refused:
             self._refuse(refused.status, str(refused))
         except InvalidActionError as error:
@@ -163,25 +166,31 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
             raise _RefusedError(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
-        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site")
-        own = {f"http://{self.headers['Host']}"}
-        foreign = (origin is not None and origin not in own) or site in ("cross-site", "same-site")
-        if foreign or (self.command == "POST" and origin is None):
+        origins = self.headers.get_all("Origin", [])
+        is_own = origins == [f"http://{self.headers['Host']}"]
+        is_opened = self.command == "GET" and not origins  # by its address, or by the page itself
+        is_foreign = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        if is_foreign or not (is_own or is_opened):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "Requests of other pages are refused.")
         return path
 
-    def _check_length(self) -> None:
-        """Refuse a body that is too long, or of unknown length, before it is read."""
-        length = self.headers.get("Content-Length", "0")
-        if self.headers.get("Transfer-Encoding") is not None or not length.isdecimal():
+    def _check_length(self) -> int:
+        """Length of the body. Refuse one that is too long, or not stated once and plainly."""
+        lengths = self.headers.get_all("Content-Length", ["0"])
+        is_plain = _LENGTH.fullmatch(lengths[0]) and len(lengths) == 1
+        # After a defect, further headers are not read.
+        if self.headers.defects or "Transfer-Encoding" in self.headers or not is_plain:
             raise _RefusedError(
                 HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known."
             )
-        if int(length[:12]) > MAX_BODY:
+        if len(lengths[0]) > _DIGITS or int(lengths[0]) > MAX_BODY:
             raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
+        return int(lengths[0])
 
-    def _read_body(self) -> Any:
-        content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+    def _read_body(self, length: int) -> Any:
+        content = self.rfile.read(length)
+        if len(content) < length:
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request is not complete.")
         if self.command != "POST":
             return None
         try:
@@ -191,36 +200,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     # --- answers --------------------------------------------------------------------------------
 
-    def _get(self, path: str, _: Any) -> None:
-        url = urlsplit(path)
-        if url.path == "":
+    def _get(self, what: str, query: dict[str, list[str]], _: Any) -> None:
+        if what == "":
             self._send(self.server.service.page, "text/html; charset=utf-8", self._page_policy())
-        elif url.path == "state":
-            query = parse_qs(url.query)
+        elif what == "state":
             since, full = query.get("since", [""])[0], "full" in query
             self._send_json(self.server.service.state(self._tab(query), since, full))
-        elif url.path.startswith("image/"):
-            self._send_image(url.path.removeprefix("image/"))
+        elif what.startswith("image/"):
+            self._send_image(what.removeprefix("image/"))
         else:
             raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
 
-    def _post(self, path: str, content: Any) -> None:
-        service = self.server.service
-        url = urlsplit(path)
-        tab = self._tab(parse_qs(url.query))
-        if url.path == "act":
+    def _post(self, what: str, query: dict[str, list[str]], content: Any) -> None:
+        service, tab = self.server.service, self._tab(query)
+        if what == "act":
             try:
                 self._send_json(service.act(tab, parse_action(content)))
             except OSError as error:
                 text = f"The journal cannot be written ({error.strerror})."
                 self._refuse(HTTPStatus.INSUFFICIENT_STORAGE, text, close=False)
-        elif url.path == "take":
+        elif what == "take":
             service.take_over(tab)
             self._send_json({})
-        elif url.path == "leave":
+        elif what == "leave":
             service.leave(tab)
             self._send_json({})
-        elif url.path == "end":
+        elif what == "end":
             self._send_json({})
             service.end()
         else:

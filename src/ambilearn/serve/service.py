@@ -44,7 +44,7 @@ class ReviewService:
     parse_label : callable
         Label of a text that the page sends; raises ValueError for one that cannot be a label.
     images : sequence of Path, default=()
-        Images by number.
+        Images by number, without symbolic links.
     clock : callable, default=time.monotonic
         Seconds, to tell whether a tab is closed.
     """
@@ -167,7 +167,10 @@ class ReviewService:
         """An image of the table, None if it cannot be shown."""
         if not 0 <= number < len(self._images):
             return None
-        found = self._read_image(self._images[number])
+        path = self._images[number]
+        if path.resolve() != path:  # replaced by a link, perhaps to another folder
+            return None
+        found = self._read_image(path)
         return None if isinstance(found, Problem) else found
 
     # --- actions --------------------------------------------------------------------------------
