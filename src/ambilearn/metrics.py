@@ -473,6 +473,8 @@ class _CalibrationBins:
     def __init__(
         self, confidence: NDArray[np.float64], weights: NDArray[np.float64], n_bins: int
     ) -> None:
+        if n_bins < 1:
+            raise ValueError(f"n_bins must be at least 1, and is {n_bins}.")
         self._order = np.argsort(confidence, kind="stable")
         self._weights = weights[self._order]
         ranked = confidence[self._order]

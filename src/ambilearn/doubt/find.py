@@ -80,7 +80,7 @@ def find_doubtful(
     estimator : estimator, optional
         A method, a pipeline that ends in one, or a search over one. Only its parameters are used;
         it is neither fitted nor changed. By default the two ridge classifiers for ordinary labels,
-        and :class:`~ambilearn.PLCL` for candidate sets.
+        and :class:`~ambilearn.PLCL` for candidate sets and with ``n_folds``.
     n_folds : int, optional
         Number of folds, with one fit of the estimator each. By default there are none if the
         method has a closed form, and five otherwise.
