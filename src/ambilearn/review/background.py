@@ -1,8 +1,10 @@
 """Threads that learn from the answers of a review while a person goes on."""
 
 import threading
+from time import sleep
 from typing import Protocol
 
+_SOON = 0.02  # seconds before an update, in which a server confirms the answer
 _QUIET = 3.0  # seconds without an answer after which even few answers are learned
 
 
@@ -58,6 +60,7 @@ class Worker:
                 self._session.changed.wait_for(lambda: self._stopped or self._session.is_dirty)
                 if self._stopped:
                     return
+            sleep(_SOON)  # LAPACK does not let other threads run
             self._session.update()
 
     def _keep_fitting(self) -> None:

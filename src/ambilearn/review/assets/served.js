@@ -66,7 +66,7 @@ function refresh() {
 
 function showWorth(state) {
   const corrected = document.querySelector("[data-count=corrected]").textContent;
-  const parts = [`${corrected} corrected`, `${number(state.others)} other labels changed`];
+  const parts = [`${corrected} corrected`, `${number(state.others)} other ${state.others === 1 ? "label" : "labels"} changed`];
   if (state.share) {
     const [share, low, high] = state.share.map((each) => Math.round(each * 100));
     parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.random} random rows)`);
