@@ -3,7 +3,9 @@
 let token = ""; // of the state that the page shows; empty to get everything
 
 function decoded(text, Kind) {
-  const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const signs = atob(text);
+  const bytes = new Uint8Array(signs.length);
+  for (let i = 0; i < signs.length; i++) bytes[i] = signs.charCodeAt(i); // faster than Uint8Array.from
   return new Kind(bytes.buffer);
 }
 
