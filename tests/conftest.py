@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.deep)
         if item.name.endswith((".DistributedPLCL", ".CandidateSearchCV")):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts():
+    """SIGINT raises KeyboardInterrupt, also if the tests were started with it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -113,15 +113,6 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     assert "belongs to another review: --exclude was [] and is" in other.output
 
 
-@pytest.fixture
-def ctrl_c():
-    """SIGINT raises KeyboardInterrupt, also if the tests were started with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("when", ["at once", "in the final fit"])
 def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     table, tmp_path, monkeypatch, when
