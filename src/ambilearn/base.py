@@ -40,15 +40,7 @@ _MAX_MAGNITUDE = 1e75
 
 
 def check_magnitude(X: Any, backend: Backend = HOST) -> None:
-    """Raise an error for features whose squares overflow or underflow.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Finite features.
-    backend : Backend, default=HOST
-        Where X is.
-    """
+    """Raise an error for features whose squares overflow or underflow."""
     largest = backend.largest_magnitude(X)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
         i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
@@ -60,20 +52,10 @@ def check_magnitude(X: Any, backend: Backend = HOST) -> None:
 
 
 def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
-    """Rows in the processor's memory as float64 array or CSR matrix, checked.
+    """Rows of a user in the processor's memory as float64 array or CSR matrix, checked.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        The estimator that gets the rows; its tags determine whether they may be sparse.
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows as a user gives them.
-    **options
-        Of :func:`sklearn.utils.validation.validate_data`.
-
-    Returns
-    -------
-    X : ndarray or CSR matrix of shape (n, d)
+    The tags of the estimator determine whether they may be sparse. Options are those of
+    :func:`sklearn.utils.validation.validate_data`.
     """
     check_structure(X, "X")
     X = canonical_rows(X) if issparse(X) else X
@@ -462,21 +444,11 @@ class WeightedRowsClassifier(PartialLabelClassifier):
 def check_row_weights(
     sample_weight: ArrayLike | None, X: Any, row_weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64] | None:
-    """Weights of the rows, all positive; None if they all count once.
+    """Weights of the rows, all positive; None if all are equal.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n,) or None
-        Weights as a user gives them: finite and not negative.
-    X : array or sparse matrix of shape (n, d)
-        The rows.
-    row_weights : ndarray of shape (n,), optional
-        Weights that the candidate sets have; both are multiplied.
-
-    Returns
-    -------
-    row_weights : ndarray of shape (n,) or None
-        Zeros are a trillionth of the mean weight, with which every formula holds.
+    ``sample_weight``, from the user, must be finite and not negative; ``row_weights`` of the
+    candidate sets are multiplied by it. Zeros are replaced by a trillionth of the mean weight, so
+    that every formula holds.
     """
     given = [each for each in (sample_weight, row_weights) if each is not None]
     if not given:

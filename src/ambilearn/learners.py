@@ -29,17 +29,9 @@ HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of 
 
 
 def set_learner(estimator: Any) -> PartialLabelClassifier | None:
-    """The method that learns from candidate sets in an estimator.
+    """The method that learns from candidate sets in an estimator; None if there is none.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A method, a pipeline, a search or any other classifier, fitted or not.
-
-    Returns
-    -------
-    PartialLabelClassifier or None
-        None if there is no method in it.
+    The estimator is a method, a pipeline, a search or any other classifier, fitted or not.
     """
     if isinstance(estimator, PartialLabelClassifier):
         return estimator
@@ -64,17 +56,9 @@ def takes_row_weights(estimator: Any) -> bool:
 
 
 def weight_argument(estimator: Any) -> str | None:
-    """Argument of ``fit`` for weights of rows, of an estimator without a method.
+    """Argument of ``fit`` for weights of rows, of an estimator without a method, or None.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The classifier, alone, at the end of a pipeline, or in a search.
-
-    Returns
-    -------
-    name : str or None
-        None if it cannot weight rows.
+    The classifier is alone, at the end of a pipeline, or in a search.
     """
     if is_search(estimator):
         return weight_argument(estimator.estimator)
@@ -89,20 +73,9 @@ def weight_argument(estimator: Any) -> str | None:
 def align_columns(
     confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Confidences with a column for each of the given labels: zero for labels not learned.
+    """Confidences with a column for each of ``classes``: zero for labels not learned.
 
-    Parameters
-    ----------
-    confidences : ndarray of shape (n, k)
-        Output of ``predict_proba``.
-    known : ndarray of shape (k,)
-        The labels of its columns, a subset of ``classes``.
-    classes : ndarray of shape (l,)
-        The labels of the result.
-
-    Returns
-    -------
-    confidences : ndarray of shape (n, l)
+    ``known``, a subset of ``classes``, are the labels of the columns of ``confidences``.
     """
     column = {label: j for j, label in enumerate(classes.tolist())}
     aligned = np.zeros((len(confidences), len(classes)))
@@ -126,14 +99,7 @@ def without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
 def find_ridge_method(estimator: Any) -> Any:
     """A new method with leave-one-out outputs in closed form; None if there is none.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The method itself, or an ensemble, of which the first such member is taken.
-
-    Returns
-    -------
-    PartialLabelClassifier or None
+    It is the method itself, or the first such member of an ensemble.
     """
     ours = isinstance(estimator, PartialLabelClassifier)
     return estimator._ridge_method() if ours else None
@@ -157,28 +123,10 @@ def fit_folds(
     *,
     stage: str,
 ) -> Iterator[Fold]:
-    """Fit a clone of an estimator for each fold, without its rows.
+    """Fit a clone of an estimator for each fold, without its rows; at most one fold for each row.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A method, a pipeline that ends in one, or a search over one. It stays unfitted.
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows.
-    sets : CandidateSets
-        Their candidate sets.
-    n_folds : int
-        Number of folds; at most one for each row.
-    random_state : int or None
-        Seed of the folds.
-    progress : callable
-        Called with a status message before each fit.
-    stage : str
-        Beginning of the status message.
-
-    Yields
-    ------
-    Fold
+    The estimator is a method, a pipeline that ends in one, or a search over one. ``progress`` is
+    called with a status message that begins with ``stage`` before each fit.
     """
     folds = KFold(min(n_folds, len(sets)), shuffle=True, random_state=random_state)
     pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too

@@ -108,10 +108,7 @@ METHODS = _all_methods()  # by their names on the command line, whether installe
 def installed_methods() -> dict[str, Method]:
     """The methods that can be fitted here, by their names on the command line.
 
-    Returns
-    -------
-    methods : dict of str to Method
-        All but those whose extra is not installed.
+    Methods whose extra is not installed are left out.
     """
     return {name: each for name, each in METHODS.items() if each.missing_package() is None}
 

@@ -69,19 +69,7 @@ def draw_points(
 
 
 def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Insert the current parameters of the estimator before the points.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its current values of all parameters in the points are the first point.
-    points : list of dict
-        Points; the current parameters are not repeated.
-
-    Returns
-    -------
-    list of dict
-    """
+    """Insert the estimator's current parameters before the points, if they are not among them."""
     names = list(dict.fromkeys(name for point in points for name in point))
     current = {name: _current_value(estimator, name) for name in names}
     return [current, *(point for point in points if point != current)]

@@ -11,23 +11,9 @@ def row_blocks(
 ) -> Iterator[slice]:
     """Slices that cover all rows in order, each with as many rows as the limit allows.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    numbers_per_row : int, default=1
-        Numbers in memory at once per row.
-    limit : int, optional
-        Maximum of numbers in a block, at most :data:`LIMIT`, the default. Every block has at least
-        one row.
+    ``numbers_per_row`` is how many numbers are in memory at once per row. ``limit`` is the maximum
+    of numbers in a block, at most :data:`LIMIT`, the default. Every block has at least one row.
 
-    Yields
-    ------
-    rows : slice
-
-    Examples
-    --------
-    >>> from ambilearn._utils.blocks import row_blocks
     >>> list(row_blocks(5, 10, limit=25))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     >>> list(row_blocks(5, 10))

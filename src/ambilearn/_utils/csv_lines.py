@@ -11,15 +11,9 @@ class CsvLines:
     terminator, but most readers end a row at a lone carriage return. Pass
     ``lineterminator=CsvLines.terminator``, which contains both characters.
 
-    Parameters
-    ----------
-    write : callable
-        Called with each row, including the line feed.
+    ``write`` is called with each row, including the line feed.
 
-    Examples
-    --------
     >>> import csv
-    >>> from ambilearn._utils.csv_lines import CsvLines
     >>> lines = []
     >>> writer = csv.writer(CsvLines(lines.append), lineterminator=CsvLines.terminator)
     >>> writer.writerows([["two\rlines", 1], ["one", 2]])

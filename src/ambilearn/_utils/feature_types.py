@@ -15,15 +15,7 @@ def check_feature_types(X: Any) -> None:
 
     Converted to numbers, times would be nanoseconds and NaT would be -9e18.
 
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-        Rows, not yet validated.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from ambilearn._utils.feature_types import check_feature_types
     >>> check_feature_types(np.array([[1, 2]]))
     >>> check_feature_types(np.array([["2024-02-29"]], dtype="datetime64[D]"))
     Traceback (most recent call last):
@@ -46,27 +38,8 @@ def check_feature_types(X: Any) -> None:
 
 
 def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """Scores or weights as a float64 array.
+    """Scores or weights from the user as a float64 array; ``name`` is their name in error messages.
 
-    Parameters
-    ----------
-    values : array-like
-        Values from the user.
-    name : str
-        Name of the values in error messages.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If the values are not numbers.
-
-    Examples
-    --------
-    >>> from ambilearn._utils.feature_types import as_numbers
     >>> as_numbers([1, "many"], "sample_weight")
     Traceback (most recent call last):
     ...
@@ -83,16 +56,8 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
 def explain_unreadable(X: Any, error: Exception) -> None:
     """Raise an error with the first row that is not a row of numbers; return if there is none.
 
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-        Rows that failed validation.
-    error : Exception
-        Error of the validation; the new error is a TypeError if this is one.
+    The new error is a TypeError if ``error``, from the validation, is one.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.feature_types import explain_unreadable
     >>> explain_unreadable([[1.0, 2.0], [3.0, "red"]], ValueError())
     Traceback (most recent call last):
     ...

@@ -19,29 +19,14 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
 
     The content is written to a temporary file next to ``target``, which is renamed atomically when
     the block ends and deleted if the block fails. Temporary files of killed processes are deleted,
-    too.
+    too. If ``target`` is write-protected or a folder, the error comes before the block.
 
-    Parameters
-    ----------
-    target : Path
-        The file to write. An existing file is replaced; mode and, if the system permits, owner are
-        kept. Symbolic links are followed and kept. If the target is not a regular file, such as a
-        device or a pipe, the content is written to it when the block ends.
+    An existing file is replaced; mode and, if the system permits, owner are kept. Symbolic links
+    are followed and kept. If the target is not a regular file, such as a device or a pipe, the
+    content is written to it when the block ends.
 
-    Yields
-    ------
-    file : binary file object
-
-    Raises
-    ------
-    OSError
-        Before the block, if ``target`` is write-protected or a folder.
-
-    Examples
-    --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from ambilearn._utils.files import atomic_write
     >>> with TemporaryDirectory() as folder:
     ...     target = Path(folder, "notes.txt")
     ...     with atomic_write(target) as file:

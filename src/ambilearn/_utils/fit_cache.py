@@ -174,15 +174,8 @@ _UNSHARED: list[Any] = []  # not hashable: results with this key are not stored
 def content_key(value: Any) -> Any:
     """Key of a parameter: equal for clones, different after a change.
 
-    Parameters
-    ----------
-    value : Any
-        The key of a number, string or function is the value itself. Other objects are hashed by
-        their pickled content; results for objects that cannot be pickled are not shared.
-
-    Returns
-    -------
-    key : Any
+    The key of a number, string or function is the value itself. Other objects are hashed by their
+    pickled content; results for objects that cannot be pickled are not shared.
     """
     if isinstance(value, (str, Real, FunctionType)):
         return value

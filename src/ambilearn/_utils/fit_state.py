@@ -6,28 +6,14 @@ from typing import Any
 
 
 def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
-    """Delete the fitted attributes of an estimator, whose names end in an underscore.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-    keep : collection of str, optional
-        Attributes to keep.
-    """
+    """Delete the fitted attributes of an estimator, which end in an underscore, except ``keep``."""
     for name in [name for name in vars(estimator) if name.endswith("_") and name not in keep]:
         delattr(estimator, name)
 
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore all attributes of an estimator if the validation of its data fails.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator that validates its data inside the context.
-    """
+    """Restore all attributes of an estimator if the validation of its data fails."""
     before = vars(estimator).copy()
     try:
         yield
@@ -39,13 +25,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 @contextmanager
 def unfitted_on_error(estimator: Any) -> Iterator[None]:
-    """Leave an estimator unfitted if its fit fails, even if it was fitted before.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator that is fitted inside the context.
-    """
+    """Leave an estimator unfitted if its fit fails, even if it was fitted before."""
     try:
         yield
     except BaseException:  # including KeyboardInterrupt

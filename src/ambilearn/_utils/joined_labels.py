@@ -11,13 +11,7 @@ _WEAK_SEPARATORS = ("/", "&", "+", " or ", " and ", " ")
 
 
 def warn_of_joined_labels(classes: list[Any]) -> None:
-    """Warn if some of the classes look like several labels joined in one string.
-
-    Parameters
-    ----------
-    classes : list
-        The distinct labels.
-    """
+    """Warn if some of the classes look like several labels joined in one string."""
     if found := find_joined_labels(classes):
         text, sep = found
         warn_user(

@@ -14,22 +14,10 @@ from threadpoolctl import threadpool_limits
 def kmeans_centers(
     X: Any, n_centers: int, random_state: Any, max_iter: int = 300
 ) -> NDArray[np.float64]:
-    """Centers of k-means with one initialization.
+    """Centers of k-means with one initialization, of shape (n_centers, d).
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows, at least as many as centers. If there are fewer distinct rows, some centers are equal.
-    n_centers : int
-        Number of centers.
-    random_state : int, RandomState or None
-        Seed.
-    max_iter : int, default=300
-        Maximum number of iterations.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_centers, d)
+    X (dense or sparse) has at least as many rows as centers. If it has fewer distinct rows, some
+    centers are equal.
     """
     means = KMeans(n_centers, n_init=1, max_iter=max_iter, random_state=random_state)
     # One thread: with several, the order of summation and so the last bit would vary. The rows are

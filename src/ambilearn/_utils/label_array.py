@@ -17,18 +17,8 @@ def label_array(labels: Collection[Any]) -> NDArray[Any]:
     ``'a\0'`` to ``'a'``, and ``2**63`` and ``2**63 - 1`` to the same number. If it would change a
     label, the array has the dtype object.
 
-    Parameters
-    ----------
-    labels : collection or ndarray of shape (n,)
-        The labels; an array is returned unchanged.
+    An array is returned unchanged.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> from ambilearn._utils.label_array import label_array
     >>> label_array(["ant", "bee"])
     array(['ant', 'bee'], dtype='<U3')
     >>> label_array([1, "bee"])
@@ -53,21 +43,8 @@ def label_array(labels: Collection[Any]) -> NDArray[Any]:
 def listed_labels(labels: Any, name: str) -> NDArray[Any]:
     """Array of a list of labels or names from the user, such as all classes.
 
-    Parameters
-    ----------
-    labels : collection
-        The list.
-    name : str
-        Name of the list in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If it is not a list, or an item cannot be a label.
+    Raises ValueError if it is not a list, or an item cannot be a label; ``name`` is the name of the
+    list in the message.
     """
     try:
         if isinstance(labels, (str, bytes)):

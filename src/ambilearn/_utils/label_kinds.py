@@ -16,22 +16,9 @@ def check_comparable_labels(
 
     Labels of the same kind that do not occur among the others are valid.
 
-    Parameters
-    ----------
-    labels, others : ndarray of shape (n,) and (m,)
-        Labels to compare.
-    name, other_name : str
-        Names in error messages, such as ``"y"`` and ``"the labels that the model predicts"``.
+    The names are for the message, such as ``"y"`` and ``"the labels that the model predicts"``.
 
-    Raises
-    ------
-    ValueError
-        If the two arrays have no kind of label in common.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from ambilearn._utils.label_kinds import check_comparable_labels
     >>> check_comparable_labels(np.array([7, 8]), np.array([1, 2]), "y", "the classes")
     >>> check_comparable_labels(np.array(["1", "2"]), np.array([1, 2]), "y", "the classes")
     Traceback (most recent call last):

@@ -10,18 +10,6 @@ _TRANSLATION = {0x200B: None, 0x2060: None, 0xFEFF: None, 0xA0: " "}
 def normalize_text(text: str) -> str:
     r"""Text in NFC form, without invisible characters and with no-break spaces as spaces.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from ambilearn._utils.label_text import normalize_text
     >>> normalize_text("Zoe\u0308\u200b\u00a0M") == "Zo\u00eb M"
     True
     """
@@ -38,9 +26,6 @@ def normalize_label(text: str) -> str:
 def split_labels(text: str, sep: str | None) -> list[str]:
     """Normalized labels in a text, including empty ones; without ``sep`` the text is one label.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.label_text import split_labels
     >>> split_labels(" anna |bob|", "|")
     ['anna', 'bob', '']
     """

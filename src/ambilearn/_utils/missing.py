@@ -15,19 +15,9 @@ MISSING_WORDS = frozenset(
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT, pandas.NA or masked. Strings are never missing.
 
-    Parameters
-    ----------
-    value : Any
-        A label or a cell. Other objects, such as lists and arrays, are never missing.
+    Other objects, such as lists and arrays, are never missing.
 
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from ambilearn._utils.missing import is_missing
     >>> [is_missing(value) for value in (None, float("nan"), np.datetime64("NaT"))]
     [True, True, True]
     >>> [is_missing(value) for value in (0, "", "nan", [None])]

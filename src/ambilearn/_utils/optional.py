@@ -15,20 +15,9 @@ def requires_extra(extra: str, *, purpose: str) -> Iterator[None]:
 
     Errors of a package that is installed but broken are not changed.
 
-    Parameters
-    ----------
-    extra : str
-        Name of the extra in ``pyproject.toml``.
-    purpose : str
-        Purpose of the packages: the subject of the sentence "… needs pandas".
+    ``purpose`` is the subject of the sentence "… needs pandas". The message is one line with the
+    install command.
 
-    Raises
-    ------
-    ImportError
-        If a package is not installed. The message is one line with the install command.
-
-    Examples
-    --------
     >>> with requires_extra("data", purpose="Reading tables"):
     ...     import pandas as pd
     """

@@ -28,17 +28,8 @@ class OuterLoop:
     The change of an iteration is the root mean square over the rows,
     :math:`\|P_t - P_{t-1}\|_F / \sqrt n`; the loop ends when it is at most ``tol``.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Estimator with the parameters ``max_iter``, ``tol`` and ``verbose``.
-
-    Attributes
-    ----------
-    n_iter : int
-        Number of completed iterations.
-    objective : list of float
-        Objective after each iteration.
+    ``estimator`` has the parameters ``max_iter``, ``tol`` and ``verbose``. ``n_iter`` is the number
+    of completed iterations, and ``objective`` has the objective after each of them.
     """
 
     def __init__(self, estimator: BaseEstimator) -> None:

@@ -20,25 +20,12 @@ _NAMES = {
 def check_content(content: Any, expected: Any, where: str = "") -> None:
     """Raise if content does not have the expected form; the error has the place and the form.
 
-    Parameters
-    ----------
-    content : object
-        Result of a TOML or JSON reader.
-    expected : type, list, tuple or dict
-        A type; ``float`` includes integers that are finite as floats. A list of one form: any
-        number of items of this form. A tuple of forms: one of them; errors name the last one. A
-        dict: the form of each entry by name; names that end in ``?`` are optional, and ``*`` is the
-        form of all other names, which are otherwise not allowed.
-    where : str, default=""
-        Name of the content in error messages.
+    ``content`` is the result of a TOML or JSON reader, and ``where`` its name in error messages.
+    ``expected`` is a type (``float`` includes integers that are finite as floats), a list of one
+    form (any number of items of this form), a tuple of forms (one of them; errors name the last
+    one) or a dict (the form of each entry by name; names that end in ``?`` are optional, and ``*``
+    is the form of all other names, which are otherwise not allowed).
 
-    Raises
-    ------
-    ValueError
-
-    Examples
-    --------
-    >>> from ambilearn._utils.plain_content import check_content
     >>> check_content({"runs": 2, "data": ["iris"]}, {"data": [str], "runs?": int})
     >>> check_content({"data": ["iris", 7]}, {"data": [str], "runs?": int})
     Traceback (most recent call last):

@@ -58,13 +58,7 @@ def listen_to_rounds(listener: Callable[[Round], None]) -> Iterator[None]:
 
 
 class TimeLeft:
-    """Estimate of the remaining time, assuming steps of equal length.
-
-    Parameters
-    ----------
-    clock : callable, default=time.monotonic
-        Seconds.
-    """
+    """Estimate of the remaining time, assuming steps of equal length."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -79,18 +73,9 @@ class TimeLeft:
 class RoundProgress:
     """Listener that describes the progress of a fit, at most five times per second.
 
-    Parameters
-    ----------
-    stage : str
-        Description of the fit, such as ``"fitting PL-CL to 60 rows"``.
-    progress : callable
-        Called with a status message, such as
-        ``"fitting PL-CL to 60 rows: round 3 of at most 50, about 2 s left"``.
-    only : str, optional
-        Class of the estimator whose iterations are reported; those of nested estimators are
-        ignored.
-    clock : callable, default=time.monotonic
-        Seconds.
+    ``stage`` describes the fit, such as ``"fitting PL-CL to 60 rows"``. ``progress`` is called with
+    a status message, such as ``"fitting PL-CL to 60 rows: round 3 of at most 50, about 2 s left"``.
+    If ``only`` is the class of an estimator, the iterations of nested estimators are ignored.
     """
 
     def __init__(
@@ -133,20 +118,8 @@ class RoundProgress:
 def rounds_left(changes: list[float], done: Round) -> int | None:
     """Estimated number of remaining iterations, assuming a constant rate; None if unknown.
 
-    Parameters
-    ----------
-    changes : list of float
-        Changes of the iterations so far.
-    done : Round
-        The last iteration.
+    ``changes`` has the changes of the iterations so far; ``done`` is the last iteration.
 
-    Returns
-    -------
-    int or None
-
-    Examples
-    --------
-    >>> from ambilearn._utils.rounds import Round, rounds_left
     >>> rounds_left([0.4, 0.2, 0.1], Round("PLCL", 3, 50, 0.1, 0.01))
     4
     """

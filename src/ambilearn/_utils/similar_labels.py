@@ -18,22 +18,10 @@ class Misspelling(NamedTuple):
 def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
     """Labels that differ from another by case or by one letter, and are ten times rarer.
 
-    Both have at least four letters and no digit. One letter is changed, added or missing. Time is
-    linear in the number of labels.
+    Both have at least four letters and no digit. One letter is changed, added or missing. The
+    rarest label is first, each with the most frequent label that it may stand for. Time is linear
+    in the number of labels.
 
-    Parameters
-    ----------
-    counts : mapping of label to int
-        Number of occurrences of each label.
-
-    Returns
-    -------
-    list of Misspelling
-        Rarest label first, each with the most frequent label that it may stand for.
-
-    Examples
-    --------
-    >>> from ambilearn._utils.similar_labels import find_misspellings
     >>> find_misspellings({"anna": 50, "annna": 2, "Anna": 5, "emma": 30, "otto": 1})
     [Misspelling(rare='annna', frequent='anna'), Misspelling(rare='Anna', frequent='anna')]
     """

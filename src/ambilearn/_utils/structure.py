@@ -18,24 +18,10 @@ from ambilearn._utils.text import pluralize
 def check_structure(values: Any, name: str) -> None:
     """Raise if a sparse matrix is inconsistent or an array has masked entries.
 
-    Every input that can be sparse or masked is checked here before it is used.
+    Every input that can be sparse or masked is checked here before it is used. Anything neither
+    sparse nor masked is valid. ``name`` is the name in error messages, such as ``"X"``.
 
-    Parameters
-    ----------
-    values : Any
-        The input; anything neither sparse nor masked is valid. It is not changed.
-    name : str
-        Name in error messages, such as ``"X"``.
-
-    Raises
-    ------
-    ValueError
-        With the problem, its place, and what to do.
-
-    Examples
-    --------
     >>> from scipy import sparse
-    >>> from ambilearn._utils.structure import check_structure
     >>> X = sparse.eye_array(3, format="csr")
     >>> check_structure(X, "X")
     >>> X.indices[1] = 7

@@ -10,9 +10,6 @@ from typing import Any
 def pluralize(number: int, noun: str) -> str:
     """Number and noun, in the plural unless the number is one.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import pluralize
     >>> pluralize(1, "row"), pluralize(6000, "row"), pluralize(0, "image")
     ('1 row', '6,000 rows', '0 images')
     """
@@ -22,9 +19,6 @@ def pluralize(number: int, noun: str) -> str:
 def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
     """The first items, and the number of further items.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import shorten_list
     >>> shorten_list([3, 5, 8, 13], limit=2), shorten_list(["x"])
     ('3, 5 and 2 more', 'x')
     """
@@ -35,9 +29,6 @@ def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
 def shorten_repr(value: Any, limit: int = 60) -> str:
     """The repr of a value, shortened for a message.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import shorten_repr
     >>> shorten_repr("anna"), shorten_repr(list(range(512)), limit=12)
     ("'anna'", '[0, 1, 2, 3…')
     """
@@ -51,9 +42,6 @@ def shorten_repr(value: Any, limit: int = 60) -> str:
 def readable_file_name(path: str) -> str:
     r"""The last part of a path as valid text; undecodable bytes are replaced.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import readable_file_name
     >>> readable_file_name("tables/caf\udcff.csv")
     'caf�.csv'
     """
@@ -64,9 +52,6 @@ def readable_file_name(path: str) -> str:
 def report_lone_surrogates() -> Iterator[None]:
     r"""Raise a readable error for text with lone surrogates, which JSON can contain.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import report_lone_surrogates
     >>> with report_lone_surrogates():
     ...     "caf\ud800".encode()
     Traceback (most recent call last):
@@ -85,9 +70,6 @@ def report_lone_surrogates() -> Iterator[None]:
 def format_duration(seconds: float | None) -> str:
     """A duration in words; ``?`` if it is None.
 
-    Examples
-    --------
-    >>> from ambilearn._utils.text import format_duration
     >>> format_duration(42), format_duration(3725), format_duration(None)
     ('42 s', '1 h 02 min', '?')
     """

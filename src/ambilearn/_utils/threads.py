@@ -14,14 +14,7 @@ def threads_for(operations: float) -> AbstractContextManager[object]:
     BLAS threads wait for each other, and for the next call, in busy loops. Between short calls this
     slows down everything else: a fit of MSRCv2 takes twice as long with two threads as with one.
 
-    Parameters
-    ----------
-    operations : float
-        Number of additions and multiplications in the context.
-
-    Returns
-    -------
-    context manager
+    ``operations`` is the number of additions and multiplications in the context.
     """
     if operations >= _MIN_OPERATIONS:
         return nullcontext()

@@ -9,15 +9,7 @@ _LIBRARY_PACKAGES = {"ambilearn", "sklearn", "joblib"}
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, with the line that called this library or scikit-learn as location.
-
-    Parameters
-    ----------
-    message : str
-        The problem, and what to do about it.
-    category : type of warning, default=UserWarning
-        As in :func:`warnings.warn`.
-    """
+    """Warn, with the line that called this library or scikit-learn as location."""
     frame, stacklevel = sys._getframe(1), 2
     outer, passed = frame, 0
     while outer.f_back and _package(outer) == _package(frame):

@@ -22,33 +22,14 @@ __all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index
 
 
 def choose_backend(X: Any) -> Backend:
-    """Backend for the library and device of X.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame
-        Validated rows.
-
-    Returns
-    -------
-    backend : Backend
-    """
+    """Backend for the library and device of validated rows."""
     return DeviceBackend(X) if is_device_array(X) else HOST
 
 
 def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of an array of any library, data frame, list, sparse matrix or dataset by index.
+    """Rows by index, in the type of X.
 
-    Parameters
-    ----------
-    X : array-like, data frame, sparse matrix or PyTorch dataset
-        Rows, not yet validated.
-    rows : ndarray of shape (m,)
-        Indices.
-
-    Returns
-    -------
-    X : same type as X
+    X is an array of any library, a data frame, a list, a sparse matrix or a PyTorch dataset.
     """
     data = sys.modules.get("torch.utils.data")
     if data is not None and isinstance(X, data.Dataset):

@@ -33,12 +33,8 @@ DISPATCH_HINT = (
 def on_device(X: Any) -> bool:
     """Whether X is an array of another library than NumPy and scikit-learn dispatches on it.
 
-    Without dispatch it is treated as an ordinary array-like, which must be in host memory.
-
-    Raises
-    ------
-    ValueError
-        If the array is on a device and dispatch is off, or its library is not supported.
+    Without dispatch it is treated as an ordinary array-like, which must be in host memory; raises
+    ValueError if it is not, or if its library is not supported.
     """
     if not is_device_array(X):
         return False
@@ -60,24 +56,10 @@ def on_device(X: Any) -> bool:
 
 
 def check_device_array(X: Any) -> Any:
-    """Validate rows on a device and convert them to float64.
+    """Validate rows on a device and convert them to float64; a float64 array is returned itself.
 
-    Parameters
-    ----------
-    X : array of another library than NumPy
-        Rows.
-
-    Returns
-    -------
-    X : float64 array of shape (n, d)
-        The input itself if it is float64 already.
-
-    Raises
-    ------
-    TypeError
-        If the entries are neither float64 nor float32.
-    ValueError
-        If X is not two-dimensional, requires a gradient, or contains NaN or infinity.
+    Raises TypeError if the entries are neither float64 nor float32; raises ValueError if X is not
+    two-dimensional, requires a gradient, or contains NaN or infinity.
     """
     xp = array_namespace(X)
     if getattr(X, "requires_grad", False):
@@ -168,13 +150,7 @@ def free_memory(array: Any) -> float:
 
 @contextmanager
 def computing_on(name: str) -> Iterator[Any]:
-    """Turn on dispatch; yields a function that copies a NumPy array to a PyTorch device.
-
-    Parameters
-    ----------
-    name : str
-        The device, such as ``"cuda"`` or ``"cpu"``.
-    """
+    """Turn on dispatch; yields a function that copies a NumPy array to the named PyTorch device."""
     import os
 
     from ambilearn._utils.optional import requires_extra

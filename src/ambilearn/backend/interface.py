@@ -169,21 +169,8 @@ class Backend(ABC):
 class Support(ABC):
     """The candidate pairs (row, label) of a fit, and operations on support vectors.
 
-    A support vector has one entry per pair; pairs are ordered by row, then by label.
-
-    Parameters
-    ----------
-    sets : CandidateSets
-        The candidate sets in host memory.
-    backend : Backend
-        Backend of the fit.
-
-    Attributes
-    ----------
-    indptr, labels : integer arrays
-        As in :class:`~ambilearn.candidates.CandidateSets`.
-    row_weights : array of shape (n_rows,) or None
-        Weights of the rows.
+    A support vector has one entry per pair; pairs are ordered by row, then by label. ``indptr`` and
+    ``labels`` are as in :class:`~ambilearn.candidates.CandidateSets`, but on the device of the fit.
     """
 
     def __init__(self, sets: CandidateSets, backend: Backend) -> None:

@@ -21,19 +21,10 @@ def bytes_of_fit(
 ) -> int:
     """Bytes that a fit needs on a device.
 
-    Parameters
-    ----------
-    n_rows, n_labels, n_pairs, n_neighbors : int
-        Rows, labels, candidates of all rows together, and neighbors of a row.
-    rank : int or None
-        Columns of the features that replace the kernel matrix, such as landmarks; 0 without a
-        kernel, None for the exact kernel.
-    n_matrices : int, default=1
-        Matrices n×n of the exact kernel: itself, or factors, one of which may overwrite it.
-
-    Returns
-    -------
-    n_bytes : int
+    ``n_pairs`` counts the candidates of all rows together. ``rank`` is the number of columns of the
+    features that replace the kernel matrix, such as landmarks; 0 without a kernel, None for the
+    exact kernel. ``n_matrices`` counts the n×n matrices of the exact kernel: itself, or factors,
+    one of which may overwrite it.
     """
     numbers = n_matrices * n_rows**2 if rank is None else 2 * n_rows * rank
     return bytes_besides_kernel(n_rows, n_labels, n_pairs, n_neighbors) + _BYTES * numbers
@@ -54,21 +45,10 @@ def has_memory(X: Any, n_bytes: int) -> bool:
 
 
 def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
-    """Raise an error if a fit does not fit in the memory of its device.
+    """Raise MemoryError if a fit does not fit in the memory of the device of X.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows on their device.
-    n_bytes : int
-        Memory that the fit has yet to allocate.
-    low_rank : bool, default=False
-        Whether the kernel has low rank already.
-
-    Raises
-    ------
-    MemoryError
-        With the required memory, the free memory, and what to do.
+    The message has the required memory, the free memory, and what to do. ``n_bytes`` is the memory
+    that the fit has yet to allocate; ``low_rank`` whether the kernel has low rank already.
     """
     if has_memory(X, n_bytes):
         return

@@ -19,16 +19,8 @@ _COINCIDENT = 16 * 2.0**-52
 def without_rounding(distances: Any, lengths: Any) -> Any:
     """Distances in which rows that coincide up to rounding are at distance zero.
 
-    Parameters
-    ----------
-    distances : array
-        Distances between rows.
-    lengths : array
-        Lengths of the rows from which they are measured; broadcast against the distances.
-
-    Returns
-    -------
-    distances : array
+    ``lengths`` are those of the rows from which the distances are measured, in a shape that
+    broadcasts.
     """
     xp = array_namespace(distances)
     return xp.where(distances <= _COINCIDENT * lengths, 0.0, distances)
@@ -41,21 +33,11 @@ def in_single(distances: Any, largest: Any) -> Any:
 
 
 def nearest_first(distances: Any) -> Any:
-    """Order of the distances of each row; ties keep the input order.
+    """Order of the distances (n, m) of each row; ties keep the input order.
 
-    Parameters
-    ----------
-    distances : array of shape (n, m)
-        Distances; infinite for rows that cannot be neighbors.
+    Rows that cannot be neighbors have an infinite distance.
 
-    Returns
-    -------
-    order : integer array of shape (n, m)
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from ambilearn.backend.ties import nearest_first
     >>> nearest_first(np.array([[2.0 + 1e-12, 2.0, 1.0]])).tolist()
     [[2, 0, 1]]
     """
@@ -66,19 +48,9 @@ def nearest_first(distances: Any) -> Any:
 def nearest_places(distances: Any, k: int) -> tuple[Any, Any]:
     """Places of the k smallest distances of each row, and whether the last is tied with all after.
 
-    Parameters
-    ----------
-    distances : array of shape (n, m)
-        Distances of the proposed neighbors, in the order of their row numbers.
-    k : int
-        Number of neighbors, at most m.
-
-    Returns
-    -------
-    places : integer array of shape (n, k)
-        Nearest first; ties keep the input order.
-    tied : boolean array of shape (n,)
-        Whether rows that were not proposed may be as near as the k-th.
+    The distances (n, m) are those of the proposed neighbors, in the order of their row numbers. The
+    places (n, k) have the nearest first; ties keep the input order. If a row is tied, rows that
+    were not proposed may be as near as the k-th.
     """
     xp = array_namespace(distances)
     comparable = _comparable(xp, distances)

@@ -17,22 +17,10 @@ from ambilearn.candidates import CandidateSets, as_candidates
 def score_table(
     scores: Any, classes: Collection[Any] | None, name: str = "scores"
 ) -> tuple[NDArray[np.float64], list[Any]]:
-    """Check a table of scores.
+    """Check a table of scores, and return it with its labels.
 
-    Parameters
-    ----------
-    scores : array-like, data frame or sparse matrix of shape (n_rows, n_labels)
-        Numbers without NaN. The columns of a data frame are the labels.
-    classes : array-like of shape (n_labels,), optional
-        The labels, in the order of the columns.
-    name : str, default="scores"
-        Name of the argument, for messages.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_rows, n_labels)
-    classes : list of length n_labels
-        By default the columns of a data frame, or ``0 … n_labels - 1``.
+    ``scores``, of shape (n_rows, n_labels), has no NaN. The labels are ``classes``, or the columns
+    of a data frame, or ``0 … n_labels - 1``. ``name`` is the name of the argument in messages.
     """
     scores = to_numpy(scores)
     check_structure(scores, name)
@@ -80,15 +68,7 @@ def _labels_of_columns(
 
 
 def check_probabilities(table: NDArray[np.float64], name: str) -> None:
-    """Raise an error for a row that is not a probability distribution.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_labels)
-        Numbers without NaN.
-    name : str
-        Name of the argument, for messages.
-    """
+    """Raise an error for a row that is not a probability distribution."""
     wrong = ~_distributions(table)
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
@@ -100,17 +80,7 @@ def check_probabilities(table: NDArray[np.float64], name: str) -> None:
 
 
 def are_probabilities(table: NDArray[np.float64]) -> bool:
-    """Whether every row is a probability distribution.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_labels)
-        Numbers without NaN.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether every row is a probability distribution."""
     return bool(_distributions(table).all())
 
 
@@ -121,17 +91,5 @@ def _distributions(table: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:
-    """Candidate sets of a dense mask, also if it has one column.
-
-    Parameters
-    ----------
-    mask : ndarray of shape (n_rows, n_labels)
-        True or 1 for a candidate.
-    classes : list of length n_labels
-        The labels.
-
-    Returns
-    -------
-    CandidateSets
-    """
+    """Candidate sets of a dense mask, also if it has one column."""
     return replace(as_candidates(sparse.csr_array(mask), classes=classes), sparse_mask=False)

@@ -17,16 +17,10 @@ LOG_WIDTH = 200  # columns of a log file, wide enough for all tables
 class Console:
     """Messages and, in a terminal, the current stage of the work.
 
-    Text is on the screen when a call returns, so that even a short stage is visible.
-
-    Parameters
-    ----------
-    stderr : bool, default=False
-        Whether to write to standard error, for commands whose standard output is a table.
-    rich : rich.console.Console, optional
-        Console to write to instead.
-    every : float, default=30
-        Seconds between two progress lines in a log file.
+    Text is on the screen when a call returns, so that even a short stage is visible. With
+    ``stderr`` it is written to standard error, for commands whose standard output is a table.
+    ``rich`` is a console to write to instead, and ``every`` the seconds between two progress lines
+    in a log file.
     """
 
     def __init__(self, *, stderr: bool = False, rich: Any = None, every: float = 30.0) -> None:
@@ -136,9 +130,6 @@ def user_console() -> Iterator[Console]:
 def printable(text: str) -> str:
     r"""Text without control characters, which could change the terminal.
 
-    Examples
-    --------
-    >>> from ambilearn.cli.console import printable
     >>> printable("red\x1b[31m")
     'red�[31m'
     """

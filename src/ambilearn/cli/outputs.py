@@ -22,12 +22,7 @@ def check_outputs(
 
     One file may have several names: symbolic and hard links, and redirected standard streams.
 
-    Parameters
-    ----------
-    outputs : paths
-        The output files; ``-`` is standard output, None is no file.
-    inputs : paths
-        The input files; ``-`` is standard input, None is no file.
+    In both arguments, ``-`` is a standard stream, and None is no file.
     """
     read = set().union(*(_identify(file, stream=0) for file in inputs if file is not None))
     written: set[Hashable] = set()
@@ -89,16 +84,8 @@ def table_writer(
 ) -> Callable[[Any, list[str]], None]:
     """Function that writes the result of a command; an unsupported format raises an error.
 
-    Parameters
-    ----------
-    console : Console
-        For messages.
-    table : str
-        The table that is read; ``-`` is standard input.
-    out : Path
-        The file to write; ``-`` is standard output.
-    format, delimiter, sep, escape_formulas
-        Options of the command.
+    In ``table``, the input, and ``out``, ``-`` is a standard stream. The other arguments are
+    options of the command.
     """
     from ambilearn.tables.writing import check_writable, format_of_name, write_table
 

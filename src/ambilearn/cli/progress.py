@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 class TaskBar:
     """Number of finished tasks and remaining time: a bar in a terminal, lines in a log file.
 
-    Parameters
-    ----------
-    console : Console
-        Console of the bar.
-    n_tasks : int
-        Number of tasks.
-    time_left : TimeLeft
-        Estimate of the remaining time, updated with every result.
-    every : float, default=30
-        Seconds between two lines of a log file; the last task always has a line.
+    ``time_left`` is updated with every result. A log file has a line every ``every`` seconds, and
+    always one for the last task.
     """
 
     def __init__(
@@ -68,15 +60,7 @@ class TaskBar:
 
 
 class DownloadBar:
-    """Number of downloaded bytes, with the interface that pooch expects.
-
-    Parameters
-    ----------
-    console : Console
-        Console of the bar, which is removed at the end.
-    name : str
-        Name of the download.
-    """
+    """Number of downloaded bytes, with the interface that pooch expects."""
 
     def __init__(self, console: "Console", name: str) -> None:
         self._bar = progress.Progress(

@@ -28,32 +28,13 @@ class _Size(NamedTuple):
 def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     """Read the first visible sheet of an Excel file. No formula or macro is run.
 
-    Parameters
-    ----------
-    file : binary file object
-        The file, seekable.
-    name : str
-        Its name, for messages.
-    max_bytes : int
-        Size in memory above which the file is rejected before it is unpacked.
+    All cells become text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,
+    dates as ``2021-02-28``; a formula is its saved result. The first row with a value is the
+    heading. Empty rows and columns around the table are removed. If there are several sheets, a
+    warning names the one that is read.
 
-    Returns
-    -------
-    pandas.DataFrame
-        All cells are text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,
-        dates as ``2021-02-28``; a formula is its saved result. The first row with a value is the
-        heading. Empty rows and columns around the table are removed.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file is damaged or too large, has merged cells, a formula without a saved result, or
-        a cell with an error such as ``#REF!``.
-
-    Warns
-    -----
-    UserWarning
-        If there are several sheets; the warning names the one that is read.
+    Raises InvalidFileError if the file is damaged or, unpacked, larger than ``max_bytes``, or has
+    merged cells, a formula without a saved result, or a cell with an error such as ``#REF!``.
     """
     with requires_extra("excel", purpose="Reading Excel files"):
         import openpyxl

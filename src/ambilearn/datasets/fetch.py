@@ -39,30 +39,12 @@ def fetch_file(
 ) -> Path:
     """Verified path of a data file, downloaded if it is not on this machine.
 
-    Parameters
-    ----------
-    info : DatasetInfo
-        Entry of the registry.
-    data_home : path-like, optional
-        Folder to look in first and to download to.
-    download : bool, default=True
-        Whether to download a file that is missing.
-    force : bool, default=False
-        Download even if the file is there, and replace it.
-    progress : object, optional
-        Progress bar for pooch: attribute ``total``; methods ``update``, ``reset``, ``close``.
-    timeout : float, default=30.0
-        Seconds without an answer after which the download fails.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    DatasetError
-        One class for each cause: :class:`DataNotFoundError`, :class:`NetworkError`,
-        :class:`ChecksumError`, :class:`DiskFullError`, :class:`FolderNotWritableError`.
+    ``data_home`` is searched first, and files are downloaded to it; ``force`` downloads and
+    replaces an existing file. ``progress`` is a progress bar for pooch: attribute ``total``;
+    methods ``update``, ``reset``, ``close``. The download fails after ``timeout`` seconds without
+    an answer. Each cause has its class of :class:`DatasetError`: :class:`DataNotFoundError`,
+    :class:`NetworkError`, :class:`ChecksumError`, :class:`DiskFullError`,
+    :class:`FolderNotWritableError`.
     """
     path = find_file(info, data_home)
     if path is not None and not force:

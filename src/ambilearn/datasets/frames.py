@@ -47,26 +47,14 @@ def read_frame(
 ) -> "pd.DataFrame":
     """Read a table without changing any cell, so that it can be written back unchanged.
 
-    Parameters
-    ----------
-    source : path-like or file object
-        A path, or an open file, text or binary. Network addresses are not supported.
-    format : {"csv", "tsv", "parquet", "jsonl", "xlsx"}, optional
-        By default chosen by the file extension.
-    delimiter : str, optional
-        Delimiter of a CSV file; a comma by default.
-    allow_empty : bool, default=False
-        Accept a table without rows.
-    max_bytes : int, default=2**33
-        Size in memory above which a Parquet or Excel file is rejected before it is unpacked.
+    ``source`` is a path or an open file, text or binary; network addresses are not supported.
+    ``format`` ("csv", "tsv", "parquet", "jsonl", "xlsx") is by default chosen by the file
+    extension. A Parquet or Excel file that needs more than ``max_bytes`` in memory is rejected
+    before it is unpacked.
 
-    Returns
-    -------
-    pandas.DataFrame
-        With a plain row index. The cells and headings of a CSV file and of the first sheet of an
-        Excel file are text (``007`` stays ``007``, ``NA`` stays ``NA``, an empty cell is empty
-        text); JSON values are Python objects, Parquet columns have their own types.
-        Text is UTF-8, or UTF-16 with a byte-order mark.
+    The cells and headings of a CSV file and of the first sheet of an Excel file are text (``007``
+    stays ``007``, ``NA`` stays ``NA``, an empty cell is empty text); JSON values are Python
+    objects, Parquet columns have their own types. Text is UTF-8, or UTF-16 with a byte-order mark.
     """
     name = source_name(source)
     format = format or FORMATS.get(Path(name).suffix.lower())

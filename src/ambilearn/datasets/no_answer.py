@@ -30,23 +30,9 @@ def no_answer_codes(no_answer: Any) -> frozenset[str]:
 def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
     """Remove the codes for no answer from a cell; None if nothing else is in it.
 
-    Parameters
-    ----------
-    cell : Any
-        A label, a collection of labels, or text in which ``sep`` separates them.
-    codes : set of str
-        Codes from :func:`no_answer_codes`. -1 matches as number and as text, also as -1.0.
-    sep : str, optional
-        Separator of the labels in text.
+    The cell is a label, a collection of labels, or text in which ``sep`` separates them. Codes come
+    from :func:`no_answer_codes`; -1 matches as number and as text, also as -1.0.
 
-    Returns
-    -------
-    Any
-        The cell itself if it has no code.
-
-    Examples
-    --------
-    >>> from ambilearn.datasets.no_answer import drop_codes
     >>> [drop_codes(cell, {"-1"}, "|") for cell in ("cat|-1|owl", "cat", "-1|-1", -1.0, [-1, 2])]
     ['cat|owl', 'cat', None, None, [2]]
     """

@@ -97,15 +97,7 @@ def add_noise(
 
 
 def check_noise(kind: Any, eta: Any) -> None:
-    """Raise an error for an unknown kind of noise or an invalid probability.
-
-    Parameters
-    ----------
-    kind : {"swap", "drop"}
-        The kind of noise.
-    eta : float
-        Probability that a row loses its true label.
-    """
+    """Raise an error for an unknown kind of noise or an invalid probability."""
     if kind not in NOISE_KINDS:
         raise ValueError(f"The noise must be 'swap' or 'drop', got {kind!r}.")
     if not isinstance(eta, Real) or not 0 <= float(eta) <= 1:
@@ -118,22 +110,10 @@ def check_noise(kind: Any, eta: Any) -> None:
 def swap_truth(
     sets: CandidateSets, truth: NDArray[np.intp], eta: float, rng: np.random.Generator
 ) -> CandidateSets:
-    """Replace the true label of some rows by a label that is not a candidate.
+    """Replace the true label of rows, with probability eta, by a label that is not a candidate.
 
-    Parameters
-    ----------
-    sets : CandidateSets
-        Candidate sets.
-    truth : ndarray of shape (n_rows,)
-        Column of each row's true label.
-    eta : float
-        Probability for each row.
-    rng : numpy.random.Generator
-        Random numbers; the draws of a row do not depend on eta.
-
-    Returns
-    -------
-    CandidateSets
+    ``truth`` is the column of each row's true label. The random draws of a row do not depend on
+    eta.
     """
     loses, place = rng.random(len(sets)) < eta, rng.random(len(sets))
     loses &= sets.sizes < len(sets.classes)

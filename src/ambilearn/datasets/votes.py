@@ -96,13 +96,7 @@ def votes_to_candidates(
 
 
 def check_votes(votes: Any) -> None:
-    """Raise an error if votes are not a table, or a sparse matrix.
-
-    Parameters
-    ----------
-    votes : Any
-        Votes passed by a user.
-    """
+    """Raise an error if votes are not a table, or a sparse matrix."""
     if sparse.issparse(votes):
         raise ValueError(
             "The votes are a sparse matrix, in which the label 0 and no answer are the same: pass "

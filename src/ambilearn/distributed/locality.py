@@ -55,19 +55,10 @@ class LocalityCells:
         return nearest
 
     def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
-        """Partition of every cell: small cells are merged with the nearest cell.
+        """Partition of every cell, numbered from 0: small cells are merged with the nearest cell.
 
-        Parameters
-        ----------
-        sizes : ndarray of shape (n_cells,)
-            Number of rows of each cell.
-        smallest : int
-            Minimum number of rows of a partition, if there are that many rows.
-
-        Returns
-        -------
-        partitions : ndarray of shape (n_cells,)
-            Consecutive numbers from 0.
+        ``sizes`` are the numbers of rows of the cells. A partition has at least ``smallest`` rows,
+        if there are that many.
         """
         partitions = np.arange(len(sizes))
         distances = pairwise_distances(self.centers)

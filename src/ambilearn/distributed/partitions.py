@@ -63,21 +63,9 @@ def partition_rows(
 ) -> Partitioning:
     """Move every row to the partition of its neighbors.
 
-    Parameters
-    ----------
-    data : RowBlocks
-        The rows.
-    n_partitions : int
-        Target number of partitions. There are fewer if there are few rows, and more if some
-        neighborhoods are very large. A single partition keeps the order of the rows.
-    n_neighbors : int
-        Every partition has more rows than this, if there are more rows.
-    random_state : int, RandomState or None
-        Seed.
-
-    Returns
-    -------
-    Partitioning
+    There are fewer partitions than ``n_partitions`` if there are few rows, and more if some
+    neighborhoods are very large. Every partition has more than ``n_neighbors`` rows, if there are
+    more rows. A single partition keeps the order of the rows.
     """
     owners, counts = _choose_owners(data, n_partitions, n_neighbors, random_state)
     blocks = [
@@ -186,21 +174,11 @@ def _join(*parts: Rows) -> Rows:
 def restore_blocks(
     results: list[Delayed], counts: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> list[Delayed]:
-    """Results of the partitions in the input order of the rows.
+    """Results of the partitions in the input order of the rows, as a tuple of matrices per block.
 
-    Parameters
-    ----------
-    results : list of Delayed
-        A tuple per partition: the ascending row numbers, then matrices with these rows.
-    counts : ndarray of shape (n_blocks, n_partitions)
-        From :func:`partition_rows`.
-    starts : ndarray of shape (n_blocks + 1,)
-        Number of the first row of every block, and the number of rows.
-
-    Returns
-    -------
-    blocks : list of Delayed
-        A tuple of matrices per block.
+    Each result is a tuple: the ascending row numbers of a partition, then matrices with these rows.
+    ``counts`` comes from :func:`partition_rows`, and ``starts`` has the number of the first row of
+    every block, and the number of rows.
     """
     wanted = counts > 0
     wanted[~wanted.any(axis=1), 0] = True  # an empty block takes zero rows of partition 0

@@ -13,23 +13,9 @@ from ambilearn.distributed.blocks import delayed_blocks
 
 
 def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Array:
-    """Apply a method of a fitted model to every block of rows, lazily.
+    """Apply a method of a fitted local model to every block of rows, lazily.
 
-    Parameters
-    ----------
-    model : PartialLabelClassifier
-        Fitted local model.
-    method : str
-        Name of the method.
-    X : dask array or data frame of shape (n, d)
-        Rows.
-    meta : ndarray
-        An empty result with the dtype and number of dimensions of the results.
-
-    Returns
-    -------
-    dask array of shape (n, l) or (n,)
-        In the blocks of X.
+    ``meta`` is an empty result with the dtype and number of dimensions of the results.
     """
     if isinstance(X, da.Array):
         if X.numblocks[1] > 1:
@@ -57,21 +43,7 @@ def _apply(block: Any, model: Any, method: str) -> NDArray[Any]:
 
 
 def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -> float:
-    """Weighted mean of the scores of a local model on the blocks.
-
-    Parameters
-    ----------
-    model : PartialLabelClassifier
-        Fitted.
-    X, y : dask collections
-        Rows, and true labels or candidate sets, in the same blocks.
-    sample_weight : dask array of shape (n,), optional
-        Weights, in the same blocks.
-
-    Returns
-    -------
-    score : float
-    """
+    """Weighted mean of the scores of a local model on the blocks, the same in all arguments."""
     collections = [X, y] if sample_weight is None else [X, y, sample_weight]
     blocks = [delayed_blocks(collection) for collection in collections]
     if len({len(each) for each in blocks}) > 1:

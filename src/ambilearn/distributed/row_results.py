@@ -17,12 +17,7 @@ from ambilearn.distributed.blocks import RowBlocks, persist_now
 class RowResults:
     """Confidences of the training rows, stored on the workers, with one entry per candidate.
 
-    Parameters
-    ----------
-    blocks : list of Delayed
-        CSR matrices P and Q of each block of rows, which store only the candidates.
-    data : RowBlocks
-        The training rows.
+    ``blocks`` has the CSR matrices P and Q of each block of rows, which store only the candidates.
     """
 
     def __init__(self, blocks: list[Delayed], data: RowBlocks) -> None:

@@ -39,26 +39,10 @@ def outputs_by_fits(
 ) -> Iterator[OutputBlock]:
     """Held-out outputs of an estimator without a closed form.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A method, a pipeline that ends in one, or a search over one. It stays unfitted.
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows.
-    candidates : HostSupport
-        Their candidates.
-    n_folds : int or None
-        Number of folds; None for the votes of PL-KNN, and five folds of other estimators.
-    random_state : int or None
-        Seed of the folds.
-    cache : FitCache
-        Results that a fit of PL-KNN to the same rows has computed.
-    progress : callable
-        Called with a status message before each step.
-
-    Yields
-    ------
-    OutputBlock
+    The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
+    None, they are the votes of PL-KNN, and outputs by five folds of other estimators. The cache has
+    results that a fit of PL-KNN to the same rows has computed. ``progress`` is called with a status
+    message before each step.
     """
     if isinstance(estimator, PLKNN) and n_folds is None:
         progress(STAGE)

@@ -29,24 +29,11 @@ def has_ordinary_labels(sets: CandidateSets) -> bool:
 
 
 def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoubt:
-    """Find wrong labels by the noise model.
+    """Find wrong labels by the noise model, given one label for each row.
 
-    Parameters
-    ----------
-    outputs : ndarray of shape (n, l)
-        Held-out outputs, or logarithms of held-out probabilities.
-    sets : CandidateSets
-        One label for each row.
-
-    Returns
-    -------
-    LabelDoubt
-
-    Warns
-    -----
-    UserWarning
-        If the outputs do not predict the given labels better than chance. The noise model would
-        then take rare labels, or any others, for errors.
+    ``outputs``, of shape (n, l), are held-out outputs or logarithms of held-out probabilities.
+    Warns if they do not predict the given labels better than chance: the noise model would then
+    take rare labels, or any others, for errors.
     """
     given, rows, classes = sets.labels, np.arange(len(sets)), sets.classes
     if len(classes) == 1:
@@ -110,21 +97,8 @@ def check_probabilities(
 ) -> tuple[NDArray[np.float64], CandidateSets]:
     """Check held-out probabilities of a model and the labels of the same rows.
 
-    Parameters
-    ----------
-    pred_probs : array-like or data frame of shape (n, l)
-        Probabilities; the columns of a data frame are the classes.
-    labels : array-like of shape (n,), or candidate sets in any form
-        Labels.
-    classes : array-like of shape (l,), optional
-        Labels of the columns. By default the sorted distinct labels.
-
-    Returns
-    -------
-    outputs : ndarray of shape (n, l)
-        Logarithms of the probabilities.
-    sets : CandidateSets
-        The labels.
+    The labels of the columns are ``classes``, or the columns of a data frame, or the sorted
+    distinct labels. Returns the logarithms of the probabilities, and the labels.
     """
     check_structure(pred_probs, "pred_probs")
     if classes is None and hasattr(pred_probs, "columns"):

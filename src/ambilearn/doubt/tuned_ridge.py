@@ -37,20 +37,9 @@ _KERNEL_SHARE = 2 / 3
 
 
 def tuned_outputs(X: Any, sets: CandidateSets, random_state: Any = 0) -> NDArray[np.float64]:
-    """Leave-one-out outputs of the two classifiers.
+    """Leave-one-out outputs (n, l) of the two classifiers, given one label for each row.
 
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows.
-    sets : CandidateSets
-        One label for each row.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the rows on which the parameters are chosen.
-
-    Returns
-    -------
-    outputs : ndarray of shape (n, l)
+    ``random_state`` is the seed of the rows on which the parameters are chosen.
     """
     X = SURE()._validate_rows(X, ensure_min_samples=2)
     n = len(sets)

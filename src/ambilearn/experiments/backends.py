@@ -21,26 +21,10 @@ Execute = Callable[[Task], Result]
 
 
 def on_processes(function: Execute, tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
-    """Execute tasks on processes of this machine.
+    """Execute tasks on processes of this machine; yields the results as they are done.
 
-    Parameters
-    ----------
-    function : callable
-        Executes a task.
-    tasks : iterable of Task
-        Taken when a process is nearly free, not before.
-    jobs : int
-        Number of processes; -1 for one per core.
-
-    Yields
-    ------
-    Result
-        In the order in which they are done.
-
-    Raises
-    ------
-    ChildProcessError
-        If the system killed a process.
+    A task is taken when a process is nearly free, not before. -1 jobs are one per core. Raises
+    ChildProcessError if the system killed a process.
     """
     from concurrent.futures.process import BrokenProcessPool
 
@@ -81,28 +65,11 @@ def _end_with_parent(parent: int) -> None:
 def on_cluster(
     function: Execute, tasks: Iterable[Task], address: str, jobs: int
 ) -> Iterator[Result]:
-    """Execute tasks on a Dask cluster.
+    """Execute tasks on a Dask cluster; yields the results as they are done.
 
-    Parameters
-    ----------
-    function : callable
-        Executes a task.
-    tasks : iterable of Task
-        Taken when a worker is nearly free, not before.
-    address : str
-        Address of a scheduler, or ``"local"`` to start a cluster of ``jobs`` workers here.
-    jobs : int
-        Workers of a local cluster; -1 for one per core.
-
-    Yields
-    ------
-    Result
-        In the order in which they are done. A task fails if its worker dies.
-
-    Raises
-    ------
-    ConnectionError
-        If there is no scheduler, or the connection to it is lost.
+    ``address`` is that of a scheduler, or ``"local"`` to start a cluster of ``jobs`` workers here.
+    A task is taken when a worker is nearly free, not before, and fails if its worker dies. Raises
+    ConnectionError if there is no scheduler, or the connection to it is lost.
     """
     with requires_extra("dask", purpose="--cluster"):
         from distributed import Client, LocalCluster

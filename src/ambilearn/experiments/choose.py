@@ -13,14 +13,9 @@ _SCORING = {"approximated": "approximated_accuracy", "covering": "covering_rate"
 
 
 def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters of the grid for one split.
+    """Parameters of the grid for one split, and a summary of the search.
 
-    Returns
-    -------
-    chosen : dict
-        Parameters.
-    account : dict
-        Summary of the search: the number of ``points`` and ``fits``, and the best ``score``.
+    The summary has the number of ``points`` and ``fits``, and the best ``score``.
     """
     search = task.search
     found = CandidateSearchCV(

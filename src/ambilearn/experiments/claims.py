@@ -36,13 +36,7 @@ class Claim(Enum):
 
 
 class Claims:
-    """The claims of one runner, which are renewed inside the ``with`` block.
-
-    Parameters
-    ----------
-    store : Store
-        Store that all runners use.
-    """
+    """The claims of one runner, which are renewed inside the ``with`` block."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -98,12 +92,7 @@ class Claims:
     ) -> None:
         """Wait until another runner has completed or abandoned one of the tasks.
 
-        Parameters
-        ----------
-        keys : list of str
-            The tasks.
-        on_wait : callable
-            Called with a status message before waiting for a new set of runners.
+        ``on_wait`` is called with a status message before waiting for a new set of runners.
         """
         owners = Counter(map(self._find_owner, keys))
         if keys and None not in owners and owners.keys() != self._waited_for:

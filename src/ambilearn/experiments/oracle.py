@@ -22,13 +22,8 @@ CHOSEN_BY = "accuracy"  # on the test rows
 def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
     """Score every point of the search of a task, including the current parameters.
 
-    Returns
-    -------
-    scores : dict
-        Scores of the first point with the best test accuracy.
-    details : dict
-        Parameters of this point as ``chosen``, and all points as ``tried``, each with ``params``
-        and ``scores``.
+    Returns the scores of the first point with the best test accuracy, and details: the parameters
+    of this point as ``chosen``, and all points as ``tried``, each with ``params`` and ``scores``.
     """
     search, model = task.search, task.estimator()
     points = draw_points(search["grid"], search["points"], search["seed"])

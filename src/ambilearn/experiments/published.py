@@ -39,9 +39,6 @@ def published_counts(name: str) -> dict[tuple[str, str], tuple[int, int, int]]:
 def printed_metric(metric: str) -> str:
     """Name of a metric in the paper, which does not distinguish the readings.
 
-    Examples
-    --------
-    >>> from ambilearn.experiments.published import printed_metric
     >>> printed_metric("transductive.outputs@3")
     'transductive@3'
     """

@@ -19,12 +19,7 @@ from ambilearn.experiments.verify import checks
 def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
     """Render the report as an HTML file without references to other files or the network.
 
-    Parameters
-    ----------
-    experiments : sequence of ExperimentResults
-        Experiments to show, in this order.
-    store : Store
-        Store of the results, for the description of their environments.
+    The experiments keep their order; the store describes the environments of the results.
     """
     with requires_extra("paper", purpose="The report"):
         from jinja2 import Environment, StrictUndefined

@@ -65,21 +65,9 @@ class Case:
 class ExperimentResults:
     """Results of an experiment that are in the store.
 
-    Parameters
-    ----------
-    spec : Spec
-        The experiment.
-    store : Store
-        The results.
-
-    Attributes
-    ----------
-    lines : list of Line
-        Every method with fixed parameters, and with each selection in the store.
-    cases : list of Case
-        Cases on which they are compared.
-    failures : list of Result
-        Tasks that failed.
+    ``lines`` has every method with fixed parameters, and with each selection in the store;
+    ``cases`` has the cases on which they are compared, and ``failures`` the results of tasks that
+    failed.
     """
 
     def __init__(self, spec: Spec, store: Store) -> None:
@@ -142,17 +130,9 @@ class ExperimentResults:
         return [line for line in self.lines if line.select == "fixed"]
 
     def read(self, reference: str, others: str) -> list[Line]:
-        """Lines of the first method and of the others with the given selections.
+        """Lines of the first method and of the others with the given selections (:data:`READINGS`).
 
-        Parameters
-        ----------
-        reference, others : str
-            Selection of the first method and of the others, of :data:`READINGS`.
-
-        Returns
-        -------
-        list of Line
-            Empty if the first method has no such line.
+        Empty if the first method has no such line.
         """
         first = self.spec.methods[0]
         lines = [

@@ -34,17 +34,7 @@ class RunSummary:
 
 
 def missing_tasks(tasks: Iterable[Task], store: Store, *, again: bool = False) -> list[Task]:
-    """Tasks without a result and failed tasks, without duplicates.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Requested tasks.
-    store : Store
-        Existing results.
-    again : bool, default=False
-        Whether to include tasks that are done.
-    """
+    """Tasks without a result and failed tasks, without duplicates; ``again`` adds those done."""
     unique = {task.key: task for task in tasks}
     done = {} if again else store.results(unique)
     return [t for key, t in unique.items() if key not in done or done[key].status == "failed"]
@@ -65,30 +55,13 @@ def run_tasks(
 
     If it is killed, only the running tasks are lost; call it again to continue. Several runners on
     one store share the work: each executes tasks that no other runner has claimed, and waits for
-    the others at the end.
+    the others at the end. Only this process writes to the store; workers send their results here.
 
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Requested tasks.
-    store : Store
-        Store of the results. Only this process writes to it; workers send their results here.
-    jobs : int, default=1
-        Processes on this machine; -1 for one per core.
-    cluster : str, optional
-        Address of a Dask scheduler to use instead, or ``"local"`` to start one on this machine.
-    data_home : path-like, optional
-        Folder with the data files, the same on all machines.
-    again : bool, default=False
-        Whether to repeat tasks that are done.
-    on_result : callable
-        Called with each result after it is saved, including those of other runners.
-    on_wait : callable
-        Called with a status message before waiting for another runner.
-
-    Returns
-    -------
-    RunSummary
+    -1 jobs are one per core. ``cluster`` is the address of a Dask scheduler to use instead, or
+    ``"local"`` to start one on this machine. The folder ``data_home`` is the same on all machines.
+    ``again`` repeats tasks that are done. ``on_result`` is called with each result after it is
+    saved, including those of other runners; ``on_wait`` with a status message before waiting for
+    another runner.
     """
     tasks = list({task.key: task for task in tasks}.values())
     missing = missing_tasks(tasks, store, again=again)

@@ -15,11 +15,8 @@ TOLERANCES = (3, 5)
 def score_model(model: Any, split: Split) -> dict[str, float]:
     """Scores of a fitted method on its split.
 
-    Returns
-    -------
-    dict
-        Scores of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated`` on
-        the training rows, which do not need true labels.
+    Those of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated`` on the
+    training rows, which do not need true labels.
     """
     sets = split.candidates
     proba = model.predict_proba(split.X_train)
@@ -33,14 +30,11 @@ def score_model(model: Any, split: Split) -> dict[str, float]:
 def score_by_truth(model: Any, split: Split) -> dict[str, float]:
     """Scores that need the true labels.
 
-    Returns
-    -------
-    dict
-        ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings:
-        the best candidate in the learned confidences (``confidences``), the best candidate in the
-        classifier's training outputs (``outputs_in_set``), and the best of *all* labels in them
-        (``outputs``). Each also with ``@3`` and ``@5``: correct if off by at most that many labels,
-        which the paper calls MAE3 and MAE5.
+    ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings: the
+    best candidate in the learned confidences (``confidences``), the best candidate in the
+    classifier's training outputs (``outputs_in_set``), and the best of *all* labels in them
+    (``outputs``). Each also with ``@3`` and ``@5``: correct if off by at most that many labels,
+    which the paper calls MAE3 and MAE5.
     """
     sets, support = split.candidates, HOST.support(split.candidates)
     outputs = train_outputs(model, split.X_train)

@@ -15,9 +15,6 @@ def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
 
     ``scoring`` is the metric of the label-free choice: covering rate or approximated accuracy.
 
-    Examples
-    --------
-    >>> from ambilearn.experiments.search import parse_search
     >>> parse_search("halving:16")
     {'kind': 'halving', 'points': 16, 'scoring': 'covering'}
     """

@@ -8,18 +8,9 @@ from typing import Any
 def derive_seed(*names: Any) -> int:
     """32-bit seed that depends only on the names.
 
-    Parameters
-    ----------
-    *names : str, number, None, or list and dict of them
-        Names of the random choice: its purpose, the data set, the run.
+    The names are the purpose of the random choice, the data set, the run: texts, numbers, None, or
+    lists and dicts of them.
 
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> from ambilearn.experiments.seeds import derive_seed
     >>> derive_seed("split", "lost", 0)
     4144004302
     >>> derive_seed("split", "lost", 1) == derive_seed("split", "lost", 0)

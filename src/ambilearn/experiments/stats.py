@@ -24,9 +24,6 @@ class Summary(NamedTuple):
 def summarize(values: ArrayLike) -> Summary:
     """Mean, standard deviation and number of values.
 
-    Examples
-    --------
-    >>> from ambilearn.experiments.stats import summarize
     >>> summarize([0.5, 0.75, 1.0])
     Summary(mean=0.75, std=0.25, n=3)
     """
@@ -45,23 +42,10 @@ class Comparison(NamedTuple):
 def compare(
     reference: ArrayLike, other: ArrayLike, level: float = SIGNIFICANCE_LEVEL
 ) -> Comparison:
-    """Two-sided paired t-test over the runs.
+    """Two-sided paired t-test over the runs of two methods on the same splits.
 
-    Parameters
-    ----------
-    reference, other : array-like of shape (n_runs,)
-        Scores of two methods on the same splits.
-    level : float, default=0.05
-        Significance level.
+    p is NaN with fewer than two runs, and 1 if all scores are equal.
 
-    Returns
-    -------
-    Comparison
-        p is NaN with fewer than two runs, and 1 if all scores are equal.
-
-    Examples
-    --------
-    >>> from ambilearn.experiments.stats import compare
     >>> compare([0.9, 0.8, 0.9, 0.9], [0.7, 0.7, 0.6, 0.7]).outcome
     1
     """
@@ -78,9 +62,6 @@ def compare(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction for multiple tests; NaN values are kept and not counted.
 
-    Examples
-    --------
-    >>> from ambilearn.experiments.stats import holm
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
@@ -112,23 +93,14 @@ def rank(scores: Mapping[str, ArrayLike]) -> Ranking:
 
     for *k* methods and *N* cases, where *q* is the studentized range statistic divided by √2.
 
-    Parameters
-    ----------
-    scores : mapping of str to array-like of shape (n_cases,)
-        Mean score of each method in each case; larger is better, ties have their average rank.
-
-    Returns
-    -------
-    Ranking
+    ``scores`` has the mean score of each method in each case. Larger is better, and ties have their
+    average rank.
 
     References
     ----------
     .. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7,
            2006.
 
-    Examples
-    --------
-    >>> from ambilearn.experiments.stats import rank
     >>> rank({"a": [0.9, 0.8, 0.7], "b": [0.8, 0.8, 0.6]}).ranks
     {'a': 1.1666666666666667, 'b': 1.8333333333333333}
     """

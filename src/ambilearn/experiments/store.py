@@ -66,24 +66,13 @@ class _Row(NamedTuple):
 
 
 class Store:
-    """Results of tasks by key.
+    """Results of tasks by key, in an SQLite file.
 
     Every result is one transaction of a write-ahead log: if a process is killed, all earlier
     results are complete, and other processes can read and write at the same time. Damaged results
-    are treated as missing.
-
-    Parameters
-    ----------
-    path : path-like
-        SQLite file.
-    create : bool, default=True
-        Whether to create a missing file. If False, a missing file raises FileNotFoundError, and a
-        read-only file can be opened.
-
-    Raises
-    ------
-    StoreError
-        By every method, if the file cannot be read or written.
+    are treated as missing. Without ``create``, a missing file raises FileNotFoundError, and a
+    read-only file can be opened. Every method raises StoreError if the file cannot be read or
+    written.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:

@@ -38,24 +38,9 @@ class StoreError(OSError):
 def open_store_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """Connect to a store, check its schema, and create missing tables.
 
-    Parameters
-    ----------
-    path : Path
-        The file, which is created if it is missing.
-    read_only : bool
-        Whether to open a file that cannot be written for reading.
-
-    Returns
-    -------
-    sqlite3.Connection
-
-    Raises
-    ------
-    StoreError
-        If the database has an unexpected table, column, index, trigger or view. The file is not
-        changed.
-    sqlite3.Error
-        For all other errors; see :func:`describe_error`.
+    A missing file is created. ``read_only`` opens a file that cannot be written for reading. Raises
+    StoreError if the database has an unexpected table, column, index, trigger or view, and the file
+    is not changed; sqlite3.Error for all other errors, see :func:`describe_error`.
     """
     try:
         if path.exists():  # check the schema before opening for writing

@@ -11,16 +11,8 @@ class TimeLeft:
     """Expected time of the remaining tasks, from the mean time of tasks of the same kind.
 
     A kind is (data, method, select). Tasks of one kind take about the same time, but kinds differ
-    by a factor of a hundred, so the fraction of completed tasks would be misleading.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Tasks to execute.
-    store : Store
-        Earlier results, which provide times before the first task ends.
-    jobs : int
-        Number of tasks executed at the same time.
+    by a factor of a hundred, so the fraction of completed tasks would be misleading. Earlier
+    results in the store provide times before the first task ends.
     """
 
     def __init__(self, tasks: Iterable[Task], store: Store, jobs: int) -> None:

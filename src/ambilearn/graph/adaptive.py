@@ -28,21 +28,8 @@ from ambilearn.solvers import Solution, solve_confidences, solve_neighbor_weight
 class Neighborhoods:
     """Data shared by all graphs of a fit: neighbors, Gram matrices, sparsity pattern.
 
-    Parameters
-    ----------
-    geometry : LocalGeometry
-        Neighbors of each row, and the Gram matrices of the differences to them.
-    candidates : Support
-        Candidate pairs of the rows.
-
-    Attributes
-    ----------
-    geometry : LocalGeometry
-        Neighbors of each row, and the Gram matrices of the differences to them.
-    pattern : SupportGraph
-        Sparsity pattern of the graph on the candidate pairs.
-    simplex : CandidateSimplex
-        The feasible set of the confidences.
+    ``pattern`` is the sparsity pattern of the graph on the candidate pairs, and ``simplex`` the
+    feasible set of the confidences.
     """
 
     def __init__(self, geometry: LocalGeometry, candidates: Support) -> None:
@@ -58,20 +45,10 @@ class Neighborhoods:
         p: NDArray[np.float64] | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> "AdaptiveGraph":
-        """Graph that best reconstructs the features and the confidences.
+        """Graph that best reconstructs the features and the confidences, with the weights γ and μ.
 
-        Parameters
-        ----------
-        feature_weight, label_weight : float
-            The weights γ and μ.
-        p : ndarray of shape (n_pairs,), optional
-            The confidences, a support vector. None uses only the features.
-        start : ndarray of shape (n, k), optional
-            Weights of an earlier graph, the start of the solver.
-
-        Returns
-        -------
-        AdaptiveGraph
+        Without the confidences ``p``, a support vector, only the features count. The weights
+        ``start`` of an earlier graph, of shape (n, k), are the start of the solver.
         """
         solutions = []
         for block in self.pattern.blocks:
@@ -104,15 +81,7 @@ def _equalize_duplicates(gram: Any, averages: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveGraph:
-    """A graph *W* between the rows of a fit.
-
-    Parameters
-    ----------
-    neighborhoods : Neighborhoods
-        Neighbors of each row.
-    weights : ndarray of shape (n, k)
-        Weights of the neighbors.
-    """
+    """A graph *W* between the rows of a fit, with the weights (n, k) of the neighbors."""
 
     neighborhoods: Neighborhoods
     weights: NDArray[np.float64]
@@ -172,19 +141,7 @@ def local_geometry(
     precomputed: bool = False,
     neighbors: Any = "auto",
 ) -> LocalGeometry:
-    """Neighbors of the rows, n − 1 each if there are not ``n_neighbors`` other rows.
-
-    Parameters
-    ----------
-    X, n_neighbors, precomputed, neighbors
-        As in :class:`~ambilearn.graph.geometry.LocalGeometry`.
-    candidates : Support
-        Their candidate pairs, of which only the number of rows and the backend are used.
-
-    Returns
-    -------
-    LocalGeometry
-    """
+    """Neighbors of the rows, n − 1 each if there are not ``n_neighbors`` other rows."""
     n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
     return LocalGeometry(
         X, n_neighbors, candidates.backend, precomputed=precomputed, neighbors=neighbors
@@ -194,19 +151,7 @@ def local_geometry(
 def initial_graph(
     geometry: LocalGeometry, candidates: Support
 ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
-    """Initial graph, computed only from the features, and the initial confidences.
-
-    Parameters
-    ----------
-    geometry, candidates
-        As in :class:`Neighborhoods`.
-
-    Returns
-    -------
-    graph : AdaptiveGraph
-    p : ndarray of shape (n_pairs,)
-        The confidences that are smoothest on the graph, a support vector.
-    """
+    """Initial graph, computed only from the features, and the smoothest confidences on it."""
     neighborhoods = Neighborhoods(geometry, candidates)
     graph = neighborhoods.fit_graph(feature_weight=1.0)
     return graph, graph.smooth(candidates.uniform(), target=None, weight=1.0)

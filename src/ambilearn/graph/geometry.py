@@ -80,20 +80,12 @@ def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def duplicate_averages(gram: Any) -> Any | None:
-    """Matrices that replace each weight by the mean weight of all duplicates of the neighbor.
+    """Matrices (n, k, k) that replace each weight by the mean weight of the neighbor's duplicates.
 
     The reconstruction does not depend on how duplicate neighbors share their weight, so rounding
-    would decide. With these matrices, duplicates have equal weights.
-
-    Parameters
-    ----------
-    gram : array of shape (n, k, k)
-        Gram matrices of the differences of unit-length rows to their neighbors.
-
-    Returns
-    -------
-    averages : array of shape (n, k, k) or None
-        The identity for rows without duplicate neighbors; None if no row has any.
+    would decide. With these matrices, duplicates have equal weights. ``gram`` has the Gram matrices
+    of the differences of unit-length rows to their neighbors. The result is the identity for rows
+    without duplicate neighbors, and None if no row has any.
     """
     xp, k = array_namespace(gram), gram.shape[1]
     squares = xp.linalg.diagonal(gram)

@@ -339,15 +339,7 @@ def match_sparsity(fitted: Any, X: Any) -> Any:
 
 
 def warn_inexact(solution: Solution[Any], problem: str) -> None:
-    """Warn that a solution is not optimal.
-
-    Parameters
-    ----------
-    solution : Solution
-        Result of a solver.
-    problem : str
-        Name of the unknowns, for the message.
-    """
+    """Warn that a solution is not optimal; ``problem`` names the unknowns in the message."""
     warn_user(
         f"The {problem} are not exact: the solver {solution.status.value} (residual "
         f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "

@@ -31,28 +31,13 @@ def train_kernel(
     *,
     backend: Backend = HOST,
 ) -> tuple[NDArray[np.float64], float | None]:
-    """Kernel matrix of the training rows, and its bandwidth.
+    """Kernel matrix of the training rows, and its bandwidth (None for kernels other than Gaussian).
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Training rows; the kernel matrix itself for ``kernel="precomputed"``.
-    kernel : {"rbf", "linear", "precomputed"} or callable
-        A callable takes two matrices of rows and returns their kernel matrix.
-    sigma : "mean" or float, default="mean"
-        Bandwidth of the Gaussian kernel: a number, or the mean pairwise distance.
-    row_weights : array of shape (n,), optional
-        Weight of each row in the mean distance.
-    backend : Backend, default=HOST
-        Backend of X.
-
-    Returns
-    -------
-    K : ndarray of shape (n, n)
-        A new array for "rbf" and "linear". Do not overwrite others: a precomputed kernel is X
-        itself, and a callable may store its result.
-    sigma : float or None
-        Bandwidth; None for other kernels.
+    For ``kernel="precomputed"``, X is the kernel matrix itself; a callable takes two matrices of
+    rows and returns their kernel matrix. ``sigma`` is the bandwidth of the Gaussian kernel, or
+    ``"mean"`` for the mean pairwise distance, weighted by ``row_weights``. The matrix is a new
+    array for "rbf" and "linear". Do not overwrite others: a precomputed kernel is X itself, and a
+    callable may store its result.
     """
     if kernel != "rbf":
         return cross_kernel(X, X, kernel, backend=backend), None
@@ -70,24 +55,10 @@ def cross_kernel(
     *,
     backend: Backend = HOST,
 ) -> NDArray[np.float64]:
-    """Kernel matrix between the rows of X and the training rows Z.
+    """Kernel matrix (n, m) between the rows of X and the training rows Z.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        New rows; for ``kernel="precomputed"``, the kernel matrix of new and training rows.
-    Z : array or sparse matrix of shape (m, d)
-        Training rows.
-    kernel : {"rbf", "linear", "precomputed"} or callable
-        As in :func:`train_kernel`.
-    sigma : float, optional
-        Bandwidth of the Gaussian kernel.
-    backend : Backend, default=HOST
-        Backend of X and Z.
-
-    Returns
-    -------
-    K : ndarray of shape (n, m)
+    For ``kernel="precomputed"``, X is the kernel matrix of new and training rows. Other arguments
+    are as in :func:`train_kernel`.
     """
     K: NDArray[np.float64]
     if callable(kernel):

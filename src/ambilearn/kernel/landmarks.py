@@ -97,25 +97,10 @@ def sample_limit(m: int) -> int:
 
 
 def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backend = HOST) -> Any:
-    """Choose rows, or cluster centers of rows, as landmarks.
+    """Choose m rows, or cluster centers of rows, as landmarks; all rows if there are at most m.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Training rows.
-    m : int
-        Number of landmarks. If there are at most m rows, all of them are landmarks.
-    how : {"kmeans", "uniform"}
-        Cluster centers of k-means, which approximate the kernel better [2]_, or rows drawn at
-        random.
-    random_state : int, RandomState or None
-        Seed.
-    backend : Backend, default=HOST
-        Backend of X.
-
-    Returns
-    -------
-    landmarks : array or sparse matrix of shape (m, d)
+    ``how`` is ``"kmeans"`` for cluster centers of k-means, which approximate the kernel better
+    [2]_, or ``"uniform"`` for rows drawn at random.
     """
     n = X.shape[0]
     if m >= n:
@@ -134,23 +119,7 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backe
 def sampled_sigma(
     X: Any, random_state: Any, row_weights: Any | None = None, backend: Backend = HOST
 ) -> float:
-    """Mean pairwise distance of the rows, estimated from at most 5000 of them.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows.
-    random_state : int, RandomState or None
-        Seed of the sample.
-    row_weights : array of shape (n,), optional
-        Weight of each row.
-    backend : Backend, default=HOST
-        Backend of X.
-
-    Returns
-    -------
-    sigma : float
-    """
+    """Mean pairwise distance of the rows, estimated from at most 5000 of them."""
     n = X.shape[0]
     if n > _MAX_SIGMA_ROWS:
         random = check_random_state(random_state)

@@ -100,15 +100,7 @@ class LabelBlock(NamedTuple):
 
 
 class ManyLabelRegressor:
-    """Kernel ridge regression of support vectors, in blocks of labels.
-
-    Parameters
-    ----------
-    ridge : KernelRidge
-        The factorized kernel matrix.
-    candidates : HostSupport
-        The candidate pairs.
-    """
+    """Kernel ridge regression of support vectors, in blocks of labels."""
 
     def __init__(self, ridge: KernelRidge, candidates: HostSupport) -> None:
         self._ridge = ridge

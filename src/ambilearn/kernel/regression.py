@@ -89,15 +89,7 @@ class SupportFit:
 
 
 class DualRegressor:
-    """Kernel ridge regression of support vectors, with the n×n kernel matrix.
-
-    Parameters
-    ----------
-    ridge : KernelRidge
-        The factorized kernel matrix.
-    candidates : Support
-        The candidate pairs.
-    """
+    """Kernel ridge regression of support vectors, with the n×n kernel matrix."""
 
     def __init__(self, ridge: KernelRidge, candidates: Support) -> None:
         self._ridge = ridge
@@ -145,17 +137,7 @@ class DualRegressor:
 
 
 class PrimalRegressor:
-    """Ridge regression of support vectors on explicit features.
-
-    Parameters
-    ----------
-    features : array or sparse matrix of shape (n, m)
-        The features, linear or of low rank.
-    ridge : PrimalRidge
-        The factorized normal equations of the features.
-    candidates : Support
-        The candidate pairs.
-    """
+    """Ridge regression of support vectors on explicit features, linear or of low rank."""
 
     def __init__(self, features: Any, ridge: PrimalRidge, candidates: Support) -> None:
         self._features = features
@@ -234,17 +216,9 @@ def leave_out(
 ) -> NDArray[np.float64]:
     r"""Leave-one-out outputs :math:`p - (p - h) / (1 - h_{ii})`, of the fit to all other rows.
 
-    Parameters
-    ----------
-    targets, fitted : ndarrays of shape (n, c)
-        Targets, and outputs of the fit to all rows.
-    complements : ndarray of shape (n,)
-        One minus the leverage of each row; see
-        :meth:`ambilearn.solvers.KernelRidge.leverage_complements`.
-
-    Returns
-    -------
-    outputs : ndarray of shape (n, c)
+    ``targets`` and ``fitted``, of shape (n, c), are the targets and the outputs of the fit to all
+    rows. ``complements`` are the :meth:`~ambilearn.solvers.KernelRidge.leverage_complements` of the
+    rows.
     """
     return targets - (targets - fitted) / complements[:, None]
 

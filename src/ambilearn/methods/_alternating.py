@@ -46,28 +46,14 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         penalty: Callable[[NDArray[np.float64]], float],
         first_output: NDArray[np.float64] | None = None,
     ) -> None:
-        r"""Regress and improve in turn until the confidences stop moving; then keep everything.
+        r"""Alternate between regressor and confidences until these converge, and store the results.
 
         The regressor is solved once more after the last confidences, so that it belongs to them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training rows.
-        candidates : Support
-            Their candidate pairs.
-        cache : FitCache
-            What other fits on the same rows have computed.
-        start : ndarray of shape (n_pairs,)
-            First confidences, a support vector.
-        improve : callable
-            ``improve(p, output)`` minimises over the confidences, given those of the last round
-            and the regressor's outputs, shifted by the weights; all three are support vectors.
-            Nearness to them counts ``candidates.pair_weights`` times.
-        penalty : callable
-            ``penalty(p)`` is :math:`\Omega`.
-        first_output : ndarray of shape (n_pairs,), optional
-            What the first round takes for the regressor's outputs, instead of those for ``start``.
+        ``start`` has the first confidences. ``improve(p, output)`` minimizes over the confidences,
+        given those of the last round and the regressor's outputs, shifted by the weights; the
+        distance to the outputs is weighted by ``candidates.pair_weights``. ``penalty(p)`` is
+        :math:`\Omega`. ``first_output`` replaces the regressor's outputs in the first round. All of
+        these are support vectors.
         """
         (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
         reward = self.rho * candidates.preference()

@@ -110,15 +110,7 @@ _DESCRIPTIONS = {entry.split(" : ")[0]: entry for entry in _ENTRIES.strip().spli
 def insert_shared_docs(cls: _Class) -> _Class:
     """Replace the placeholders in a class docstring with the shared descriptions.
 
-    Parameters
-    ----------
-    cls : type
-        Class whose docstring has placeholders, each on a line of its own.
-
-    Returns
-    -------
-    cls : type
-        The same class.
+    Each placeholder is on a line of its own. The class itself is returned.
     """
     parameters = inspect.signature(cls).parameters
 

@@ -293,15 +293,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
 
 def check_member(name: str, member: Any) -> None:
-    """Raise an error for a member that is not a classifier, or has no confidences.
-
-    Parameters
-    ----------
-    name : str
-        Name of the member.
-    member : Any
-        The member passed by the user.
-    """
+    """Raise an error for a member that is not a classifier, or has no confidences."""
     if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
         raise ValueError(
             f"{name!r} is not a classifier but {member!r}: pass an estimator, such as PLCL(), or "

@@ -46,23 +46,7 @@ def computes_on_devices(estimator: Any) -> bool:
 def bytes_of_member(
     estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
 ) -> int:
-    """Device memory that the fit of a member needs; 0 for one that cannot compute on a device.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A member.
-    n_features : int
-        Number of features.
-    candidates : Support
-        Their candidate pairs.
-    n_matrices : int, default=1
-        Number of kernel matrices and factors in memory, if it needs any.
-
-    Returns
-    -------
-    n_bytes : int
-    """
+    """Device memory that the fit of a member needs; 0 for one that cannot compute on a device."""
     learner = set_learner(estimator)
     return 0 if learner is None else learner._bytes_of_fit(n_features, candidates, n_matrices)
 
@@ -82,15 +66,7 @@ def is_reproducible(estimator: Any) -> bool:
 
 
 def warn_without_set_learner(members: Members, candidates: Support) -> None:
-    """Warn if all members are foreign and the candidates have no weights.
-
-    Parameters
-    ----------
-    members : sequence of (str, estimator)
-        Names and estimators.
-    candidates : Support
-        Their candidate pairs.
-    """
+    """Warn if all members are foreign and the candidates have no weights."""
     is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
     if is_ambiguous and all(set_learner(member) is None for _, member in members):
         warn_user(
@@ -112,31 +88,11 @@ def fit_members(
 ) -> list[Any]:
     """Fit clones of the members to the same rows.
 
-    Kernel, graph and factorizations are computed once for all members that need them.
-
-    Parameters
-    ----------
-    members : sequence of (str, estimator)
-        Names and estimators.
-    X : array or sparse matrix of shape (n, d)
-        Training rows.
-    candidates : Support
-        Their candidate pairs.
-    cache : FitCache
-        With a cache that keeps results, as in a search, no member is fitted twice.
-    confidences : ndarray of shape (n_pairs,), optional
-        Confidences that foreign members learn from. By default the mean of those of the others, or
-        the shares of the candidates' weights if there are no others.
-    n_jobs : int, optional
-        Number of processes that fit members at the same time; they do not share work. On a device,
-        members are fitted one after the other.
-    verbose : int, default=0
-        Print a line per member.
-
-    Returns
-    -------
-    list of fitted estimators
-        In the order of the members.
+    Kernel, graph and factorizations are computed once for all members that need them; with a cache
+    that keeps results, as in a search, no member is fitted twice. Foreign members learn from
+    ``confidences``, of shape (n_pairs,): by default the mean of those of the others, or the shares
+    of the candidates' weights if there are no others. With ``n_jobs``, processes fit members at the
+    same time, without sharing work; on a device, members are fitted one after the other.
     """
     ours = [each for each in members if set_learner(each[1]) is not None]
     foreign = [each for each in members if set_learner(each[1]) is None]
@@ -267,21 +223,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Scores of a fitted member for new rows; the confidences of a foreign one.
-
-    Parameters
-    ----------
-    fitted : estimator
-        The member.
-    X : array or sparse matrix of shape (n, d)
-        Rows.
-    classes : ndarray of shape (l,)
-        The labels of the columns.
-
-    Returns
-    -------
-    scores : ndarray of shape (n, l)
-    """
+    """Scores of a fitted member for new rows; the confidences of a foreign one."""
     if isinstance(fitted, PartialLabelClassifier):
         return fitted._checked_scores(X)
     if set_learner(fitted) is None:
@@ -318,21 +260,8 @@ def mean_confidences(
 ) -> Any:
     """Mean of the members' confidences in the candidates of their training rows.
 
-    Parameters
-    ----------
-    fitted : iterable of estimators
-        The members.
-    X : array or sparse matrix of shape (n, d)
-        Their training rows.
-    candidates : Support
-        Their candidate pairs.
-    weights : ndarray, optional
-        Weight of each member; they sum to one.
-
-    Returns
-    -------
-    p : ndarray of shape (n_pairs,)
-        A point of the candidate simplices; without members the shares of the candidates' weights.
+    The weights of the members sum to one. Without members, the result has the shares of the
+    candidates' weights.
     """
     found = [candidate_confidences(each, X, candidates) for each in fitted]
     if not found:

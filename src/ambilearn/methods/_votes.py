@@ -8,18 +8,7 @@ from ambilearn.backend import Support
 
 
 def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of every label in the votes of each row.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n, l)
-        Non-negative votes.
-
-    Returns
-    -------
-    shares : ndarray of shape (n, l)
-        Rows that sum to one.
-    """
+    """Share of every label in the non-negative votes (n, l) of each row; rows sum to one."""
     xp = array_namespace(votes)
     total = xp.sum(votes, axis=1, keepdims=True)
     shares: NDArray[np.float64] = xp.where(total > 0, votes, 1.0)
@@ -30,20 +19,7 @@ def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
 def normalize_candidate_votes(
     candidates: Support, votes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Share of every candidate in the votes for the candidates of its row.
-
-    Parameters
-    ----------
-    candidates : Support
-        Candidate pairs of the rows.
-    votes : ndarray of shape (n_pairs,)
-        Non-negative votes, one per candidate.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_pairs,)
-        A point of the candidate simplices.
-    """
+    """Share of every candidate in the non-negative votes for the candidates of its row."""
     xp = array_namespace(votes)
     total = xp.take(candidates.row_sums(votes), candidates.rows)
     shares = votes / xp.where(total > 0, total, 1.0)
@@ -59,22 +35,9 @@ def restore_class_mass(
 ) -> NDArray[np.float64]:
     """Confidences scaled so that every label has its prior mass again; not normalized.
 
-    Methods come to favor frequent labels; this is the last step of IPAL.
-
-    Parameters
-    ----------
-    candidates : Support
-        Candidate pairs of the rows.
-    f : ndarray of shape (n_pairs,)
-        Confidences, one per candidate.
-    prior : ndarray of shape (n_pairs,)
-        Confidences before the fit.
-    share : float, default=1.0
-        From the learned masses (0) to the prior masses (1); 0.5 gives their geometric means.
-
-    Returns
-    -------
-    scaled : ndarray of shape (n_pairs,)
+    Methods come to favor frequent labels; this is the last step of IPAL. ``f`` and ``prior`` are
+    the confidences after and before the fit, one per candidate. ``share`` interpolates between the
+    learned masses (0) and the prior masses (1); 0.5 gives their geometric means.
     """
     xp = array_namespace(f)
     mass, wanted = candidates.label_sums(f), candidates.label_sums(prior)

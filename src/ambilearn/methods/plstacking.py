@@ -401,17 +401,7 @@ def _default_final_estimator() -> PLVoting:
 
 
 def concat_columns(*blocks: Any) -> Any:
-    """Concatenate the columns of several blocks; sparse if one of them is.
-
-    Parameters
-    ----------
-    *blocks : arrays or sparse matrices of shape (n, …)
-        Features and outputs of the same rows.
-
-    Returns
-    -------
-    rows : array or CSR matrix
-    """
+    """Concatenate the columns of several blocks; sparse if one of them is."""
     if any(sparse.issparse(block) for block in blocks):
         return sparse.hstack(blocks).tocsr()
     return array_namespace(*blocks).concat(blocks, axis=1)

@@ -33,25 +33,10 @@ def minimize_over_weights(
 ) -> tuple[Any, Status, int]:
     """Minimize the problem of every row over its non-negative weights.
 
-    Parameters
-    ----------
-    B : array of shape (n, k, k)
-        Symmetric positive definite matrices with a mean diagonal of about 1.
-    linear : array of shape (n, k)
-        The vectors *c*; ones with ``sum_to_one``.
-    start : array of shape (n, k) or None
-        Feasible weights to start from. A start close to the solution needs fewer steps.
-    sum_to_one : bool
-        Whether to solve the second problem.
-    max_steps : int
-        Maximum number of steps.
-
-    Returns
-    -------
-    weights : array of shape (n, k)
-    status : Status
-    steps : int
-        Number of steps of the slowest row.
+    ``B``, of shape (n, k, k), has symmetric positive definite matrices with a mean diagonal of
+    about 1. ``linear``, of shape (n, k), has the vectors *c*; ones with ``sum_to_one``, which
+    selects the second problem. ``start`` has feasible weights; a start close to the solution needs
+    fewer steps. Returns the weights, the status, and the number of steps of the slowest row.
     """
     xp = array_namespace(B)
     n, k = linear.shape

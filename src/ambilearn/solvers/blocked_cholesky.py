@@ -82,22 +82,10 @@ class BlockedFactor(NamedTuple):
 
 
 def factor_in_place(matrix: Any) -> BlockedFactor:
-    """Lower Cholesky factor of a symmetric matrix, computed in place.
+    """Lower Cholesky factor of a symmetric matrix, which is overwritten.
 
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric positive definite; overwritten by the factor.
-
-    Returns
-    -------
-    factor : BlockedFactor
-
-    Raises
-    ------
-    ArithmeticError
-        If the matrix is not positive definite. The argument is the order of a leading minor that
-        is not positive, rounded up to a whole panel.
+    Raises ArithmeticError if the matrix is not positive definite. Its argument is the order of a
+    leading minor that is not positive, rounded up to a whole panel.
     """
     xp = array_namespace(matrix)
     inverses = []

@@ -41,24 +41,8 @@ def factorize_by_lapack(
 ) -> LapackFactor | BlockedFactor:
     """Cholesky factor of ``matrix + ridge * I`` for NumPy arrays.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric.
-    ridge : float
-        Added to the diagonal.
-    overwrite : bool, default=False
-        Whether the factor may overwrite the matrix.
-
-    Returns
-    -------
-    factor : LapackFactor or BlockedFactor
-        Blocked if the matrix is too large for SciPy's LAPACK.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the sum is not positive definite.
+    With ``overwrite`` the factor may overwrite the matrix. It is blocked if the matrix is too large
+    for SciPy's LAPACK. Raises LinAlgError if the sum is not positive definite.
     """
     if len(matrix) > _MAX_LAPACK_ROWS:
         return factorize_by_blocks(matrix, ridge, overwrite)
@@ -73,17 +57,7 @@ def factorize_by_lapack(
 
 
 def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> BlockedFactor:
-    """Cholesky factor of ``matrix + ridge * I`` for arrays of any library.
-
-    Parameters
-    ----------
-    matrix, ridge, overwrite
-        As in :func:`factorize_by_lapack`.
-
-    Returns
-    -------
-    factor : BlockedFactor
-    """
+    """As :func:`factorize_by_lapack`, for arrays of any library."""
     xp = array_namespace(matrix)
     matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
     _add_to_diagonal(xp, matrix, ridge)

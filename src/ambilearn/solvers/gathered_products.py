@@ -23,15 +23,7 @@ class Layout(NamedTuple):
 
 
 class SparsePattern:
-    """Positions of the entries of a sparse matrix.
-
-    Parameters
-    ----------
-    rows, columns : integer arrays of shape (n_entries,)
-        Position of each entry; entries at the same position are summed.
-    n_rows : int
-        Number of rows.
-    """
+    """Positions of the entries of a sparse matrix; entries at the same position are summed."""
 
     def __init__(self, rows: Any, columns: Any, n_rows: int) -> None:
         xp, where = array_namespace(rows), device(rows)
@@ -70,12 +62,7 @@ class SparsePattern:
 class GatheredMatrix:
     """A sparse matrix on a device; supports ``@`` with a vector or a matrix of columns.
 
-    Parameters
-    ----------
-    pattern : SparsePattern
-        Positions of the entries.
-    values : list of arrays
-        Values of the entries, in the layouts of the pattern.
+    ``values`` are those of the entries, in the layouts of the pattern.
     """
 
     def __init__(self, pattern: SparsePattern, values: list[Any]) -> None:

@@ -163,15 +163,7 @@ class KernelRidge:
         so new targets of the rows *r* change the outputs of all other rows by this matrix times
         the change, without another fit.
 
-        Parameters
-        ----------
-        rows : array of shape (k,)
-            The rows *r*.
-
-        Returns
-        -------
-        influence : array of shape (n, k)
-            Zero where both rows are the same.
+        The result has shape (n, len(rows)), and is zero where both rows are the same.
         """
         xp = array_namespace(self._unit)
         targets = xp.zeros((self._unit.shape[0], len(rows)), dtype=self._unit.dtype)
@@ -274,12 +266,7 @@ class PrimalRidge:
     def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
         r"""Fit targets P given by their sums; the value is a :class:`PrimalFit`.
 
-        Parameters
-        ----------
-        product : array of shape (m, l)
-            :math:`\Phi^\top P`.
-        total : array of shape (l,)
-            :math:`\mathbf 1^\top P`.
+        ``product`` is :math:`\Phi^\top P`, and ``total`` is :math:`\mathbf 1^\top P`.
         """
         xp = array_namespace(product)
         coef = self._factor.solve(product - self._mean[:, None] * total[None, :])
@@ -302,16 +289,8 @@ class PrimalRidge:
                   + (\phi_i - \bar\phi)^\top (\Phi_c^\top \Phi_c + \lambda I)^{-1}
                     (\phi_i - \bar\phi) \Big)
 
-        Parameters
-        ----------
-        features : array of shape (r, m)
-            Rows of the features that the moments were computed from.
-        row_weights : float or array of shape (r,), default=1.0
-            Weights *v* of these rows in the squared error.
-
-        Returns
-        -------
-        complements : array of shape (r,)
+        The features, of shape (r, m), are rows of those that the moments were computed from;
+        ``row_weights`` are their weights *v* in the squared error.
         """
         xp = array_namespace(features)
         centered = xp.matrix_transpose(features - self._mean[None, :])

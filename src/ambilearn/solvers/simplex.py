@@ -107,13 +107,7 @@ class CandidateSimplex:
 
 
 class SparseRowSums:
-    """Row sums of support vectors by a SciPy product.
-
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_rows + 1,)
-        As in :class:`CandidateSimplex`.
-    """
+    """Row sums of support vectors by a SciPy product."""
 
     def __init__(self, indptr: Any) -> None:
         n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])

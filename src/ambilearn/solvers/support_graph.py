@@ -183,21 +183,10 @@ class SupportGraph:
 def restrict_to_support(
     graph: sparse.csr_array, indptr: NDArray[np.intp], labels: NDArray[np.intp]
 ) -> sparse.csr_array:
-    """Graph on the rows as a matrix on the support.
+    """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
 
     Entry ((i, j), (a, j)) is ``graph[i, a]``, wherever *j* is a candidate of both *i* and *a*; with
     a support vector *p* that fills *P*, the product with *p* is ``graph @ P`` on the support.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Weights of the edges.
-    indptr, labels : ndarrays
-        The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
-
-    Returns
-    -------
-    csr_array of shape (n_pairs, n_pairs)
     """
     n, n_labels, n_pairs = len(indptr) - 1, int(labels.max()) + 1, len(labels)
     edge, pair = _pairs_of_edges(indptr, graph.indices)

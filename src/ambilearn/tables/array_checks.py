@@ -34,9 +34,6 @@ _JSON_COSTS = {b"{": 240, b"[": 96, b",": 64, b":": 120}
 def estimate_json_size(content: bytes) -> int:
     """Upper bound of the memory for objects built from JSON: three bytes, ``{},``, become 72.
 
-    Examples
-    --------
-    >>> from ambilearn.tables.array_checks import estimate_json_size
     >>> estimate_json_size(b"[{},{}]")
     696
     """
@@ -55,23 +52,11 @@ def check_json_size(content: bytes, max_bytes: int) -> None:
 
 
 def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:
-    """Refuse an array whose content does not match its header.
+    """Raise InvalidModelError for an array whose content does not match its header.
 
-    Parameters
-    ----------
-    archive : ZipFile
-        The archive.
-    name : str
-        A member: an array of NumPy (``.npy``), or a sparse one of SciPy (``.npz``), which is an
-        archive of arrays itself.
-    max_bytes : int
-        Size in memory of what may be unpacked.
-
-    Raises
-    ------
-    InvalidModelError
-        If the size of the member differs from its header, or a sparse array has indices out of
-        range, which compiled code does not check.
+    The member of the archive is an array of NumPy (``.npy``), or a sparse one of SciPy (``.npz``),
+    which is an archive of arrays itself. It must not unpack to more than ``max_bytes``. A sparse
+    array must not have indices out of range, which compiled code does not check.
     """
     if name.endswith(".npz"):
         content = archive.read(name)

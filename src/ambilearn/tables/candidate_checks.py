@@ -30,22 +30,9 @@ _NINES = re.compile(r"99+")
 
 
 def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool) -> None:
-    """Warn of labels that are everywhere, or a code for no answer.
+    """Warn of a label that is a candidate nearly everywhere, and of votes that mean "no answer".
 
-    Parameters
-    ----------
-    where : str
-        Table and columns, for messages.
-    sets : CandidateSets
-        The candidates.
-    votes : bool
-        Whether they are votes of several annotators.
-
-    Warns
-    -----
-    UserWarning
-        If one label is a candidate nearly everywhere, beside others; if a label of votes looks
-        like "no answer".
+    ``where`` names table and columns in the message.
     """
     classes = sets.classes.tolist()
     if everywhere := _labels_in_nearly_every_set(sets):
@@ -72,15 +59,7 @@ def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
 
 
 class LabelPlaces:
-    """Labels of a table, and the rows in which each occurs.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_labels,)
-        The labels.
-    rows, labels : ndarrays of shape (n_pairs,)
-        Row and index of the label of every occurrence.
-    """
+    """Labels of a table, and row and index of the label of every occurrence."""
 
     def __init__(
         self, classes: NDArray[Any], rows: NDArray[np.intp], labels: NDArray[np.intp]
@@ -101,25 +80,12 @@ class LabelPlaces:
 
 
 def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, several: bool) -> None:
-    """Warn of labels that another sign joins, and of labels that look misspelled.
+    """Warn of labels that another separator joins, and of labels that look misspelled.
 
-    Parameters
-    ----------
-    where : str
-        Table and columns, for messages.
-    places : LabelPlaces
-        The labels.
-    sep : str or None
-        What separates labels in the cells, if these are text.
-    several : bool
-        Whether some cell has several labels.
-
-    Warns
-    -----
-    UserWarning
-        If all parts of a label are labels of their own, or most labels look like several in one;
-        if labels differ by case or by one letter; see
-        :func:`ambilearn._utils.similar_labels.find_misspellings`.
+    That is, if all parts of a label are labels of their own, or most labels look like several in
+    one, or if labels differ by case or by one letter; see
+    :func:`ambilearn._utils.similar_labels.find_misspellings`. ``sep`` is the separator of labels in
+    text cells, and ``several`` whether some cell has several labels.
     """
     _warn_of_joined_labels(where, places, sep, several)
     if found := find_misspellings(places.counts()):
@@ -222,22 +188,11 @@ def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
 
 
 def looks_like_answers(frame: "pd.DataFrame", column: str) -> tuple[str, str] | None:
-    """Item and annotator column of a table that looks like answers in long form.
+    """Item and annotator column of a table that looks like answers in long form; otherwise None.
 
     Such a table has few columns, two of them with repeated values, but each pair of values occurs
     once: an annotator answers once per item. Columns with decimals are measurements, not names.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    column : str
-        The column with the labels.
-
-    Returns
-    -------
-    columns : (str, str) or None
-        None for any other table.
+    ``column`` is the column with the labels.
     """
     others = [name for name in frame.columns if name != column]
     if len(frame) < 6 or not 2 <= len(others) <= 3:

@@ -63,33 +63,13 @@ def parse_candidates(
 ) -> CandidateColumns:
     """Candidate sets from one column of a table, or from several with the votes of annotators.
 
-    Parameters
-    ----------
-    name : str
-        Name of the table, for messages.
-    frame : DataFrame
-        The table.
-    columns : sequence of str
-        The columns with candidates.
-    sep, min_votes, fallback, na_is_label, no_answer
-        As for :func:`ambilearn.tables.read_candidate_table`.
+    The options are those of :func:`ambilearn.tables.read_candidate_table`; ``name`` is the name of
+    the table in messages. Raises InvalidFileError, with columns and rows, if a row has no candidate
+    in one column, not enough votes in several, or a value that cannot be a label.
 
-    Returns
-    -------
-    CandidateColumns
-
-    Raises
-    ------
-    InvalidFileError
-        For rows without candidates in one column, without enough votes in several, or with
-        something that is no label. Names the columns and the rows.
-
-    Warns
-    -----
-    UserWarning
-        If there are several columns and words are read as missing, an annotator without a vote; if
-        nobody voted on a row, so that any label may be its own; or if the candidates are proper but
-        doubtful: :func:`ambilearn.tables.candidate_checks.warn_of_doubtful_candidates`.
+    Warns if there are several columns and words are read as missing; if no annotator voted on a
+    row, so that every label is its candidate; and as in
+    :func:`ambilearn.tables.candidate_checks.warn_of_doubtful_candidates`.
     """
     if not normalize_text(sep):
         raise ValueError(

@@ -151,33 +151,10 @@ def judge_candidates(
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
     If annotators were judged, it is doubt in their answers. Rows whose label a person chose have
-    the score -1 and no suggestion.
-
-    Parameters
-    ----------
-    model : TableModel
-        What :func:`ambilearn.tables.fit_table` returns for the table.
-    table : CandidateTable
-        The table.
-    random_state : int, default=0
-        Seed of the folds of a method that needs any.
-    progress : callable, optional
-        Called with a status message at each step.
-    device : str, optional
-        Where to compute, as PyTorch names it.
-    thorough : bool, default=False
-        Use the held-out outputs of a stack or a vote itself, which takes five fits and finds more
-        of the rows, instead of those of a member that has them in closed form.
-
-    Returns
-    -------
-    Doubt or None
-        None for a table of two rows, which are too few.
-
-    Warns
-    -----
-    UserWarning
-        If there are only two rows.
+    the score -1 and no suggestion. With ``thorough``, the held-out outputs of a stack or a vote
+    itself are used, which takes five fits and finds more of the rows, instead of those of a member
+    that has them in closed form. For a table of two rows, which are too few, the result is None,
+    with a warning.
     """
     if len(table.frame) < 3:
         warn_user(
@@ -216,26 +193,10 @@ def append_results(
     *,
     with_doubt: bool = True,
 ) -> "pd.DataFrame":
-    """The table with the columns of its result at the end.
+    """The table with the columns of its result, whose names begin with ``prefix``, at the end.
 
-    Parameters
-    ----------
-    table : CandidateTable
-        The table.
-    choices : Choices
-        Label, score, confidence and margin of each row.
-    order : ndarray of shape (n_rows,)
-        Rows in the order of their review.
-    doubt : Doubt or None
-        Doubt in the candidates, or in the given labels. If None, its columns are empty.
-    prefix : str, default=""
-        Prefix of the names of the new columns.
-    with_doubt : bool, default=True
-        Whether the table has columns of doubt.
-
-    Returns
-    -------
-    DataFrame
+    ``order`` has the rows in the order of their review. If ``doubt`` is None, its columns are
+    empty; without ``with_doubt`` there are none.
     """
     columns = choice_columns(choices, prefix)
     if with_doubt:

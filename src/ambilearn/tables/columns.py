@@ -113,37 +113,14 @@ def find_features(
     """Find the kind of each column, and leave out those that cannot help.
 
     Left out are columns that are empty, that have the same value everywhere, that count the rows,
-    and columns of text in which most values differ, unless they are sentences (an id, a path).
+    and columns of text in which most values differ, unless they are sentences (an id, a path). With
+    ``keep_all``, because the user named the columns, row numbers and such texts are kept. Columns
+    in ``categorical`` are categories even if all their cells are numbers, such as codes. ``name``
+    is the name of the table in messages, and ``decimal`` the decimal sign of numbers in text.
 
-    Parameters
-    ----------
-    name : str
-        Name of the table, for messages.
-    frame : DataFrame
-        The table.
-    names : sequence of str
-        Columns to consider.
-    categorical : sequence of str, default=()
-        Columns that are categories even if all their cells are numbers: codes.
-    keep_all : bool, default=False
-        Keep row numbers and texts with many different values: the user named the columns.
-    decimal : {".", ","}, default="."
-        Decimal sign of numbers in text.
-
-    Returns
-    -------
-    Features
-
-    Raises
-    ------
-    InvalidFileError
-        If a column holds something else than numbers, text, dates and lists of numbers, if its
-        name ends in a NUL character, or none is left.
-
-    Warns
-    -----
-    UserWarning
-        If columns that are read as text look like numbers with another decimal sign.
+    Raises InvalidFileError if a column has values other than numbers, text, dates and lists of
+    numbers, if its name ends in a NUL character, or if no column is left. Warns if columns that are
+    read as text look like numbers with another decimal sign.
     """
     columns, left_out = [], {}
     odd_numbers: dict[str, tuple[int, Any]] = {}
@@ -194,30 +171,11 @@ def parse_features(
 ) -> "pd.DataFrame":
     """The feature columns of a table as floating-point numbers, categories and texts.
 
-    Parameters
-    ----------
-    name : str
-        Name of the table, for messages.
-    frame : DataFrame
-        A table with at least these columns; others are ignored.
-    columns : sequence of Column
-        The features and their kinds.
-    decimal : {".", ","}, default="."
-        Decimal sign of numbers in text.
-    image_folders : sequence of Path, default=()
-        Folders besides that of the table from which images are allowed.
-
-    Returns
-    -------
-    DataFrame
-        One column each, float64 with NaN, or object with text and NaN; of a vector a column for
-        each number, such as ``embedding[0]``. A missing text is empty. An image is the path of its
-        file.
-
-    Raises
-    ------
-    InvalidFileError
-        If a column is missing, or a cell is not of the column's kind. Names column and row.
+    Each feature is a column: float64 with NaN, or object with text and NaN. A vector is a column
+    for each number, such as ``embedding[0]``; a missing text is empty; an image is the path of its
+    file, which may be in the folder of the table or in one of ``image_folders``. Raises
+    InvalidFileError, with column and row, if a column is missing, or a cell is not of the column's
+    kind.
     """
     import pandas as pd
 

@@ -47,28 +47,13 @@ def read_corrections(
     *,
     sep: str = "|",
 ) -> Corrections:
-    """Read a file of corrections, and check that it belongs to the table.
+    """Read a CSV file of corrections, and check that it belongs to the table.
 
-    Parameters
-    ----------
-    source : path-like, file object or None
-        The CSV file; None for no corrections.
-    texts : list of str
-        The candidates of each row of the table, as the table writes them.
-    classes : ndarray of shape (n_labels,)
-        Labels of the table. Where they are numbers, the chosen labels are read as numbers.
-    sep : str, default="|"
-        What separates the candidates in ``texts``. Their order does not matter.
-
-    Returns
-    -------
-    Corrections
-
-    Raises
-    ------
-    InvalidFileError
-        For a row that the table does not have, that occurs twice, whose candidates are not those
-        of the table, or whose label is empty.
+    ``texts`` are the candidates of each row of the table, as the table writes them; the order in
+    which ``sep`` separates them does not matter. If the labels of the table, ``classes``, are
+    numbers, the chosen labels are read as numbers. Raises InvalidFileError for a row that the table
+    does not have, that occurs twice, whose candidates are not those of the table, or whose label is
+    empty.
     """
     if source is None:
         return Corrections()
@@ -134,14 +119,7 @@ def write_corrections(
 ) -> None:
     """Write a file of corrections, as the review page does; it appears when it is complete.
 
-    Parameters
-    ----------
-    path : path-like
-        The CSV file.
-    labels : mapping of int to label
-        The label of each corrected row.
-    texts : list of str
-        The candidates of each row of the table, as the table writes them.
+    ``texts`` are the candidates of each row of the table, as the table writes them.
     """
     with atomic_write(Path(path)) as file:
         file.write(b"row,candidates,label\n")

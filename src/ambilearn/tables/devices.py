@@ -21,15 +21,7 @@ from ambilearn.kernel.many_labels import FactoredCoefficients
 
 @contextmanager
 def device_rows(X: Any, device: str | None) -> Iterator[Any]:
-    """Context with the rows on a device; the unchanged rows if ``device`` is None.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows.
-    device : str or None
-        A device as PyTorch names it, such as ``"cuda"``.
-    """
+    """Context with the rows on a PyTorch device; the unchanged rows if ``device`` is None."""
     if device is None:
         yield X
         return

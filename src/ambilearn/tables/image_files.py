@@ -22,13 +22,7 @@ NOT_FOUND, OUTSIDE = "not found", "outside the allowed folders"
 
 
 class ImageColumn(TransformerMixin, BaseEstimator):
-    """Pass on a column of image files: the step before a method that learns from images.
-
-    Attributes
-    ----------
-    feature_names_in_ : ndarray of shape (1,)
-        Name of the column.
-    """
+    """Pass on a column of image files: the step before a method that learns from images."""
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
         """Keep the name of the column."""
@@ -42,25 +36,9 @@ class ImageColumn(TransformerMixin, BaseEstimator):
 
 
 def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) -> list[str]:
-    """The image files that the cells of a column name.
+    """The image files that the cells of a column name, relative to one of the folders.
 
-    Parameters
-    ----------
-    where : str
-        Table and column, for messages.
-    cells : sequence
-        Names of files, relative to one of the folders.
-    folders : sequence of Path
-        Folders from which files are allowed.
-
-    Returns
-    -------
-    files : list of str
-
-    Raises
-    ------
-    InvalidFileError
-        If a cell names no file in these folders. Names the row.
+    Raises InvalidFileError, with the row, if a cell names no file in these folders.
     """
     found = []
     for row, cell in enumerate(cells):
@@ -92,17 +70,8 @@ def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) 
 def find_image_file(cell: str, folders: Sequence[Path]) -> tuple[Path | None, str | None]:
     """The file that a cell names, and what is wrong with it; None if it is in no allowed folder.
 
-    Parameters
-    ----------
-    cell : str
-        A path or an address of the scheme ``file:``. A relative path is looked up in all folders.
-    folders : sequence of Path
-        Folders from which files are allowed.
-
-    Returns
-    -------
-    path : Path or None
-    problem : str or None
+    The cell is a path or an address of the scheme ``file:``. A relative path is looked up in all
+    folders.
     """
     name = url2pathname(urlsplit(cell).path) if find_scheme(cell) == "file" else cell
     try:

@@ -18,34 +18,13 @@ def make_method(
     n_rows: int = 0,
     random_state: int = 0,
 ) -> Any:
-    """A method by its name, not yet fitted.
+    """A method by its name in :data:`ambilearn.registry.METHODS`, such as ``"plcl"``; unfitted.
 
-    Parameters
-    ----------
-    name : str
-        The method, such as ``"plcl"``: a name of :data:`ambilearn.registry.METHODS`.
-    params : mapping, optional
-        Parameters that differ from the defaults of its class.
-    n_rows : int, default=0
-        Rows of the table. From 20 000 on a kernel method uses 2 000 landmarks, unless ``params``
-        say otherwise: exact kernel matrices would fill gigabytes.
-    random_state : int, default=0
-        Seed, for methods that draw at random.
+    From 20 000 rows on, a kernel method uses 2 000 landmarks, unless ``params`` set another number:
+    exact kernel matrices would fill gigabytes. Raises ValueError if there is no such method or
+    parameter, or a value is out of range; raises ImportError if the method needs an extra that is
+    not installed.
 
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If there is no such method or parameter, or a value is out of range.
-    ImportError
-        If the method needs an extra that is not installed.
-
-    Examples
-    --------
-    >>> from ambilearn.tables.methods import make_method
     >>> make_method("plknn", {"n_neighbors": 5})
     PLKNN(n_neighbors=5)
     """
@@ -69,12 +48,9 @@ def make_method(
 
 
 def has_parameter(method: Any, key: str) -> bool:
-    """Whether a method has a parameter; of an ensemble also its members and what they have.
+    """Whether a method has a parameter; an ensemble also has its members and their parameters.
 
-    Examples
-    --------
     >>> from ambilearn import PLStacking
-    >>> from ambilearn.tables.methods import has_parameter
     >>> [has_parameter(PLStacking(), key) for key in ("cv", "plcl__reg", "sure", "reg")]
     [True, True, True, False]
     """
@@ -84,9 +60,6 @@ def has_parameter(method: Any, key: str) -> bool:
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     """Parameters from texts like ``n_neighbors=5``.
 
-    Examples
-    --------
-    >>> from ambilearn.tables.methods import parse_settings
     >>> parse_settings(["n_neighbors=5", "kernel=linear", "graph=false", "reg=1e-2"])
     {'n_neighbors': 5, 'kernel': 'linear', 'graph': False, 'reg': 0.01}
     """

@@ -191,17 +191,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
 
 
 def load_table_model(source: str | os.PathLike[str]) -> TableModel:
-    """Load a model of a table; a file with another estimator is refused.
-
-    Parameters
-    ----------
-    source : path-like
-        The file.
-
-    Returns
-    -------
-    TableModel
-    """
+    """Load a model of a table; an error if the file has another estimator."""
     model = load_model(source)
     if not isinstance(model, TableModel):
         raise InvalidModelError(

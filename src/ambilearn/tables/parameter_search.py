@@ -24,29 +24,9 @@ def select_parameters(
     """Parameters with the best covering rate on held-out candidate sets, and this rate.
 
     The approximated accuracy prefers sharp confidences, and so a weak ridge: on Lost it would
-    choose reg = 0.001 (accuracy 0.67) where the covering rate chooses 0.01 (0.70).
-
-    Parameters
-    ----------
-    estimator : estimator
-        The method, not fitted.
-    grid : dict of str to sequence
-        Values of its parameters.
-    X : array or sparse matrix of shape (n, d)
-        Encoded features of the table.
-    table : CandidateTable
-        The table. If it has ``two_votes``, these sets are tried, too.
-    random_state : int
-        Seed.
-    progress : callable
-        Called with a status message at each fit.
-
-    Returns
-    -------
-    chosen : dict
-        Parameters of the best point, and ``min_votes`` if there was a choice.
-    score : float
-        Its mean covering rate.
+    choose reg = 0.001 (accuracy 0.67) where the covering rate chooses 0.01 (0.70). If the table has
+    ``two_votes``, these sets are tried, too, and the parameters include ``min_votes``. ``progress``
+    is called with a status message at each fit.
     """
     _check_choice(grid, X.shape[0], table)
     choices = {1: table.candidates}

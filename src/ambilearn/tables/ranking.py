@@ -45,23 +45,12 @@ def choose_candidates(
 ) -> Choices:
     """The candidate with the largest score of each row.
 
-    Parameters
-    ----------
-    candidates : CandidateSets
-        Candidate sets.
-    scores : ndarray of shape (n_pairs,)
-        Score of every candidate.
-    confidences : ndarray of shape (n_pairs,), optional
-        Calibrated confidence of every candidate.
-    judged : ndarray of shape (n_rows, n_labels), optional
-        Score of every label by judged annotators. The margin of a single candidate is then over
-        the second-best label, which is too unlikely to be a candidate.
+    ``scores`` and ``confidences`` have an entry for every candidate. ``judged``, of shape (n_rows,
+    n_labels), are scores of every label by judged annotators; the margin of a single candidate is
+    then over the second-best label, which is too unlikely to be a candidate.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ambilearn.candidates import as_candidates
-    >>> from ambilearn.tables.ranking import choose_candidates
     >>> sets = as_candidates([{"anna", "bob"}, {"bob"}, {"anna", "cleo"}])
     >>> choices = choose_candidates(sets, np.array([0.5, 0.5, 1.0, 0.1, 0.9]))
     >>> choices.labels.tolist(), choices.order.tolist()
@@ -92,24 +81,10 @@ def review_order(
     alternate: the most doubtful row, the row with the smallest margin, the second of each, and so
     on, each row once. After the last doubtful row the margin alone decides.
 
-    Parameters
-    ----------
-    choices : Choices
-        Label, score and margin of each row.
-    doubt : Doubt, optional
-        Held-out doubt in the candidates. Without it the margin alone decides.
-    settled : collection of int, default=()
-        Rows whose label a person has chosen already; they are last.
+    Rows in ``settled``, whose label a person has chosen already, are last.
 
-    Returns
-    -------
-    order : ndarray of shape (n_rows,)
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from ambilearn.doubt import Doubt
-    >>> from ambilearn.tables.ranking import Choices, review_order
     >>> choices = Choices(np.array([*"abcd"]), *np.ones((2, 4)), np.array([0.1, 0.2, 1, 1]))
     >>> doubt = Doubt(np.array([-0.5, -0.9, -0.3, 0.4]), np.array(["b", "c", "d", "a"]))
     >>> review_order(choices, doubt).tolist()
@@ -131,17 +106,7 @@ def choose_labels(
     scores: NDArray[np.float64],
     confidences: NDArray[np.float64] | None = None,
 ) -> Choices:
-    """The label with the largest score of each row, among all labels.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_labels,)
-        The labels.
-    scores : ndarray of shape (n_rows, n_labels)
-        Score of every label: ``predict_proba``.
-    confidences : ndarray of shape (n_rows, n_labels), optional
-        Calibrated confidence of every label.
-    """
+    """The label with the largest score (``predict_proba``) of each row, among all labels."""
     best = scores.argmax(axis=1)
     at = np.arange(len(best)), best
     margins = np.ones(len(best))

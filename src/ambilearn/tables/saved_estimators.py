@@ -29,19 +29,7 @@ FORM = {
 def describe_estimator(model: Any) -> dict[str, Any]:
     """Description of a fitted method or pipeline, for ``about.json``.
 
-    Parameters
-    ----------
-    model : estimator
-        What a user wants to save.
-
-    Returns
-    -------
-    about : dict
-
-    Raises
-    ------
-    TypeError
-        If it is neither a method of this library nor a pipeline that ends in one.
+    Raises TypeError if it is neither a method of this library nor a pipeline that ends in one.
     """
     method = _method_of(model)
     if method is None:
@@ -62,16 +50,9 @@ def describe_estimator(model: Any) -> dict[str, Any]:
 
 
 def check_estimator(model: Any, about: dict[str, Any], max_bytes: int) -> None:
-    """Refuse an estimator that is not the described one, or that cannot predict.
+    """Raise if a loaded estimator is not the one described in ``about``, or cannot predict.
 
-    Parameters
-    ----------
-    model : estimator
-        What was loaded.
-    about : dict
-        Its description.
-    max_bytes : int
-        Memory that the row it is tried on may take.
+    It is tried on a row that may take ``max_bytes``.
     """
     method = _method_of(model)
     if method is None or method.classes_.tolist() != about["labels"]:

@@ -55,18 +55,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         self.max_terms = max_terms
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
-        """Find the terms, and how rare they are.
-
-        Parameters
-        ----------
-        X : iterable of str
-            Texts.
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Find the terms, and how rare they are."""
         texts = list(X)
         try:
             fitted = _make_vectorizer(min_df=2, max_features=self.max_terms).fit(texts)
@@ -77,29 +66,14 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Iterable[str]) -> sparse.csr_matrix:
-        """Texts as rows of a sparse matrix.
-
-        Parameters
-        ----------
-        X : iterable of str
-            Texts; an empty one, or one without any known term, is all zeros.
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_terms)
-        """
+        """Texts as rows of a sparse matrix; a text without any known term has only zeros."""
         check_is_fitted(self)
         vectorizer = _make_vectorizer(vocabulary=self.terms_.tolist())
         vectorizer.idf_ = self.idf_
         return vectorizer.transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The terms.
-
-        Parameters
-        ----------
-        input_features : ignored
-        """
+        """The terms."""
         check_is_fitted(self)
         terms: NDArray[Any] = self.terms_.astype(object)
         return terms

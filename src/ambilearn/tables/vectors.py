@@ -18,23 +18,9 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?i
 def find_vector_length(where: str, cells: list[Any]) -> int | None:
     """How many numbers each cell of a column has; None if its cells are something else.
 
-    Parameters
-    ----------
-    where : str
-        Table and column, for messages.
-    cells : list
-        The cells: lists, tuples or arrays of numbers, or such lists as text, of JSON or as NumPy
-        prints an array; empty ones and missing ones are missing.
-
-    Returns
-    -------
-    int or None
-
-    Raises
-    ------
-    InvalidFileError
-        If the first is such a list, and another is not, or has another length; or if NumPy has
-        shortened it. Names the row.
+    Cells are lists, tuples or arrays of numbers, or such lists as text, in JSON or as NumPy prints
+    an array; empty cells are missing. Raises InvalidFileError, with the row, if the first is such a
+    list, and another is not, or has another length, or if NumPy has shortened it.
     """
     first = next((i for i, cell in enumerate(cells) if not _is_empty(cell)), None)
     if first is None:
@@ -55,23 +41,8 @@ def find_vector_length(where: str, cells: list[Any]) -> int | None:
 def parse_vectors(where: str, cells: list[Any], length: int) -> NDArray[np.float64]:
     """The cells as rows of a matrix, NaN where they are missing.
 
-    Parameters
-    ----------
-    where : str
-        Table and column, for messages.
-    cells : list
-        As for :func:`find_vector_length`.
-    length : int
-        How many numbers each cell must have.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, length)
-
-    Raises
-    ------
-    InvalidFileError
-        For a cell that is no list of numbers, or has another length. Names the row.
+    Cells are as in :func:`find_vector_length`; raises InvalidFileError, with the row, for a cell
+    that is not a list of numbers, or has another length.
     """
     matrix = np.full((len(cells), length), np.nan)
     for i, cell in enumerate(cells):

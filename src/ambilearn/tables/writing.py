@@ -203,27 +203,15 @@ def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
 def escape_formula(cell: Any) -> Any:
     """A cell with an apostrophe before it if a spreadsheet would take its text for a formula.
 
-    It may then read files, send what it finds and, if the user agrees, start programs [1]_. Numbers
-    stay as they are. Text that begins with an apostrophe gets another one: whoever removes one
-    apostrophe from the beginning of each cell that has one has the table as it was.
-
-    Parameters
-    ----------
-    cell : object
-        What is no text is left as it is.
-
-    Returns
-    -------
-    object
+    A formula can read files, send their content and, if the user agrees, start programs [1]_. Other
+    cells than text stay unchanged. Text that begins with an apostrophe gets another one, so
+    removing one apostrophe from each cell that begins with one restores the table.
 
     References
     ----------
     .. [1] OWASP, "CSV Injection",
        https://owasp.org/www-community/attacks/CSV_Injection
 
-    Examples
-    --------
-    >>> from ambilearn.tables.writing import escape_formula
     >>> [escape_formula(cell) for cell in ("=1+1", "-1.5", "-x", "'tis", "anna", 3)]
     ["'=1+1", '-1.5', "'-x", "''tis", 'anna', 3]
     """

@@ -23,13 +23,7 @@ from ambilearn.solvers import factorize_by_blocks
 
 
 class DeviceBackend(Backend):
-    """Operations on the rows of a fit on a device.
-
-    Parameters
-    ----------
-    like : array
-        An array on the device.
-    """
+    """Operations on the rows of a fit on the device of the array ``like``."""
 
     def __init__(self, like: Any) -> None:
         self._like = like[:0, ...]  # the library and the device, but none of the memory

@@ -110,17 +110,9 @@ class DeviceBlock(NamedTuple):
 class DeviceSupportGraph:
     """The pattern of *Z* on a device; the counterpart of SupportGraph.
 
-    Parameters
-    ----------
-    indptr, labels : integer arrays
-        The candidate pairs, as in :class:`~ambilearn.candidates.CandidateSets`.
-    neighbor_indices : integer array of shape (n, k)
-        Indices of the neighbors that rebuild each row.
-
-    Attributes
-    ----------
-    blocks : list of DeviceBlock
-        The rows in order.
+    ``indptr`` and ``labels`` are the candidate pairs, as in
+    :class:`~ambilearn.candidates.CandidateSets`; ``neighbor_indices``, of shape (n, k), the
+    neighbors that rebuild each row. ``blocks`` has all rows in order.
     """
 
     def __init__(self, indptr: Any, labels: Any, neighbor_indices: Any) -> None:
@@ -205,20 +197,9 @@ class DeviceSupportGraph:
 
 
 def restricted_matrix(graph: DeviceGraph, indptr: Any, labels: Any) -> GatheredMatrix:
-    """Graph on the rows as a matrix on the support.
+    """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
 
     The counterpart of :func:`ambilearn.solvers.support_graph.restrict_to_support`.
-
-    Parameters
-    ----------
-    graph : DeviceGraph
-        The edges.
-    indptr, labels : integer arrays
-        The candidate pairs.
-
-    Returns
-    -------
-    matrix : GatheredMatrix of shape (n_pairs, n_pairs)
     """
     xp, where = array_namespace(labels), device(labels)
     n, n_labels, n_pairs = indptr.shape[0] - 1, int(xp.max(labels)) + 1, labels.shape[0]

@@ -22,13 +22,7 @@ _GROUP = 32  # columns in a group
 
 
 class DeviceSearch:
-    """Exact search among rows on a device.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows.
-    """
+    """Exact search among rows on a device."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
@@ -41,21 +35,8 @@ class DeviceSearch:
 def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     """Indices of the k nearest rows of X for each query; without queries, of the k nearest others.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows.
-    queries : array of shape (m, d) or None
-        New rows.
-    k : int
-        Number of neighbors, at most as many as there are.
-    n_extra : int
-        Proposed neighbors beyond those wanted, to detect ties for the last place.
-
-    Returns
-    -------
-    neighbor_indices : integer array of shape (m, k)
-        Nearest first; at equal distance the row with the lower number is nearer.
+    Nearest first; at equal distance the row with the lower number is nearer. ``n_extra`` neighbors
+    beyond those wanted are proposed, to detect ties for the last place.
     """
     xp, where = array_namespace(X), device(X)
     n = X.shape[0]

@@ -30,13 +30,7 @@ def unit_rows(X: Any) -> Any:
 
 
 class HostSearch:
-    """Exact search among rows in host memory.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows.
-    """
+    """Exact search among rows in host memory."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
@@ -63,20 +57,8 @@ class HostSearch:
     ) -> NDArray[np.intp]:
         """The k nearest of all rows, where ties extend beyond the proposed neighbors.
 
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (m, d)
-            Rows.
-        reach : ndarray of shape (m, 1)
-            Distance of their k-th neighbors.
-        own : ndarray of shape (m,) or None
-            Numbers of the rows, which are not their own neighbors.
-        k : int
-            Number of neighbors.
-
-        Returns
-        -------
-        neighbor_indices : ndarray of shape (m, k)
+        ``reach``, of shape (m, 1), is the distance of the k-th neighbors of the rows, and ``own``
+        has the numbers of the rows, which are not their own neighbors.
         """
         # The matrix product is fast but inexact: only clearly farther rows are excluded.
         squared = euclidean_distances(rows, self._X, squared=True)
