@@ -15,6 +15,7 @@ def assert_no_better_confidences(gradient, P, Y, positive=1e-6, atol=1e-6):
 
 
 def assert_on_candidate_simplices(P, Y):
+    assert P.shape == Y.shape
     assert (P >= 0).all()
     assert (P[Y == 0] == 0).all()
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)

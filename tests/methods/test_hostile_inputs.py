@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from core_methods import CORE_METHODS
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
+from optimality import assert_on_candidate_simplices
 from problems import ambiguous
 from scipy import sparse
 
@@ -36,14 +37,9 @@ def make(method):
 
 
 def assert_sound(model, mask, X):
-    P = model.label_distributions_
-    assert P.shape == mask.shape
-    assert (P >= 0).all()
-    assert (P[mask == 0] == 0).all()
-    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-9)
+    assert_on_candidate_simplices(model.label_distributions_, mask)
     confidences = model.predict_proba(X)
-    assert (confidences >= 0).all()
-    np.testing.assert_allclose(confidences.sum(axis=1), 1, atol=1e-9)
+    assert_on_candidate_simplices(confidences, np.ones_like(confidences))
     assert np.isfinite(model.decision_function(X)).all()
     assert model.predict(X).shape == (X.shape[0],)
 

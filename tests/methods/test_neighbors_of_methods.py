@@ -49,14 +49,6 @@ def test_other_neighbors_give_another_answer(method):
         assert np.abs(other.label_distributions_ - exact.label_distributions_).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", [*METHODS, PLDATransformer])
-def test_the_parameter_is_checked_and_named(method):
-    X, Y, _ = ambiguous(n=20)
-    for wrong in ("fast", 7, None):
-        with pytest.raises(ValueError, match=f"'neighbors' parameter of {method.__name__}"):
-            method(neighbors=wrong).fit(X, Y)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_parameters_of_the_transformer_can_be_set(method):
     model = method(neighbors=KNeighborsTransformer()).set_params(neighbors__algorithm="brute")
@@ -70,14 +62,6 @@ def test_a_kernel_matrix_has_no_rows_to_search(method):
         method(kernel="precomputed", neighbors=KNeighborsTransformer()).fit(X @ X.T, Y)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_few_rows_are_warned_of_once(method):
-    X, Y, _ = ambiguous(n=6)
-    with pytest.warns(UserWarning, match="only 6 rows") as caught:
-        method().fit(X, Y)
-    assert len([w for w in caught if "n_neighbors" in str(w.message)]) == 1
-
-
 @pytest.mark.parametrize("method", [PLCL, PLAGGD])
 def test_fits_with_a_cache_tell_neighbors_apart(method):
     X, Y, _ = ambiguous(n=40)
@@ -88,21 +72,6 @@ def test_fits_with_a_cache_tell_neighbors_apart(method):
 
 
 # --- sparse masks -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ASKING)
-def test_a_sparse_mask_gives_the_same_answer_as_a_sparse_matrix(method):
-    X, Y, _ = ambiguous(n=80, n_labels=6)
-    dense = method().fit(X[:60], Y[:60])
-    model = method().fit(X[:60], sparse.csr_array(Y[:60]))
-    assert isinstance(model.label_distributions_, sparse.csr_array)
-    np.testing.assert_allclose(
-        model.label_distributions_.toarray(), dense.label_distributions_, atol=1e-9
-    )
-    np.testing.assert_array_equal(model.transduction_, dense.transduction_)
-    np.testing.assert_allclose(model.predict_proba(X[60:]), dense.predict_proba(X[60:]), atol=1e-9)
-    if method is PLKNN:
-        np.testing.assert_allclose(model.train_output_.toarray(), dense.train_output_, atol=1e-9)
 
 
 @pytest.mark.parametrize("assignment", ["hard", "soft"])

@@ -190,15 +190,6 @@ def test_as_many_landmarks_as_rows_are_the_exact_kernel():
     np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-4)
 
 
-def test_a_precomputed_linear_kernel_is_the_linear_version():
-    X, Y, _ = ambiguous(n=40, d=6)
-    features = PLCP(kernel="linear").fit(X[:30], Y[:30])
-    given = PLCP(kernel="precomputed").fit(X[:30] @ X[:30].T, Y[:30])
-    np.testing.assert_allclose(
-        given.decision_function(X[30:] @ X[:30].T), features.decision_function(X[30:]), atol=1e-6
-    )
-
-
 # --- any base -----------------------------------------------------------------------------------
 
 

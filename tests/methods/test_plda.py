@@ -201,7 +201,14 @@ def test_every_form_of_candidates():
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("lam", -1), ("n_neighbors", 0), ("assignment", "firm"), ("max_iter", 0), ("tol", -1)],
+    [
+        ("lam", -1),
+        ("n_neighbors", 0),
+        ("assignment", "firm"),
+        ("max_iter", 0),
+        ("tol", -1),
+        ("neighbors", None),
+    ],
 )
 def test_errors_name_the_parameter(parameter, value):
     X, Y, _ = ambiguous(n=20)

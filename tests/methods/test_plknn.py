@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_methods import plknn_votes
 from problems import ambiguous
+from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
 from ambilearn import PLKNN
@@ -105,6 +106,12 @@ def test_new_rows_may_ask_all_training_rows():
     model = PLKNN(n_neighbors=10).fit(X, y)
     expected = plknn_votes(np.array([2.0]), np.array(X), np.array([[1, 0], [1, 1], [0, 1]]), 3)
     assert model.decision_function([[2.0]]) == pytest.approx(expected[1] - expected[0])
+
+
+def test_a_sparse_mask_gives_sparse_votes():
+    X, Y, _ = ambiguous(n=60, n_labels=6)
+    found, expected = (PLKNN().fit(X, y).train_output_ for y in (sparse.csr_array(Y), Y))
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-9)
 
 
 def test_default_is_the_papers():
