@@ -9,20 +9,24 @@ without their true label first, which is not possible in practice. Results are i
 ``docs/review_curves.jsonl``.
 
 With ``--session`` the rows are reviewed through :class:`ambilearn.review.ReviewSession`, with one
-random row in ten, and compared with new orders at the same shares ("in rounds"): a line per half
-for ``docs/review_session.jsonl``, with the estimated share of right labels and its interval. The
-music clips are then resampled: another random 90 % of the rows for each seed.
+random row in ten, and compared with new orders at the same shares ("in rounds"): a line for each
+half and share. The music clips are then resampled: another random 90 % of the rows for each seed.
+
+With ``--coverage`` half of the rows are reviewed through a session with PL-CL, which is faster than
+the stack. Each line has the true share of right labels and the interval that the session shows.
+The lines of both are in ``docs/review_session.jsonl``.
 """
 
 import argparse
 import warnings
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from common import data_split, print_result
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn import PLStacking, as_candidates, find_doubtful
+from ambilearn import PLCL, PLStacking, as_candidates, find_doubtful
 from ambilearn.backend import HOST
 from ambilearn.datasets import add_noise
 from ambilearn.review import ReviewSession
@@ -31,6 +35,7 @@ from ambilearn.tables.ranking import choose_candidates, review_order
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 CHANCES = 3  # number of random orders that are averaged
 FOLDS = 5  # folds of the held-out outputs of the stack
+COVERAGE_SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
 
 def main():
@@ -40,12 +45,15 @@ def main():
     parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music"])
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--session", action="store_true", help="review through ReviewSession")
+    parser.add_argument("--coverage", action="store_true", help="intervals of many sessions")
+    parser.add_argument("--jobs", type=int, default=1, help="processes for sessions")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    if args.session:
-        for seed in range(args.first_seed, args.first_seed + args.seeds):
-            for name in args.data:
-                compare_session(name, seed)
+    if args.session or args.coverage:
+        seeds = range(args.first_seed, args.first_seed + args.seeds)
+        tasks = [(name, seed) for seed in seeds for name in args.data]
+        with ProcessPoolExecutor(args.jobs) as pool:
+            list(pool.map(compare_session if args.session else cover, *zip(*tasks, strict=True)))
         return
     for name in args.data:
         found = defaultdict(list)
@@ -90,12 +98,7 @@ def measure(name, seed):
 
 def compare_session(name, seed):
     """Review the same rows through the session and in rounds; print a line for each share."""
-    X, sets, y, X_test, y_test = data_split(name, seed)
-    if name == "music":
-        kept = np.sort(np.random.default_rng(seed).permutation(len(y))[: round(0.9 * len(y))])
-        X, sets, y = X[kept], sets[kept], y[kept]
-    else:
-        sets = add_noise(sets, y, eta=0.1, random_state=seed)
+    X, sets, y, X_test, y_test = noisy_split(name, seed)
     wrong = np.zeros(len(y), dtype=bool)  # not reported here
     rounds = in_rounds(X, sets, y, X_test, y_test, wrong, wrong)
     by_share = {share: figures for _, share, figures in rounds}
@@ -111,9 +114,49 @@ def compare_session(name, seed):
             gain_new_rows=float(figures[1] - start[1]),
             gain_new_rows_in_rounds=float(by_share[share][1] - start[1]),
             truth=float(truth),
-            low=None if estimate is None else float(estimate.low),
-            high=None if estimate is None else float(estimate.high),
+            **interval(estimate),
         )
+
+
+def noisy_split(name, seed):
+    """A random half with noise, or nine tenths of the music clips."""
+    X, sets, y, X_test, y_test = data_split(name, seed)
+    if name != "music":
+        return X, add_noise(sets, y, eta=0.1, random_state=seed), y, X_test, y_test
+    kept = np.sort(np.random.default_rng(seed).permutation(len(y))[: round(0.9 * len(y))])
+    return X[kept], sets[kept], y[kept], X_test, y_test
+
+
+def interval(estimate):
+    """Bounds of the estimated share of right labels, None before there is an estimate."""
+    if estimate is None:
+        return {"low": None, "high": None}
+    return {"low": float(estimate.low), "high": float(estimate.high)}
+
+
+def cover(name, seed):
+    """Print the true share of right labels and its interval at several points of a session."""
+    X, sets, y, _, _ = noisy_split(name, seed)
+    refit_after = round(0.05 * len(y))
+    session = ReviewSession(PLCL(), X, sets, refit_after=refit_after, random_state=seed)
+    for share in COVERAGE_SHARES:
+        review_until(session, round(share * len(y)), y)
+        print_result(
+            "review_coverage",
+            data=name,
+            seed=seed,
+            settled=share,
+            truth=float(np.mean(session.transduction_ == y)),
+            **interval(session.estimate()),
+            random=len(session.random_rows_),
+        )
+
+
+def review_until(session, n_settled, y):
+    """Settle rows in the order of the session."""
+    while len(session.labels_) < n_settled:
+        (row,) = session.next_rows()
+        session.settle(row, y[row])
 
 
 def through_session(X, sets, y, X_test, y_test, seed):
@@ -123,9 +166,7 @@ def through_session(X, sets, y, X_test, y_test, seed):
     )
     session.learn()  # with thorough doubt
     for share in SHARES[1:]:
-        while len(session.labels_) < round(share * len(y)):
-            (row,) = session.next_rows()
-            session.settle(row, y[row])
+        review_until(session, round(share * len(y)), y)
         model = PLStacking().fit(X, settle(sets, y, list(session.labels_)))
         right = np.mean(model.transduction_ == y), model.score(X_test, y_test)
         yield share, right, session.estimate(), np.mean(session.transduction_ == y)

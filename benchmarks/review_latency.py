@@ -1,21 +1,26 @@
 """Time of answers through the review server, and until the order accounts for them.
 
-Answers to made-up rows are posted one after the other while the method learns in the background.
-Prints percentiles, in seconds, of the time until an answer is confirmed (``answer``), and of the
-time until the order accounts for it (``order``).
+Another process does what the page does: it posts an answer, and requests the new state whenever
+there is one, while the method learns in the background. Prints percentiles, in seconds, of the time
+until an answer is confirmed (``answer``), and of the time until the order accounts for it
+(``order``). The rows are made up; fits use landmarks from 20,000 rows on, as the command line does.
 """
 
 import argparse
+import base64
 import http.client
 import json
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 from common import make_ambiguous, print_result
 
-from ambilearn import PLCL
+from ambilearn import PLCL, PLStacking
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
@@ -24,27 +29,33 @@ from ambilearn.serve.journal import Journal
 from ambilearn.serve.server import ReviewServer, prompt_replies
 from ambilearn.serve.service import ReviewService
 
+METHODS = {"plcl": PLCL, "stack": PLStacking}
 PERCENTILES = (50, 90, 99, 100)
 
 
 def main():
     """One line for each number of rows."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--method", choices=METHODS, default="plcl")
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 100_000])
     parser.add_argument("--answers", type=int, default=500)
     parser.add_argument("--pause", type=float, default=0.2, help="seconds between answers")
+    parser.add_argument("--client", nargs=2, metavar=("PORT", "TOKEN"), help="for internal use")
     args = parser.parse_args()
+    if args.client:
+        json.dump(Client(*args.client).answer(args.answers, args.pause), sys.stdout)
+        return
     for n_rows in args.rows:
         with tempfile.TemporaryDirectory() as folder, prompt_replies():
-            measure(n_rows, args.answers, args.pause, Path(folder, "journal"))
+            measure(args, n_rows, Path(folder, "journal"))
 
 
-def measure(n_rows, n_answers, pause, path):
-    """Post answers, and print percentiles."""
-    X, mask, y = make_ambiguous(n_rows, 20, 10, 3.0)
-    sets = as_candidates(mask.toarray())
-    landmarks = 2000 if n_rows >= 20_000 else None
-    learner = Learner(PLCL(n_landmarks=landmarks, random_state=0), X, sets)
+def measure(args, n_rows, path):
+    """Serve a review, and print percentiles."""
+    X, mask, _ = make_ambiguous(n_rows, 20, 10, 3.0)
+    sets = as_candidates(mask)
+    params = {"n_landmarks": 2000} if n_rows >= 20_000 else {}
+    learner = Learner(METHODS[args.method](random_state=0, **params), X, sets)
     parse = label_parser(sets.classes)
     with Journal(path, {}) as journal:
         began = time.perf_counter()
@@ -53,36 +64,87 @@ def measure(n_rows, n_answers, pause, path):
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
         service = ReviewService(Review("made up", [], rows), session, journal, parse)
         server = ReviewServer(service).start()
-        times = {"answer": [], "order": []}
-        for i in range(n_answers):
-            (row,) = session.next_rows()
-            action = {"id": f"a{i}", "kind": "answer", "labels": [[row, str(y[row])]]}
-            began = time.perf_counter()
-            post(server, action)
-            times["answer"].append(time.perf_counter() - began)
-            with session.changed:
-                session.changed.wait_for(lambda: not session.is_dirty, timeout=60)
-            times["order"].append(time.perf_counter() - began)
-            time.sleep(pause)
+        ordered = []
+        watching = threading.Thread(target=watch, args=(session, args.answers, ordered))
+        watching.start()
+        options = ["--answers", str(args.answers), "--pause", str(args.pause)]
+        client = [sys.executable, __file__, "--client", str(server.port), server.token, *options]
+        done = subprocess.run(client, stdout=subprocess.PIPE, check=True)
+        watching.join()
         server.close()
         session.close()
+    sent, confirmed, n_states = json.loads(done.stdout)
+    times = {
+        "answer": np.subtract(confirmed, sent),
+        "order": np.subtract(ordered, sent),
+    }
     found = {
         f"{name}_p{p}": float(np.percentile(values, p))
         for name, values in times.items()
         for p in PERCENTILES
     }
-    print_result("review_latency", rows=n_rows, answers=n_answers, first_fit=first_fit, **found)
+    print_result(
+        "review_latency",
+        method=args.method,
+        rows=n_rows,
+        answers=args.answers,
+        states=n_states,
+        first_fit=first_fit,
+        **found,
+    )
 
 
-def post(server, action):
-    """Post an action as the page does."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    origin = {"Origin": f"http://127.0.0.1:{server.port}"}
-    connection.request("POST", f"/{server.token}/act?tab=a", json.dumps(action), origin)
-    reply = connection.getresponse()
-    reply.read()
-    assert reply.status == 200, reply.status
-    connection.close()
+def watch(session, n_answers, times):
+    """Note when the order accounts for each answer."""
+    for i in range(n_answers):
+        with session.changed:
+            session.changed.wait_for(lambda i=i: len(session.steps) > i and not session.is_dirty)
+        times.append(time.perf_counter())
+
+
+class Client:
+    """Posts answers and requests states in two threads, as a browser does."""
+
+    def __init__(self, port, token):
+        self.port, self.token = int(port), token
+        self.state, self.ready, self.n_states = {}, threading.Event(), 0
+        threading.Thread(target=self._poll, daemon=True).start()
+
+    def answer(self, n_answers, pause):
+        """Times at which answers were sent and confirmed, and the number of states."""
+        connection, sent, confirmed, done = self._connect(), [], [], set()
+        self.ready.wait()
+        for i in range(n_answers):
+            order = np.frombuffer(base64.b64decode(self.state["order"]), "<i4")
+            row = next(int(row) for row in order if row not in done)
+            done.add(row)
+            action = {"id": f"a{i}", "kind": "answer", "labels": [[row, str(row % 10)]]}
+            content = json.dumps(action)
+            sent.append(time.perf_counter())
+            self._request(connection, "POST", "act?tab=a", content)
+            confirmed.append(time.perf_counter())
+            time.sleep(pause)
+        return sent, confirmed, self.n_states
+
+    def _poll(self):
+        connection, path = self._connect(), "state?tab=a"
+        while True:
+            state = json.loads(self._request(connection, "GET", path))
+            self.state = self.state | state
+            self.n_states += 1
+            self.ready.set()
+            path = f"state?tab=a&since={state['token']}"
+
+    def _connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+
+    def _request(self, connection, method, path, content=None):
+        origin = {"Origin": f"http://127.0.0.1:{self.port}"}
+        connection.request(method, f"/{self.token}/{path}", content, origin)
+        reply = connection.getresponse()
+        content = reply.read()
+        assert reply.status == 200, (reply.status, content)
+        return content
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
-from scipy import linalg
 
 from ambilearn.solvers.blocked_cholesky import BlockedFactor, factor_in_place
+from ambilearn.solvers.lapack import factorize_in_place, invert_factor, solve_by_factor
 
 # LAPACK in SciPy uses 32-bit indices: a larger matrix crashes the process.
 _MAX_LAPACK_ROWS = 46_340
@@ -21,13 +21,11 @@ class LapackFactor(NamedTuple):
 
     def solve(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
-        solved: NDArray[np.float64]
-        solved, _ = linalg.lapack.dpotrs(self.lower, columns, lower=1)
-        return solved
+        return solve_by_factor(self.lower, columns)
 
     def inverse_diagonal(self) -> NDArray[np.float64]:
         r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
-        inverse, _ = linalg.lapack.dtrtri(self.lower, lower=1)
+        inverse = invert_factor(self.lower)
         diagonal = np.empty(len(inverse))
         for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
             # Entries above the diagonal are not part of the factor.
@@ -50,10 +48,10 @@ def factorize_by_lapack(
         matrix = matrix.T  # equal because the matrix is symmetric, and in LAPACK's column order
     matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
     matrix[np.diag_indices_from(matrix)] += ridge
-    factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    info = factorize_in_place(matrix)
     if info:
         raise _not_positive_definite(ridge, info)
-    return LapackFactor(factor)
+    return LapackFactor(matrix)
 
 
 def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> BlockedFactor:

@@ -1,0 +1,52 @@
+"""LAPACK routines through ctypes: the same results as SciPy's, and other threads run meanwhile."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.linalg import lapack as scipy_lapack
+
+from ambilearn.solvers import lapack
+
+
+@pytest.fixture(params=[1, 2, 60])
+def matrix(request):
+    factor = np.random.default_rng(0).normal(size=(request.param, request.param))
+    return np.asfortranarray(factor @ factor.T + np.eye(len(factor)))
+
+
+def test_results_are_those_of_scipy(matrix):
+    expected, _ = scipy_lapack.dpotrf(matrix, lower=1, clean=0)
+    lower = matrix.copy(order="F")
+    assert lapack.factorize_in_place(lower) == 0
+    assert_array_equal(lower, expected)
+    columns = np.arange(3.0 * len(matrix)).reshape(-1, 3)
+    before = columns.copy()
+    solved = lapack.solve_by_factor(lower, columns)
+    assert_array_equal(solved, scipy_lapack.dpotrs(lower, columns, lower=1)[0])
+    assert_array_equal(columns, before)
+    inverse = lapack.invert_factor(lower)
+    assert_array_equal(inverse, scipy_lapack.dtrtri(lower, lower=1)[0])
+    assert_array_equal(lower, expected)
+
+
+def test_the_first_minor_that_is_not_positive_is_returned():
+    matrix = np.asfortranarray(np.diag([1.0, 2.0, -1.0, 1.0]))
+    assert lapack.factorize_in_place(matrix) == 3
+
+
+def test_integers_and_any_memory_order_are_solved(matrix):
+    lapack.factorize_in_place(matrix)
+    columns = np.arange(4 * len(matrix)).reshape(4, -1)
+    assert_array_equal(
+        lapack.solve_by_factor(matrix, columns.T),
+        lapack.solve_by_factor(matrix, columns.T.astype(float).copy()),
+    )
+
+
+@pytest.mark.parametrize("routine", [lapack._potrf, lapack._potrs, lapack._trtri])
+def test_the_interpreter_is_released(routine):
+    holds_interpreter = ctypes.PYFUNCTYPE(None)._flags_
+    assert type(routine)._flags_ != holds_interpreter
+    assert type(routine)._flags_ == ctypes.CFUNCTYPE(None)._flags_
