@@ -164,8 +164,7 @@ skills_option = votes_option(
     "--skills/--no-skills",
     default=None,
     help="Estimate the reliability of annotators from their answers and the features, and weight "
-    "them by it. Default if there are several annotators, the extra crowd is installed, and "
-    "--min-votes is not given.",
+    "them by it. Default if there are several annotators and --min-votes is not given.",
 )
 
 

@@ -66,23 +66,10 @@ def with_top_confidence(
     most likely label otherwise. The order of the labels does not change; the confidence is above
     :math:`1/k`.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n_pairs,)
-        Probability of each pair of a row and a label; each row sums to 1.
-    rows : ndarray of shape (n_pairs,)
-        Row of each pair, in ascending order.
-    top : ndarray of shape (n_rows,)
-        Confidence of the most likely label of each row.
+    ``proba`` has the probability of each pair of a row and a label, and ``rows`` the rows of the
+    pairs in ascending order; ``top`` has the confidence of the most likely label of each row.
 
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from ambilearn.confidence.calibration import with_top_confidence
     >>> proba = np.array([0.5, 0.3, 0.2, 0.6, 0.4])
     >>> rows = np.array([0, 0, 0, 1, 1])
     >>> with_top_confidence(proba, rows, np.array([0.8, 0.55])).round(2)

@@ -92,19 +92,7 @@ def fit_temperature(
 
 
 def search_temperature(loss: Callable[[float], float], bounds: tuple[float, float]) -> float:
-    """Inverse temperature with the smallest loss, searched on a logarithmic scale.
-
-    Parameters
-    ----------
-    loss : callable
-        The loss of an inverse temperature.
-    bounds : tuple of float
-        Smallest and largest value.
-
-    Returns
-    -------
-    float
-    """
+    """Inverse temperature with the smallest loss within bounds, searched on a logarithmic scale."""
     found = minimize_scalar(
         lambda log_b: loss(float(np.exp(log_b))), bounds=np.log(bounds), method="bounded"
     )

@@ -72,20 +72,8 @@ def combine_evidence(
     :math:`\prod_i \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j)`, found by
     expectation maximization.
 
-    Parameters
-    ----------
-    log_likelihood : ndarray of shape (n, l)
-        :math:`\log \Lambda`.
-    held_out : ndarray of shape (n, l)
-        *F*: non-negative, rows sum to one.
-    prior : ndarray of shape (l,)
-        :math:`\pi`.
-    max_iter : int, default=50
-        Steps for :math:`\varepsilon`.
-
-    Returns
-    -------
-    CombinedEvidence
+    ``log_likelihood`` is :math:`\log \Lambda`, and ``held_out`` is *F*, both of shape (n, l);
+    ``prior`` is :math:`\pi`. ``max_iter`` limits the steps for :math:`\varepsilon`.
     """
     held_out, prior = at_least(held_out), at_least(prior)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))

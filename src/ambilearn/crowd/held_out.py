@@ -24,14 +24,7 @@ class HeldOutByRidge:
 
     The kernel matrix is factored once, for any number of calls.
 
-    Parameters
-    ----------
-    method : estimator
-        The method, not fitted.
-    X : array or sparse matrix of shape (n, d)
-        Rows.
-    everything : CandidateSets
-        All labels as candidates of each row.
+    ``everything`` has all labels as candidates of each row.
     """
 
     def __init__(self, method: Any, X: Any, everything: CandidateSets) -> None:
@@ -54,16 +47,7 @@ class HeldOutByRidge:
 class HeldOutByFolds:
     """Confidences of classifiers that are fitted without a fold of the rows.
 
-    Parameters
-    ----------
-    estimator : classifier
-        The classifier, not fitted.
-    X : array-like, data frame or sparse matrix of shape (n, d)
-        Rows.
-    n_folds : int
-        Number of folds.
-    random_state : int, RandomState instance or None
-        Seed of the folds, which are the same in every call.
+    The folds are the same in every call.
     """
 
     def __init__(self, estimator: Any, X: Any, n_folds: int, random_state: Any) -> None:

@@ -17,14 +17,7 @@ from ambilearn.deep.training import Trainer
 class Checkpoint:
     """The file of a run: written after epochs, read when the run starts again.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. It appears in full or not at all.
-    trainer : Trainer
-        The run.
-    every : float
-        Least number of seconds between two writes.
+    It appears in full or not at all. ``every`` is the least number of seconds between two writes.
     """
 
     def __init__(self, path: Any, trainer: Trainer, every: float) -> None:

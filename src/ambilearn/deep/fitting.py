@@ -29,16 +29,7 @@ _OF_OBJECTIVE = (
 def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     """Train a network, and set the attributes of the estimator.
 
-    Parameters
-    ----------
-    model : DeepPLCL
-        The estimator.
-    rows : Rows
-        Training rows.
-    candidates : Support
-        Their candidate pairs.
-    seed : int
-        Of all random numbers.
+    ``seed`` is that of all random numbers.
     """
     device = options.choose_device(model.device)
     model._row_shape = rows.shape[1:]

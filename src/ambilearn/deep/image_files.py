@@ -38,12 +38,7 @@ class ImageFiles:
 
     Larger or smaller images are scaled so that they cover the shape, and cropped at their center.
 
-    Parameters
-    ----------
-    paths : list of Path
-        The files.
-    image_shape : tuple of int
-        (c, h, w): one channel for gray images, three for color.
+    ``image_shape`` is (c, h, w): one channel for gray images, three for color.
     """
 
     paths: list[Path]

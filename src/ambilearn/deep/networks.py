@@ -18,14 +18,7 @@ class TwoHeads(nn.Module):
     The heads start at zero. Random outputs would choose among the candidates before anything is
     learned, and training confirms such choices if the sets are large.
 
-    Parameters
-    ----------
-    features : Module
-        Maps a batch to features of shape (b, d).
-    n_features : int
-        d.
-    n_labels : int
-        Outputs of each head.
+    ``features`` maps a batch to features of shape (b, n_features).
     """
 
     def __init__(self, features: nn.Module, n_features: int, n_labels: int) -> None:
@@ -52,15 +45,7 @@ class TwoHeads(nn.Module):
 
 
 class MLP(nn.Sequential):
-    """Two hidden layers with batch normalization, for rows of a matrix.
-
-    Parameters
-    ----------
-    n_inputs : int
-        Columns.
-    width : int, default=256
-        Units of each layer.
-    """
+    """Two hidden layers with batch normalization, for rows of a matrix."""
 
     def __init__(self, n_inputs: int, width: int = 256) -> None:
         layers: list[nn.Module] = []
@@ -88,12 +73,7 @@ class _Residual(nn.Module):
 class ResNet9(nn.Module):
     """Small residual network for images of up to about 64 pixels.
 
-    Parameters
-    ----------
-    n_channels : int
-        Channels of the images.
-    width : int, default=64
-        Channels of the first layer; the last has eight times as many.
+    ``width`` is the number of channels of the first layer; the last has eight times as many.
     """
 
     def __init__(self, n_channels: int, width: int = 64) -> None:
@@ -131,14 +111,10 @@ def _large_resnet(n_channels: int) -> nn.Module:
 
 
 def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
-    """The network of features for rows of a shape, new or copied.
+    """The network of features for rows of a shape, (d,) or (c, h, w), new or copied.
 
-    Parameters
-    ----------
-    module : "auto", Module, or callable without arguments that returns one
-        The parameter of the estimator.
-    shape : tuple of int
-        Shape of a row: (d,) or (c, h, w).
+    ``module`` is the parameter of the estimator: ``"auto"``, a module, or a callable that returns
+    one.
     """
     if isinstance(module, nn.Module):
         return copy.deepcopy(module)
@@ -167,17 +143,7 @@ def _call(module: Callable[[], Any]) -> Any:
 
 
 def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
-    """Put the two heads on a network of features, whose output is checked on some rows.
-
-    Parameters
-    ----------
-    features : Module
-        Network of features.
-    rows : Tensor of shape (b, …)
-        Some rows, as they come in training.
-    n_labels : int
-        Number of labels.
-    """
+    """Put the two heads on a network of features, whose output is checked on some rows."""
     features.eval()
     try:
         with torch.no_grad():

@@ -100,10 +100,7 @@ def choose_objective(loss: str, **changes: Any) -> Objective:
 def log_prior(weights: Tensor) -> Tensor:
     """What the weights of candidates add to the logarithm of the targets.
 
-    Parameters
-    ----------
-    weights : Tensor of shape (n, l)
-        Shares of the candidates in the weights of their rows; zero off the candidates.
+    The weights (n, l) are shares in their row, zero off the candidates.
     """
     return torch.log(weights + _VOTE_OFFSET)
 
@@ -117,18 +114,9 @@ def make_targets(
 ) -> Tensor:
     """Targets t from the outputs of the two heads, without a gradient.
 
-    Parameters
-    ----------
-    objective : Objective
-        Its ``comp_power`` and ``temperature``.
-    views : list of Tensor of shape (b, l)
-        Logits of the ordinary head, the weak view first.
-    complementary : Tensor of shape (b, l)
-        Logits of the complementary head on the weak view.
-    mask : bool Tensor of shape (b, l)
-        The candidates.
-    prior : Tensor of shape (b, l), optional
-        From :func:`log_prior`.
+    ``views`` has the logits of the ordinary head, the weak view first, and ``complementary`` those
+    of the complementary head on the weak view. ``prior`` is from :func:`log_prior`. All tensors
+    have the shape (b, l).
     """
     with torch.no_grad():
         score = sum(view.log_softmax(1) for view in views) / len(views)
@@ -151,18 +139,8 @@ def row_losses(
 ) -> Tensor:
     """Loss of every row, shape (b,).
 
-    Parameters
-    ----------
-    objective : Objective
-        Weights of the terms.
-    views, complementary : list of Tensor of shape (b, l)
-        Logits of the two heads for each view.
-    mask : bool Tensor of shape (b, l)
-        The candidates.
-    confidences : Tensor of shape (b, l)
-        P, zero off the candidates.
-    ramp, trust : float or Tensor
-        r and s, from 0 to 1.
+    ``views`` and ``complementary`` have the logits (b, l) of the two heads for each view.
+    ``confidences`` is P, zero off the candidates. ``ramp`` and ``trust`` are r and s, from 0 to 1.
     """
     total = torch.zeros(len(mask), device=mask.device)
     logs = [view.log_softmax(1) for view in views]

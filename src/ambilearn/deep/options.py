@@ -53,14 +53,8 @@ def choose_batch_size(batch_size: int | None, n_rows: int) -> int:
 def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | None]:
     """The functions that make the weak and the strong view; None if there is one view only.
 
-    Parameters
-    ----------
-    augment : "auto", None, or pair of callables or None
-        The parameter of the estimator.
-    rows : Rows
-        Training rows. Gray images are not mirrored: they may be letters or digits.
-    strong : bool
-        Whether the loss uses a strong view.
+    ``augment`` is the parameter of the estimator, and ``strong`` whether the loss uses a strong
+    view. Gray images are not mirrored: they may be letters or digits.
     """
     weak: View | None = None
     strong_view: View | None = None
@@ -102,10 +96,7 @@ def choose_compilation(compile: Any, device: torch.device, n_steps: int) -> bool
 class Standardizer:
     """Makes stored rows floats of mean 0 and variance 1, each feature or channel.
 
-    Parameters
-    ----------
-    mean, scale : ndarray of shape (d,) or (c,)
-        In the unit of the stored values.
+    ``mean`` and ``scale`` are in the unit of the stored values.
     """
 
     mean: NDArray[np.float64]

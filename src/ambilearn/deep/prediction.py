@@ -19,24 +19,10 @@ def compute_outputs(
     mirror: bool,
     bf16: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Probabilities f and f̂, averaged over an image and its mirror image.
+    """Probabilities f and f̂ in host memory, averaged over an image and its mirror image.
 
-    Parameters
-    ----------
-    network : TwoHeads
-        On the device on which to compute.
-    rows : Rows
-        Any rows.
-    prepare : callable
-        Makes a batch of stored rows standardized floats.
-    mirror : bool
-        Whether mirror images are used, too.
-    bf16 : bool
-        Whether the network computes in bfloat16.
-
-    Returns
-    -------
-    ordinary, complementary : float64 Tensor of shape (n, l), in the processor's memory
+    It computes on the device of the network. ``prepare`` makes a batch of stored rows standardized
+    floats.
     """
     parts: list[tuple[Tensor, Tensor]] = []
     for batch, device in _batches(network, rows, prepare):

@@ -63,12 +63,8 @@ def reports(
 ) -> Iterator[EpochReport]:
     """Run the epochs that are left, with a report after each.
 
-    Parameters
-    ----------
-    run_epoch : callable
-        Runs one epoch and returns its loss and the share of settled rows.
-    done, n_epochs : int
-        Epochs that an earlier run has done, and epochs in all.
+    ``run_epoch`` returns the loss and the share of settled rows. ``done`` of the ``n_epochs``
+    epochs were run before.
     """
     began = perf_counter()
     first_done = began

@@ -20,14 +20,8 @@ Reader = Callable[[Sequence[int]], Tensor]
 class Rows:
     """Checked rows: held in memory, or read when a batch needs them.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows first, then (d,) for a matrix or (c, h, w) for images.
-    held : Tensor, optional
-        All rows.
-    read : callable, optional
-        Returns the rows of given numbers as one tensor.
+    ``shape`` has the number of rows first, then (d,) for a matrix or (c, h, w) for images. ``read``
+    returns the rows of given numbers as one tensor.
     """
 
     shape: tuple[int, ...]
@@ -92,14 +86,9 @@ def _is_dataset(X: Any) -> bool:
 def check_rows(X: Any, row_shape: tuple[int, ...] | None, image_size: Any = None) -> Rows:
     """Rows of images, files or a PyTorch dataset.
 
-    Parameters
-    ----------
-    X : array of shape (n, h, w), (n, h, w, c) or (n, c, h, w), list of files, or Dataset
-        Rows as a user gives them.
-    row_shape : tuple of int, optional
-        Shape of the rows of an earlier fit, to which files are brought.
-    image_size : int or pair of int, optional
-        Height and width to which files are brought; by default chosen from the files.
+    Images have the shape (n, h, w), (n, h, w, c) or (n, c, h, w). Files are scaled to
+    ``row_shape``, the shape of the rows of an earlier fit, or to ``image_size``, by default chosen
+    from the files.
     """
     if is_list_of_files(X):
         files = ImageFiles.of(X, row_shape, image_size)

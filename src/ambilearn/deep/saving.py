@@ -19,16 +19,8 @@ from ambilearn.deep.options import Standardizer
 def plain_state(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a fitted estimator, for a file that is also read where there is no such device.
 
-    Parameters
-    ----------
-    state : dict
-        Attributes of the estimator.
-
-    Returns
-    -------
-    state : dict
-        With ``_weights``, a dictionary of arrays, instead of ``module_``, if ``module`` is
-        ``"auto"``; otherwise with a copy of the network in the processor's memory.
+    If ``module`` is ``"auto"``, ``_weights``, a dictionary of arrays, replaces ``module_``;
+    otherwise there is a copy of the network in host memory.
     """
     network = state["module_"]
     standardizer = state["_standardizer"]
@@ -43,14 +35,9 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
 def restore_network(state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of an estimator from what :func:`plain_state` returned.
 
-    Nothing is executed, and no memory is allocated beyond that of the arrays: the network is
-    built without weights, and takes the arrays if their names, shapes and types are the expected
-    ones.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not belong to a network for such rows and labels.
+    Nothing is executed, and no memory is allocated beyond that of the arrays: the network is built
+    without weights, and takes the arrays if their names, shapes and types are the expected ones.
+    Raises ValueError if they do not belong to a network for such rows and labels.
     """
     state = dict(state)
     weights, state["_standardizer"] = state.pop("_weights"), Standardizer(*state["_standardizer"])

@@ -14,20 +14,6 @@ def _between(start: float, end: float, share: float) -> float:
 def one_cycle(step: int, n_steps: int) -> tuple[float, float]:
     """Learning rate over the largest, and momentum, of a step: one cycle of cosines.
 
-    Parameters
-    ----------
-    step : int
-        Steps done.
-    n_steps : int
-        Steps in all.
-
-    Returns
-    -------
-    rate, momentum : float
-
-    Examples
-    --------
-    >>> from ambilearn.deep.schedule import one_cycle
     >>> [round(one_cycle(step, 101)[0], 3) for step in (0, 10, 100)]
     [0.1, 0.579, 0.001]
     """
@@ -40,37 +26,15 @@ def one_cycle(step: int, n_steps: int) -> tuple[float, float]:
 
 
 def average_decay(step: int) -> float:
-    """Share of the average that a step keeps: small at first, .999 in the end.
-
-    Parameters
-    ----------
-    step : int
-        Steps done, this one included.
-    """
+    """Share of the average that a step keeps: small at first, .999 in the end."""
     return min(0.999, step / (step + 50))
 
 
 def ramp_up(epoch: int, n_epochs: int, ramp: float) -> float:
-    """Factor r in an epoch, counted from 0: from 0 to 1 in the first part of the epochs.
-
-    Parameters
-    ----------
-    epoch, n_epochs : int
-        Epochs done, and in all.
-    ramp : float
-        The part of the epochs, 0 for r = 1 from the start.
-    """
+    """Factor r in an epoch, counted from 0: from 0 to 1 in the share ``ramp`` of the epochs."""
     return min(1.0, (epoch + 1) / (ramp * n_epochs)) if ramp else 1.0
 
 
 def trust_in_confidences(epoch: int, n_epochs: int, ramp: float) -> float:
-    """Factor s in an epoch, counted from 0: from 0 to 1 in the epochs after the ramp.
-
-    Parameters
-    ----------
-    epoch, n_epochs : int
-        Epochs done, and in all.
-    ramp : float
-        The part of the epochs in which r grows.
-    """
+    """Factor s in an epoch, counted from 0: from 0 to 1 in the epochs after the ramp."""
     return max(0.0, (epoch + 1 - ramp * n_epochs) / ((1 - ramp) * n_epochs)) if ramp < 1 else 0.0

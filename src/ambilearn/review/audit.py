@@ -31,31 +31,11 @@ def review_from_audit(
 ) -> Review:
     """Rows that were drawn for an audit, in this order, without scores.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    rows : sequence of int
-        The drawn rows.
-    labels : sequence of str
-        Label of every row of the table. The page does not show which label a row has, unless there
-        are no candidates and more than 20 labels.
-    texts : sequence of str, optional
-        Candidates of every row of the table. By default all labels are offered.
-    sep : str, default="|"
-        Separator of the candidates.
-    name : str, default="table"
-        Name of the file.
-    hidden : collection of str, default=()
-        Columns that are not shown.
-    image : str, optional
-        Column with the images.
-    images : Images, optional
-        Makes their addresses. By default they begin in the folder of the table.
-
-    Returns
-    -------
-    Review
+    ``labels`` has the label of every row of the table. The page does not show which label a row
+    has, unless there are no candidates and more than 20 labels. ``texts`` has the candidates of
+    every row, separated by ``sep``; by default all labels are offered. Columns in ``hidden`` are
+    not shown. ``images`` makes the addresses of the images in the column ``image``; by default they
+    are relative to the folder of the table.
     """
     folder = Path(name).parent
     images = images or Images(folder, folder)

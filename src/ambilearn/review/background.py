@@ -27,17 +27,8 @@ class Session(Protocol):
 class Worker:
     """Two threads: one updates the order after each answer, one fits the method again.
 
-    Parameters
-    ----------
-    session : Session
-        The session. The first fit begins at once.
-
-    Attributes
-    ----------
-    is_fitting : bool
-        Whether the method is being fitted.
-    problem : str or None
-        Why the last fit failed. Updates and answers go on.
+    The first fit begins immediately. ``is_fitting`` is whether the method is being fitted, and
+    ``problem`` why the last fit failed, after which updates and answers continue.
     """
 
     def __init__(self, session: Session) -> None:

@@ -50,18 +50,7 @@ class ImageContent(NamedTuple):
 
 
 def embed_image(path: Path) -> Shown:
-    """Address that contains an image.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file; see :func:`read_image`.
-
-    Returns
-    -------
-    Shown
-        Its address, or the problem.
-    """
+    """Address that contains an image (see :func:`read_image`), or the problem."""
     found = read_image(path)
     if isinstance(found, Problem):
         return Shown(problem=found)
@@ -70,17 +59,10 @@ def embed_image(path: Path) -> Shown:
 
 
 def read_image(path: Path) -> ImageContent | Problem:
-    """Content of an image that is safe to show.
+    """Content of an image that is safe to show, or the problem.
 
-    Parameters
-    ----------
-    path : Path
-        An existing file. A large image is reduced; one in a format that browsers do not show is
-        converted. An SVG file is accepted if it is a drawing without scripts and links.
-
-    Returns
-    -------
-    ImageContent or Problem
+    A large image is reduced; one in a format that browsers do not show is converted. An SVG file is
+    accepted if it is a drawing without scripts and links.
     """
     with requires_extra("cli", purpose="A review page with images"):
         import PIL.Image  # noqa: F401

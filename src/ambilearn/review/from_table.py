@@ -34,32 +34,13 @@ def review_from_table(
 ) -> Review:
     r"""Rows of a table as the page shows them.
 
-    Parameters
-    ----------
-    table : CandidateTable
-        What :func:`ambilearn.tables.read_candidate_table` returns. Rows that are corrected
-        already come with all their candidates and the label that was chosen.
-    scores : ndarray of shape (n_pairs,)
-        Score of every candidate, in the order of ``table.candidates``: ``pair_scores`` of a
-        cleaned table. They determine the order of the rows.
-    confidences : ndarray of shape (n_pairs,), optional
-        Calibrated confidences in the same order, to be shown instead of the scores.
-    doubt : Doubt, optional
-        Held-out doubt in the candidates, as :func:`ambilearn.tables.clean.judge_candidates` finds
-        it. Where it is above zero the page suggests a label, and it helps to order the rows.
-    method : str, default=""
-        Name of the method that computed the scores.
-    image : str, optional
-        Column with the images.
-    images : Images, optional
-        Makes their addresses. By default they begin in the folder of the table.
+    Rows that are corrected already have all their candidates and the chosen label. ``scores`` has
+    the score of every candidate, in the order of ``table.candidates``, and determines the order of
+    the rows; calibrated ``confidences`` in the same order are shown instead. If ``doubt`` in the
+    candidates is above zero, the page suggests a label; it also changes the order. ``method`` is
+    the name of the method that computed the scores. ``images`` makes the addresses of the images in
+    the column ``image``; by default they are relative to the folder of the table.
 
-    Returns
-    -------
-    Review
-
-    Examples
-    --------
     >>> from io import StringIO
     >>> from ambilearn.tables import clean_table, read_candidate_table
     >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")

@@ -104,10 +104,7 @@ class Images:
 class ServedImages(Images):
     """Images that a server sends: by their number, from the allowed folders of this machine.
 
-    Attributes
-    ----------
-    paths : list of Path
-        The file of each number, without symbolic links.
+    ``paths`` has the file of each number, without symbolic links.
     """
 
     paths: list[Path] = field(default_factory=list)

@@ -94,13 +94,7 @@ class Learner:
         """Learn from the sets that a function returns for the settled rows.
 
         For answers of several annotators, whose reliability is estimated anew in each fit.
-
-        Parameters
-        ----------
-        judge : callable
-            Candidate sets for a mapping of settled rows to labels.
-        shown : CandidateSets
-            The candidates that a person chooses from.
+        ``shown`` has the candidates that a person chooses from.
         """
         self._judge, self.shown = judge, shown
         return self
@@ -113,15 +107,8 @@ class Learner:
     def learn(self, labels: Labels) -> Iterator[Learned]:
         """Fit to the sets with these settled rows.
 
-        Parameters
-        ----------
-        labels : mapping of int to label
-            The settled rows.
-
-        Yields
-        ------
-        Learned
-            First with the doubt in closed form, then, if this is another, with the thorough one.
+        Yields first a result with the doubt in closed form, then, if it differs, with the thorough
+        one.
         """
         labels = dict(labels)
         given = settle_sets(self.sets, labels)

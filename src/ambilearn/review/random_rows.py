@@ -39,21 +39,9 @@ class RandomRows:
     def mix(
         self, order: NDArray[np.intp], done: Collection[int], n: int
     ) -> tuple[list[int], list[int]]:
-        """The first rows to look at, with random rows in between.
+        """The first n rows to look at, with random rows in between, and the random rows among them.
 
-        Parameters
-        ----------
-        order : ndarray of shape (n_rows,)
-            Order of the review.
-        done : collection of int
-            Rows that are settled or skipped.
-        n : int
-            Number of rows.
-
-        Returns
-        -------
-        rows, drawn : lists of int
-            The rows, and those among them that are random.
+        ``order`` is the order of the review, and ``done`` has the rows that are settled or skipped.
         """
         closed = set(done)
         wanted = (row for row in map(int, order) if row not in closed)
@@ -89,14 +77,7 @@ class RandomRows:
     ) -> ShareRight | None:
         """Share of right labels if every settled row is right; None with less than ten rows.
 
-        Parameters
-        ----------
-        labels : mapping of int to label
-            All settled rows.
-        found : ndarray of shape (n_rows,)
-            Labels of the method, which has not seen the answers that are held back.
-        n_rows : int
-            Number of rows.
+        ``found`` has the labels of the method, which has not seen the answers that are held back.
         """
         rows = sorted(self.held_back)
         n_reviewed = len(labels) - len(rows)

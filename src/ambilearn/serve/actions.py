@@ -36,16 +36,8 @@ Action = Answer | Undo | Skip
 
 
 def parse_action(content: Any) -> Action:
-    """The action that JSON content describes.
+    """The action that JSON content describes; raises InvalidActionError if there is none.
 
-    Raises
-    ------
-    InvalidActionError
-        If it describes none.
-
-    Examples
-    --------
-    >>> from ambilearn.serve.actions import parse_action
     >>> parse_action({"id": "a1", "kind": "answer", "labels": [[3, "anna"]]})
     Answer(id='a1', labels={3: 'anna'})
     """

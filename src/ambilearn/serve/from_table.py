@@ -32,16 +32,10 @@ def make_learner(
     doubt: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Learner:
-    """What learns from a table again and again.
+    """The learner of a table without corrections, judged if annotators are to be judged.
 
-    Parameters
-    ----------
-    table : CandidateTable
-        The table without corrections; judged if it has answers of annotators to be judged.
-    method, params, select, random_state, progress
-        As for :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
-    doubt : bool, default=True
-        Whether to look for rows whose true label is not a candidate.
+    The other arguments are those of :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
+    With ``doubt``, it looks for rows whose true label is not a candidate.
     """
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     if select:
@@ -102,20 +96,10 @@ def continue_session(
     parse: Callable[[str], Any],
     **options: Any,
 ) -> ReviewSession:
-    """A session in the background, with all that the journal contains.
+    """A session in the background, with all entries of the journal.
 
-    Parameters
-    ----------
-    learner : Learner
-        What learns.
-    entries : iterable of dict
-        Entries of the journal.
-    labels : mapping of int to label
-        Rows that were settled before the review.
-    parse : callable
-        Label of a text.
-    **options
-        Parameters of :class:`~ambilearn.review.ReviewSession`.
+    ``labels`` has the rows that were settled before the review, and ``parse`` returns the label of
+    a text. The options are those of :class:`~ambilearn.review.ReviewSession`.
     """
     steps: list[Step] = []
     released: set[int] = set()  # random rows that the order had reached: they are reviewed

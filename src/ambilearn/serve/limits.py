@@ -6,20 +6,8 @@ from time import monotonic
 
 
 class RateLimit:
-    """Allows a number of requests per second, and more of them for a short time.
+    """Allows a number of requests per second in the long run, and more of them at once.
 
-    Parameters
-    ----------
-    per_second : float
-        Requests per second in the long run.
-    at_once : float
-        Requests at once.
-    clock : callable, default=time.monotonic
-        Seconds.
-
-    Examples
-    --------
-    >>> from ambilearn.serve.limits import RateLimit
     >>> limit = RateLimit(1, 2, clock=lambda: 0.0)
     >>> [limit.allows() for _ in range(3)]
     [True, True, False]

@@ -81,16 +81,9 @@ class ReviewService:
     # --- requests -------------------------------------------------------------------------------
 
     def state(self, tab: str, since: str = "", full: bool = False) -> dict[str, Any]:
-        """What has changed since a state; waits a while if nothing has.
+        """Changes since the state with the token ``since``; waits a while if there are none.
 
-        Parameters
-        ----------
-        tab : str
-            Name of the browser's tab.
-        since : str, default=""
-            ``token`` of the state that the tab has.
-        full : bool, default=False
-            Whether to return all decisions, too.
+        With ``full``, all decisions are returned, too.
         """
         session = self._session
         with session.changed:
@@ -114,14 +107,8 @@ class ReviewService:
     def act(self, tab: str, action: Action) -> dict[str, Any]:
         """Do what a person did in the page: write it to the journal, then record it in the session.
 
-        Raises
-        ------
-        InvalidActionError
-            If it cannot be done.
-        OtherTabError
-            If another tab is in use.
-        OSError
-            If the journal cannot be written; nothing has changed then.
+        Raises InvalidActionError if it cannot be done, OtherTabError if another tab is in use, and
+        OSError if the journal cannot be written; nothing has changed then.
         """
         with self._writing:
             if action.id in self._ids:  # sent again after a lost reply
