@@ -124,9 +124,7 @@ class Trainer:
         self._make_targets = faster(_bind(make_targets, settings.objective))
 
     def run_epoch(self) -> tuple[float, float]:
-        """One pass over the rows: mean loss, and share of rows whose largest confidence is near
-        one.
-        """
+        """One pass over the rows: mean loss, and share of rows with a confidence near one."""
         self.network.train()
         self.average.eval()
         total = torch.zeros((), device=self.device)

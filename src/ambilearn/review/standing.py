@@ -76,7 +76,7 @@ class Updater:
         self._columns: dict[int, NDArray[np.float64]] = {}
 
     def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Standing:
-        """State of all rows after the answers ``labels``; the rows ``last`` are last in the order."""
+        """State of all rows after the answers; the rows ``last`` are last in the order."""
         p = self._on_given_pairs(learned, labels)
         doubt = learned.doubt
         changed = [r for r in {*labels, *learned.labels} if labels.get(r) != learned.labels.get(r)]
