@@ -45,50 +45,71 @@ def browser():
         chromium.close()
 
 
-class Window:
-    """A browser window with its own storage, which writes down what must not happen."""
+VIEWPORT = {"width": 1200, "height": 800}
 
-    def __init__(self, browser, **options):
-        options = {"viewport": {"width": 1200, "height": 800}} | options
-        self.context = browser.new_context(**options)
+
+class Window:
+    """A browser window with its own storage, which records errors, dialogs and requests."""
+
+    def __init__(self, browser):
+        self.context = browser.new_context(viewport=VIEWPORT)
         self.context.set_default_timeout(TIMEOUT)
         self.trouble, self.requests = [], []
+        self.context.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
+        self.context.on("weberror", lambda error: self.trouble.append(str(error.error)))
+        self.context.on("dialog", self.answer)
+        self.context.on("request", lambda request: self.requests.append(request.url))
+
+    def answer(self, dialog):
+        self.trouble.append(f"dialog: {dialog.message}")
+        dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss()
 
     def open(self, path, *, script=None):
-        page = self.context.new_page()
-        page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
-        page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        page.on("dialog", lambda d: (self.trouble.append(f"dialog: {d.message}"), d.dismiss()))
-        page.on("request", lambda request: self.requests.append(request.url))
+        """Open a file, or the address of a server, in the empty tab or in a new one."""
+        empty = [page for page in self.context.pages if page.url == "about:blank" and not script]
+        page = empty[0] if empty else self.context.new_page()
         if script:
             page.add_init_script(script)
-        page.goto(Path(path).as_uri())
+        page.goto(path if str(path).startswith("http:") else Path(path).as_uri())
         page.wait_for_selector("html[data-ready]")
         return page
 
+    def reset(self):
+        """Forget the storage, and leave one empty tab."""
+        for page in self.context.pages:
+            if page.url != "about:blank":
+                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        for page in self.context.pages[1:]:
+            page.close()
+        for page in self.context.pages:
+            page.goto("about:blank")
+            page.set_viewport_size(VIEWPORT)
 
-@pytest.fixture
-def window(browser):
-    """A window in which a page must stay silent and off the network."""
+
+@pytest.fixture(scope="module")
+def one_window(browser):
+    """The window of all tests of a module: a new one takes a second."""
     window = Window(browser)
     yield window
     window.context.close()
-    assert window.trouble == []
-    assert [u for u in window.requests if not u.startswith(("file:", "data:", "blob:"))] == []
 
 
 @pytest.fixture
-def make_window(browser):
-    """Function that opens windows in which anything may happen."""
-    opened = []
+def any_window(one_window):
+    """An empty window in which anything may happen."""
+    one_window.trouble.clear()
+    one_window.requests.clear()
+    yield one_window
+    one_window.reset()
 
-    def make(**options):
-        opened.append(Window(browser, **options))
-        return opened[-1]
 
-    yield make
-    for window in opened:
-        window.context.close()
+@pytest.fixture
+def window(any_window):
+    """An empty window in which a page must stay silent and off the network."""
+    yield any_window
+    assert any_window.trouble == []
+    sent = [u for u in any_window.requests if not u.startswith(("file:", "data:", "blob:"))]
+    assert sent == []
 
 
 @pytest.fixture

@@ -18,17 +18,12 @@ def served(tmp_path):
 
 
 @pytest.fixture
-def visit(make_window):
-    """Function that opens a served review in a new window, or in a tab of one."""
+def visit(any_window):
+    """Function that opens a served review in the window, or in another tab of it."""
 
-    def visit(served, window=None, **options):
-        window = window or make_window(**options)
-        page = window.context.new_page()
-        page.on("pageerror", lambda error: window.trouble.append(str(error)))
-        page.on("console", lambda m: m.type == "error" and window.trouble.append(m.text))
-        page.window = window
-        page.goto(served.address)
-        page.wait_for_selector("html[data-ready]")
+    def visit(served):
+        page = any_window.open(served.address)
+        page.window = any_window
         return page
 
     return visit
@@ -188,7 +183,7 @@ def test_a_second_tab_is_told_so_and_can_take_over(served, visit):
     page = visit(served)
     press(page, "Enter")
     wait_saved(page)
-    other = visit(served, page.window)
+    other = visit(served)
     expect(other.locator("#connection")).to_contain_text("open in another tab")
     press(other, "Enter", "n", "u", "b")  # it takes no answers
     expect(other.get_by_role("dialog")).to_have_count(0)
@@ -264,7 +259,9 @@ def test_all_by_keyboard_and_with_names_for_screen_readers(served, visit):
 
 
 def test_a_narrow_window_shows_everything(served, visit):
-    page = visit(served, viewport={"width": 380, "height": 700})
+    page = visit(served)
+    page.set_viewport_size({"width": 380, "height": 700})
+    page.wait_for_function("innerWidth === 380")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 380
     for name in ("Finish…", "Several rows…", "Undo"):
