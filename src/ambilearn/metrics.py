@@ -1,4 +1,4 @@
-r"""Scores with and without hidden labels.
+r"""Scores with and without true labels.
 
 Notation: row *i* has the candidate set :math:`S_i`, the true label :math:`y_i` and the predicted
 label :math:`\hat y_i`; :math:`[\cdot]` is 1 if the condition holds and 0 otherwise.
@@ -99,7 +99,7 @@ def tolerance_accuracy(
 
 
 class TransductiveAccuracy(NamedTuple):
-    """Accuracy on the training rows in its three readings."""
+    """Accuracy on the training rows, by three definitions."""
 
     confidences: float
     outputs_in_set: float
@@ -117,7 +117,7 @@ def transductive_accuracy(
 ) -> TransductiveAccuracy:
     r"""Accuracy on the training rows: how well the candidate sets were disambiguated.
 
-    The literature means three different things by it, and they differ by several per cent:
+    Three definitions are in use, which differ by several percentage points:
 
     - ``confidences``: :math:`\hat y_i = \arg\max_{j \in S_i} P_{ij}`, from the label confidences
       *P* that the method learned (``label_distributions_``);
@@ -267,12 +267,12 @@ def excess_calibration_error(
 def covering_rate(
     y_candidates: Any, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    r"""Share of rows whose predicted label is a candidate: needs no hidden label.
+    r"""Share of rows whose predicted label is a candidate; needs no true label.
 
     .. math:: \mathrm{CR} = \frac1n \sum_i [\hat y_i \in S_i]
 
-    An upper bound of the accuracy, since the true label is always a candidate. It is generous
-    where candidate sets are large.
+    An upper bound of the accuracy, since the true label is always a candidate. The bound is loose
+    for large candidate sets.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def approximated_accuracy(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Accuracy expected if the model's own confidences told the true label among the candidates.
+    r"""Accuracy estimated from candidate sets and predicted probabilities.
 
     .. math::
 
@@ -328,11 +328,11 @@ def approximated_accuracy(
         \frac{f_{\hat y_i}(x_i)}{\sum_{k \in S_i} f_k(x_i)},
         \qquad \hat y_i = \arg\max_j f_j(x_i)
 
-    with :math:`f_j(x_i)` the predicted probabilities. It needs no hidden label. Each candidate is
-    the true label with the weight that the model gives it among the candidates; a prediction
-    outside the set counts as wrong. It is never above the covering rate, and unlike it, decreases
-    if other candidates are nearly as likely as the prediction. (If all candidates have probability
-    zero, they have equal weights.)
+    with :math:`f_j(x_i)` the predicted probabilities. It needs no true label. Each candidate is the
+    true label with the weight that the model gives it among the candidates; a prediction outside
+    the set counts as wrong. It is never above the covering rate and, unlike it, decreases if other
+    candidates are nearly as likely as the prediction. (If all candidates have probability zero,
+    they have equal weights.)
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def test_answers_and_agreement():
     assert repr(report) == "<AnnotatorReport: 3 annotators, 9 answers, 78% agree with the result>"
 
 
-def test_who_mixes_what():
+def test_most_frequent_confusions():
     report = report_annotators(VOTES, RESULT)
     assert report.top_confusions(0) == []  # a quarter of an answer is none
     assert report.top_confusions(1) == [("a", "b", 2.0)]
@@ -27,9 +27,9 @@ def test_who_mixes_what():
 
 def test_the_table_begins_with_the_busiest():
     frame = report_annotators(VOTES, RESULT).to_frame()
-    assert list(frame) == ["annotator", "answers", "agreement", "mixes"]
+    assert list(frame) == ["annotator", "answers", "agreement", "confusions"]
     assert frame["annotator"].to_list() == ["ann", "ben", "eve"]
-    assert frame["mixes"].to_list() == ["", "a → b (2)", ""]
+    assert frame["confusions"].to_list() == ["", "a → b (2)", ""]
 
 
 def test_the_confusions_in_long_form():

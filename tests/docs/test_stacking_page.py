@@ -47,7 +47,7 @@ def test_what_the_page_says_of_the_differences(script):
 @pytest.mark.parametrize(
     ("page", "heading"),
     [
-        ("README.md", "## Methods, as measured"),
+        ("README.md", "## Methods and accuracy"),
         ("docs/measurements/methods.md", "# All methods"),
         ("docs/fidelity.md", "## All methods"),
     ],

@@ -70,10 +70,10 @@ def as_candidates(
     ----------
     y : sequence of collections, mask of shape (n_rows, n_labels), or 1-D labels
         - A list, tuple, object array or Series whose elements are sets, lists, tuples or arrays of
-          labels. A single label among them is a set of one. A Python list of lists is always
-          read as label collections, never as a mask. An element may also be a dictionary of labels
-          and their weights, :class:`AllBut` with the excluded labels of the row, or
-          :data:`ANYTHING` for a row without label information.
+          labels. A single label among them is a set of one. A list of lists is read as label
+          collections; if it looks like a mask, it raises an error. An element may also be a
+          dictionary of labels and their weights, :class:`AllBut` with the excluded labels of the
+          row, or :data:`ANYTHING` for a row without label information.
         - A boolean or 0/1 mask: 2-D array, any SciPy sparse matrix, or a data frame (pandas,
           polars) whose columns are the labels.
         - A table of nonnegative weights in the same forms, such as vote counts or probabilities.

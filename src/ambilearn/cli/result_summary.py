@@ -191,7 +191,7 @@ def _short(label: Any, limit: int = 30) -> str:
 
 
 def describe_annotators(console: Console, judged: Any) -> None:
-    """Who answered how much and agrees how often with the result, and who mixes what."""
+    """Number of answers, agreement and most frequent confusions of each annotator."""
     from rich.table import Table
     from rich.text import Text
 
@@ -209,7 +209,7 @@ def describe_annotators(console: Console, judged: Any) -> None:
     shown.add_column("agreement", justify="right", no_wrap=True)
     shown.add_column("most frequent confusions: right → given (how often)")
     for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
-        cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.mixes)
+        cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.confusions)
         shown.add_row(*(Text(printable(str(cell))) for cell in cells))
     console.print(shown)
     if len(frame) > _MAX_SHOWN_ANNOTATORS:

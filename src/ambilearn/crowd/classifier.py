@@ -53,13 +53,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     .. math:: T_{ij} \propto \Lambda_{ij} \left((1 - \varepsilon) F_{ij} + \varepsilon \pi_j\right)
 
-    where :math:`\pi` is the share of each label, and :math:`\varepsilon`, the distrust in the
-    features, maximizes the likelihood of the answers. The first *T* is the posterior of Dawid and
+    where :math:`\pi` is the share of each label, and :math:`\varepsilon`, the weight of the label
+    shares, maximizes the likelihood of the answers. The first *T* is the posterior of Dawid and
     Skene's model, which uses the answers alone; then skills and classifier are estimated from *T*,
     and *T* from both. This is the scheme of Raykar et al. [1]_, with any classifier and held-out
     outputs, so that no answer is evidence for its own row twice.
 
-    *T* is too sure if annotators make the same mistakes, or if the classifier learned them.
+    *T* is overconfident if annotators make the same mistakes, or if the classifier learned them.
     ``label_distributions_`` is therefore the mean of *T* and of two other models of the rows
     (:func:`~ambilearn.crowd.evidence.pool_evidence`), and ``predict_proba`` scales the outputs of
     the classifier by one temperature, chosen by *T*.
@@ -116,7 +116,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     skills_ : Skills
         The confusion matrices; ``skills_.smoothing`` is the weight that was chosen.
     feature_trust_ : float
-        How much the features tell, :math:`1 - \varepsilon`.
+        Weight of the features, :math:`1 - \varepsilon`.
     sharing_ : float
         Probability :math:`\rho` that an annotator makes the mistake that others make in the same
         row (:func:`~ambilearn.crowd.shared_mistakes.estimate_sharing`).
@@ -129,9 +129,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         \max_j \Lambda_{ij}`, at most 0. It compares classifiers at equal skills, as ``param_grid``
         does; it does not compare values of ``smoothing``.
     best_params_ : dict
-        What was chosen from ``param_grid``.
+        The parameters chosen from ``param_grid``.
     n_iter_ : int
-        Rounds done.
+        Number of rounds.
 
     See Also
     --------

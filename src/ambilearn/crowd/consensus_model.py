@@ -37,7 +37,7 @@ class Consensus:
         Probability :math:`\rho` that an annotator makes the mistake that others make in the same
         item.
     feature_trust : float
-        How much ``pred_probs`` tell, :math:`1 - \varepsilon`.
+        Weight of ``pred_probs``, :math:`1 - \varepsilon`.
     votes : Votes
         The answers.
     """

@@ -60,13 +60,13 @@ class AnnotatorReport:
     def to_frame(self) -> Any:
         """Data frame of the annotators, ordered by their number of answers.
 
-        Columns ``annotator``, ``answers``, ``agreement``, and ``mixes`` with the most frequent
+        Columns ``annotator``, ``answers``, ``agreement``, and ``confusions`` with the most frequent
         mistakes as text, ``right → given (how often)``.
         """
         with requires_extra("data", purpose="A table of annotators"):
             import pandas as pd
         order = np.argsort(-self.answers, kind="stable")
-        mixes = [
+        confusions = [
             "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.top_confusions(a))
             for a in order.tolist()
         ]
@@ -75,7 +75,7 @@ class AnnotatorReport:
                 "annotator": self.annotators[order],
                 "answers": self.answers[order],
                 "agreement": self.agreement[order].round(3),
-                "mixes": mixes,
+                "confusions": confusions,
             }
         )
 

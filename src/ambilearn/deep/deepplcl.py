@@ -60,7 +60,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     rho : float, optional
         ρ, the share of a row's confidences that a step keeps; 0 by default.
     temperature : float, optional
-        Targets are taken to the power of its inverse: above 1, rows settle later; 1 by default.
+        Targets are raised to the power 1 / temperature; larger values delay convergence. 1 by
+        default.
     ramp : float, optional
         Share of the epochs in which r grows to 1; s grows to 1 in the others. The share is .5 for
         PL-CL, .4 for CRDPLL, otherwise 0.
@@ -70,9 +71,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Whether the strong view is used: by PL-CL and CRDPLL.
     augment : "auto", pair of callables, or None, default="auto"
         Functions that make the weak and the strong view of a batch of standardized rows, a tensor
-        on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, bends and cuts
-        holes in images (gray ones are not mirrored: they may be letters), and puts noise on the
-        rows of a matrix. None uses the rows as they are.
+        on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
+        erases images (gray ones are not mirrored: they may be letters), and puts noise on the rows
+        of a matrix. None uses the rows as they are.
     epochs : int, default=100
         Passes over the rows.
     batch_size : int, optional
@@ -99,7 +100,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     precision : {"auto", "bf16", "fp32"}, default="auto"
         Numbers in which the network computes: ``"auto"`` is bfloat16 on a GPU that has it.
     compile : "auto" or bool, default="auto"
-        Whether ``torch.compile`` is used; ``"auto"`` is in long runs on a GPU.
+        Whether ``torch.compile`` is used; ``"auto"`` uses it for long runs on a GPU.
     checkpoint : path, optional
         File in which the state of the training is kept. A fit with the same rows and parameters
         continues from it, and deletes it when complete.

@@ -46,10 +46,11 @@ def find_doubtful(
 
     where the temperature *b* and the matrix *N* of label noise maximize the likelihood
     :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if another one
-    has three times its probability in *T*. No true label is used, and nothing is fitted: the
-    outputs are those of two ridge classifiers, one with a Gaussian kernel and one linear, whose
-    leave-one-out outputs have a closed form, :math:`h = T - (T - ST) / (1 - \operatorname{diag} S)`
-    for targets *T* [1]_. Pass ``estimator`` for the outputs of another method, or ``pred_probs``
+    has three times its probability in *T*. No true label is used. The outputs are those of two
+    ridge classifiers, one with a Gaussian kernel and one linear, whose leave-one-out outputs have a
+    closed form, :math:`h = Y - (Y - HY) / (1 - \operatorname{diag} H)` for targets *Y* and the hat
+    matrix *H* [1]_; no cross-validation is needed. Pass ``estimator`` for the outputs of another
+    method, or ``pred_probs``
     and ``labels`` for those of any model.
 
     **Candidate sets.** The score of row *i* with candidates :math:`S_i` is

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Doubt:
-    """How likely the true label of each row is not a candidate.
+    """Scores that rank rows by the doubt that a candidate is correct.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ verbose : int, default={default}
     If positive, print a line per outer iteration.
 
 classes_ : ndarray of shape (l,)
-    The labels, in the order of the columns of the attributes with l columns.
+    The labels, in column order.
 
 label_distributions_ : ndarray or csr_array of shape (n, l)
     Confidences P of the training rows: zero for labels that are not candidates; each row sums to

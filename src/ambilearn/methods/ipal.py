@@ -89,9 +89,9 @@ class IPAL(PartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`).
-    ``decision_function`` returns the negative residuals; ``predict_proba`` normalizes the part of
-    the unit length of a row that each label explains. No array of size n² is allocated. ``fit``
-    takes no ``sample_weight``: the reconstruction weights have no place for it.
+    ``decision_function`` returns the negative residuals; ``predict_proba`` normalizes the share of
+    each row that is explained by each label. No array of size n² is allocated. ``sample_weight`` is
+    not supported.
 
     References
     ----------

@@ -30,9 +30,9 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
     r"""Partial-label learning with a partner classifier (PLCP).
 
     A base method learns which candidate is correct; a partner classifier :math:`g` learns which
-    labels are *not* (:math:`Q`, one for labels that are not candidates). In each stage, either
-    receives the blurred confidences of the other; blurring avoids overconfidence in wrong labels
-    [1]_:
+    labels are *not* (:math:`Q`, one for labels that are not candidates). In each stage, each
+    receives the smoothed (*blurred*) confidences of the other; blurring avoids overconfidence in
+    wrong labels [1]_:
 
     .. math::
         E &\leftarrow \tfrac12 (E + H), \quad B \leftarrow \operatorname{blur}(E)

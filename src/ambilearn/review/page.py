@@ -59,9 +59,9 @@ def render_review(review: Review, *, served: bool = False) -> str:
     Returns
     -------
     str
-        HTML with all styles, scripts and data inside. What the table says can only become text:
-        the data is JSON without ``<``, and the page's security policy allows its own script and
-        style alone, by their hashes, and no connection but to the server that it is from.
+        HTML with all styles, scripts and data inside. Table content is always rendered as text: the
+        data is JSON without ``<``. The content security policy allows only the page's own script
+        and style, by their hashes, and connections only to the server of the page.
     """
     with requires_extra("cli", purpose="The review page"):
         from jinja2 import Environment, StrictUndefined

@@ -35,8 +35,8 @@ class ReviewRow:
     rank : int, default=0
         Place in the order in which rows should be looked at; among equals the margin decides.
     image_problem : str, optional
-        Why the image cannot be shown, as in "image not found" without its first word. Where there
-        is an address, too, the page tries to load it.
+        Reason why the image cannot be shown, such as "not found". If there is an address, too, the
+        page tries to load it.
 
     Examples
     --------

@@ -232,7 +232,7 @@ class ReviewSession:
         self._apply(self.steps[-1])
 
     def skip(self, row: int) -> None:
-        """Put a row last. It comes again when no other row is left."""
+        """Move a row to the end of the order."""
         with self._lock:
             row = self._check_row(row)
             self._skipped.pop(row, None)
@@ -330,7 +330,7 @@ class ReviewSession:
         return corrected, int(differs.sum())
 
     def changes_little(self) -> str | None:
-        """A sentence if the last answers changed few labels, None otherwise."""
+        """Message that the last answers changed few labels, or None."""
         with self._lock:
             n_answers = len(self.steps)
             earlier = [each for each in self._fits if each[0] <= self._fits[-1][0] - _FEW]

@@ -58,13 +58,12 @@ def read_answer_table(
     item, annotator, answer : str
         Names of the columns of the answers.
     no_answer : sequence, default=()
-        Codes that stand for no answer, such as ``"-1"``; empty cells do in any case.
+        Codes that stand for no answer, such as ``"-1"``. Empty cells always mean no answer.
     na_is_label : bool, default=False
         Whether an answer ``NA``, ``NaN``, ``null``, ``None`` or the like is a label of that name
         (Namibia), not a missing answer.
     min_votes, fallback, sep, exclude, format, delimiter
-        As for :func:`ambilearn.tables.read_candidate_table`, format and delimiter for both
-        files where their names do not tell.
+        As for :func:`ambilearn.tables.read_candidate_table`, format and delimiter for both files.
     **options
         Other parameters of :func:`ambilearn.tables.read_candidate_table`, for the features.
 
@@ -82,8 +81,8 @@ def read_answer_table(
     Warns
     -----
     UserWarning
-        Of answers to items without features, of items without answers, of words that are read as
-        no answer, of labels that look like a code for it, and of labels that contain ``sep``.
+        If there are answers to items without features, items without answers, words that are read
+        as no answer, labels that look like a code for no answer, or labels that contain ``sep``.
 
     Examples
     --------

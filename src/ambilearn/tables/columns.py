@@ -69,9 +69,9 @@ TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
 
 
 class Column(NamedTuple):
-    """A feature column: its name, its kind, and how many numbers a cell of it is.
+    """Name, kind and number of values per cell of a feature column.
 
-    The last is one unless the kind is ``"vector"``.
+    The number is 1 unless the kind is ``"vector"``.
     """
 
     name: str

@@ -195,8 +195,8 @@ def fit_table(
         What :func:`ambilearn.tables.read_candidate_table` returns.
     method : str, optional
         The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
-        default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and
-        for what a stack cannot do, such as take parameters of PL-CL.
+        default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and if
+        ``params`` contains parameters that only PL-CL has.
     params : mapping, optional
         Parameters of the method that differ from its defaults.
     select : bool, default=False

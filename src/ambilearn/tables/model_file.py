@@ -135,9 +135,8 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
     source : path-like
         The file.
     max_bytes : int, optional
-        Size in memory above which a file is refused: of what is unpacked, and of the objects that
-        are built from it. By default 256 MiB, or a hundred times the size of the file where that is
-        more.
+        Maximum size in memory of the unpacked file and of its objects. By default 256 MiB or 100
+        times the file size, whichever is larger.
 
     Returns
     -------

@@ -33,7 +33,7 @@ class Choices(NamedTuple):
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """Rows by ambiguity: smallest margin first, then smallest score, then as they come."""
+        """Rows by ambiguity: smallest margin first, then smallest score, then row order."""
         return np.lexsort((self.scores, self.margins))
 
 

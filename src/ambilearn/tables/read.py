@@ -65,21 +65,22 @@ class CandidateTable:
     label_column : str or None
         The column that ``truth`` is from.
     two_votes : CandidateSets or None
-        Candidate sets of the labels with at least two votes (of all, where none has as many), if
-        there are votes in several columns, nobody said how many are needed, and it makes a
-        difference: what a search may choose instead of ``candidates``.
+        Candidate sets of the labels with at least two votes (of all labels, if none has two). Only
+        if there are several vote columns, ``min_votes`` is not given and the sets differ; a search
+        may use them instead of ``candidates``.
     votes : Votes or None
-        Who said what, if several annotators did.
+        Votes of the annotators, if there are several.
     unjudged : CandidateSets or None
-        The candidate sets before annotators were judged, if they were.
+        The candidate sets before the quality of annotators was estimated, if it was.
     decimal : str
         Decimal sign of numbers in text.
     calibration : Calibration or None
-        Confidences, if they are known before a method is fitted: those of judged annotators.
+        Confidences, if they are known before a method is fitted: from the estimated quality of
+        annotators.
     image_folders : tuple of Path
         Folders besides that of the table from which images are allowed.
     judged : ndarray of shape (n_rows, n_labels) or None
-        Confidence of every label of ``votes``, if the annotators were judged.
+        Confidence of every label of ``votes``, if the quality of the annotators was estimated.
     """
 
     name: str
@@ -164,14 +165,14 @@ def read_candidate_table(
 ) -> CandidateTable:
     r"""Read a table with candidate labels: CSV, TSV, Excel, Parquet or JSON lines.
 
-    Features may be numbers, categories, truth values, dates, sentences and lists of numbers, with
-    cells missing. Every cell of the table is kept as it is, also of columns that are no features.
+    Features may be numbers, categories, booleans, dates, sentences and lists of numbers; cells may
+    be missing. All columns are kept unchanged, including those that are not features.
 
     Parameters
     ----------
     source : path-like, file object or DataFrame
-        The table. Its format is known by the ending of its name (``.csv``, ``.tsv``,
-        ``.parquet``, ``.jsonl``, ``.xlsx``).
+        The table. The format is inferred from the file extension (``.csv``, ``.tsv``, ``.parquet``,
+        ``.jsonl``, ``.xlsx``).
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
@@ -202,7 +203,8 @@ def read_candidate_table(
         With several annotators: votes that a label needs. One by default; a search for parameters
         then tries two, as well.
     fallback : {"error", "union"}, default="error"
-        What to do with a row in which no label has enough votes: refuse it, or take all its votes.
+        What to do with a row in which no label has enough votes: raise an error, or take all its
+        votes.
     na_is_label : bool, default=False
         Whether a cell of candidates that is nothing but ``NA``, ``NaN``, ``null``, ``None`` or the
         like is a label of that name (Namibia), not a missing cell. Among other labels, as in
@@ -214,10 +216,10 @@ def read_candidate_table(
         CSV file of labels that a person chose, as the review page saves it; see
         :func:`ambilearn.tables.corrections.read_corrections`.
     format, delimiter
-        Format of a file whose name does not tell; separator of CSV cells.
+        File format, if it cannot be inferred from the file name; separator of CSV cells.
     decimal : {".", ","}, default="."
-        Decimal sign of features that are numbers in text. With a comma, ``1.234`` is no number: it
-        may be more than a thousand.
+        Decimal sign of features that are numbers in text. With a comma, a cell such as ``1.234`` is
+        rejected as ambiguous.
 
     Returns
     -------
