@@ -23,6 +23,7 @@ import numpy as np
 from common import data_folder, data_split, print_result
 from joblib import Parallel, delayed
 from scipy.stats import norm, t
+from sklearn.pipeline import make_pipeline
 
 from ambilearn import PLCL, PLStacking
 from ambilearn.backend import HOST
@@ -71,13 +72,14 @@ def fit_sets(name, method, seed):
 
 def fit_crowd(name, method, seed):
     """The same for the answers of annotators."""
-    from crowd import load
+    from crowd import load_rows, make_features
 
     from ambilearn.crowd import CrowdClassifier
 
-    votes, X, y, X_new, y_new = load(data_folder() / "crowd", name)
+    votes, X, y, X_new, y_new = load_rows(data_folder() / "crowd", name)
     began = perf_counter()
-    model = CrowdClassifier(METHODS[method](), random_state=seed).fit(X, votes)
+    estimator = make_pipeline(make_features(name), METHODS[method]())
+    model = CrowdClassifier(estimator, random_state=seed).fit(X, votes)
     learned, proba = model.label_distributions_, model.predict_proba(X_new)
     parts = {}
     for rows, table, truth in (("cleaned", learned, y), ("new", proba, y_new)):

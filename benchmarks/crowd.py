@@ -31,19 +31,28 @@ REGS = [0.03, 0.1, 0.3, 1.0]
 
 def load(folder, name):
     """Votes, features and truth of the rows, and features and truth of new rows."""
+    votes, X, truth, X_new, truth_new = load_rows(folder, name)
+    features = make_features(name)
+    return votes, features.fit_transform(X), truth, features.transform(X_new), truth_new
+
+
+def load_rows(folder, name):
+    """The same before :func:`make_features`: texts, or numbers."""
     train, test, answers = (
         pd.read_csv(folder / f"{name}-{part}.csv") for part in ("train", "test", "answers")
     )
-    if "text" in train:
-        features = TfidfVectorizer(sublinear_tf=True)
-        X, X_new = features.fit_transform(train["text"]), features.transform(test["text"])
-    else:
-        columns = [column for column in train if column not in ("item", "truth")]
-        features = StandardScaler()
-        X = features.fit_transform(train[columns])
-        X_new = features.transform(test[columns])
+    numbers = [column for column in train if column not in ("item", "truth")]
+    X, X_new = (
+        part["text"].to_numpy() if "text" in part else part[numbers].to_numpy()
+        for part in (train, test)
+    )
     votes = Votes.from_long(answers, items=train["item"])
     return votes, X, train["truth"].to_numpy(), X_new, test["truth"].to_numpy()
+
+
+def make_features(name):
+    """Transformer of the rows."""
+    return StandardScaler() if name == "music" else TfidfVectorizer(sublinear_tf=True)
 
 
 def aggregated(name, votes):

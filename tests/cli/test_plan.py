@@ -62,7 +62,9 @@ def test_fit_answers_and_predict(run, crowd):
     assert status == 0
     assert "7 annotators judged" in err
     assert run("predict", "m.model", "items.csv", "--out", "p.csv")[0] == 0
-    assert (pd.read_csv("p.csv")["label"] == crowd).mean() > 0.8
+    predicted = pd.read_csv("p.csv")
+    assert (predicted["label"] == crowd).mean() > 0.8
+    assert predicted["confidence"].notna().all()
 
 
 @pytest.mark.slow

@@ -56,15 +56,15 @@ def test_confidences_are_those_of_regressions_that_leave_out_each_row_in_turn(we
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
-def test_a_kernel_method_is_fitted_once(crowd):
+def test_a_kernel_method_is_fitted_once_and_in_five_folds_for_its_temperature(crowd):
     X, truth, votes = crowd
     CountingPLCL.n_fits = 0
-    model = CrowdClassifier(CountingPLCL()).fit(X, votes)
-    assert CountingPLCL.n_fits == 1
+    model = CrowdClassifier(CountingPLCL(), random_state=0).fit(X, votes)
+    assert CountingPLCL.n_fits == 5 + 1
     assert model.n_iter_ > 1
     assert (model.transduction_ == truth).mean() > 0.8
     CrowdClassifier(CountingPLCL(), cv=3, max_iter=1, tol=10.0, random_state=0).fit(X, votes)
-    assert CountingPLCL.n_fits == 1 + 3 + 1
+    assert CountingPLCL.n_fits == 6 + 3 + 1
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -127,3 +127,11 @@ def test_progress_does_not_pass_its_limit(crowd):
     mine = [each for each in rounds if each.name == "CrowdClassifier"]
     assert len(mine) > 2
     assert all(each.number <= each.limit for each in mine)
+
+
+def test_the_folds_of_a_kernel_matrix_are_rows_and_columns(crowd):
+    X, _, _ = crowd
+    sets = as_candidates(np.random.default_rng(0).integers(3, size=60))
+    expected = HeldOutByFolds(PLCL(kernel="linear"), X, 3, 0)(sets)
+    found = HeldOutByFolds(PLCL(kernel="precomputed"), X @ X.T, 3, 0)(sets)
+    np.testing.assert_allclose(found, expected, atol=1e-6)

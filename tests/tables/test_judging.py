@@ -6,7 +6,10 @@ import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
+from ambilearn import SURE
+from ambilearn.crowd import CrowdClassifier
 from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
+from ambilearn.tables.preprocessing import make_preprocessing
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,36 @@ def test_confidences_of_cleaned_and_new_rows_are_those_of_the_crowd(crowd):
     predicted = cleaned.model.predict(items)
     assert predicted["confidence"].notna().all()
     assert (predicted["confidence"] != predicted["score"]).any()
+
+
+def test_a_model_that_is_not_for_new_rows_has_no_confidences_for_them(crowd):
+    judged = judge_table(_read(crowd), "sure", new_rows=False).table
+    assert judged.calibration.inverse_temperature is None
+    cleaned = clean_table(judged, "sure")
+    assert cleaned.frame["confidence"].notna().all()
+    assert cleaned.model.predict(crowd[0])["confidence"].isna().all()
+
+
+def test_new_texts_are_less_familiar_than_those_of_the_fit():
+    rng = np.random.default_rng(0)
+    words = np.array([[f"{kind}{i}" for i in range(200)] for kind in ("good", "bad")])
+    truth = rng.integers(2, size=60)
+    texts = [" ".join(rng.choice(words[k], 4)) + " and the film" for k in truth]
+    answers = pd.DataFrame(
+        {
+            "item": np.repeat(np.arange(60), 3),
+            "annotator": np.tile(["ann", "ben", "eve"], 60),
+            "label": np.where(rng.random(180) < 0.9, np.repeat(truth, 3), 1 - np.repeat(truth, 3)),
+        }
+    )
+    table = read_answer_table(
+        answers, features_from=pd.DataFrame({"item": np.arange(60), "text": texts})
+    )
+    assert [column.kind for column in table.features.columns] == ["text"]
+    calibration = judge_table(table, "sure").table.calibration
+    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    crowd = CrowdClassifier(SURE(), random_state=0).fit(X, table.votes)
+    assert calibration.inverse_temperature < crowd.inverse_temperature_
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def write_model(console: Console, request: Request, out: Path) -> None:
     from ambilearn.tables.model import fit_table
     from ambilearn.tables.model_file import save_model
 
-    plan = request.plan(console, request.read())
+    plan = request.plan(console, request.read(), new_rows=True)
     model = fit_table(**plan._asdict(), progress=console.stage)
     describe_model(console, model, plan.params)
     describe_calibration(console, model.calibration)

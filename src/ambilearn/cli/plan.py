@@ -124,8 +124,11 @@ class Request:
             return read_candidate_table(source, **named, **reading)
         return read_answer_table(source, **columns, **reading)
 
-    def plan(self, console: Console, table: "CandidateTable") -> Plan:
-        """Describe the table, choose the method if none is named, and judge any annotators."""
+    def plan(self, console: Console, table: "CandidateTable", *, new_rows: bool = False) -> Plan:
+        """Describe the table, choose the method if none is named, and judge any annotators.
+
+        ``new_rows``: the model is for new rows, so their confidences are calibrated.
+        """
         from ambilearn.cli.table_summary import describe_table, hint_at_given_label
 
         if self.given_label:
@@ -138,7 +141,9 @@ class Request:
         plan = Plan(
             table, method, params, self.select, self.seed, self.device, not self.no_calibration
         )
-        return self._judge(console, plan) if self._should_judge(console, table) else plan
+        if not self._should_judge(console, table):
+            return plan
+        return self._judge(console, plan, new_rows and plan.calibrate)
 
     @property
     def given_label(self) -> str | None:
@@ -192,7 +197,7 @@ class Request:
             raise click.UsageError("--annotators-out requires --skills.")
         return judge
 
-    def _judge(self, console: Console, plan: Plan) -> Plan:
+    def _judge(self, console: Console, plan: Plan, new_rows: bool) -> Plan:
         """Judge the annotators and use the resulting candidates and parameters."""
         from ambilearn.cli.result_summary import describe_annotators
         from ambilearn.tables.judging import judge_table
@@ -206,6 +211,7 @@ class Request:
             plan.params,
             select=plan.select,
             random_state=plan.random_state,
+            new_rows=new_rows,
             progress=console.stage,
         )
         describe_annotators(console, judged)

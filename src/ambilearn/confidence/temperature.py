@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 
 def scale_scores(scores: ArrayLike, inverse_temperature: float) -> NDArray[np.float64]:
@@ -48,14 +48,20 @@ def scale_scores(scores: ArrayLike, inverse_temperature: float) -> NDArray[np.fl
 def fit_temperature(
     scores: ArrayLike, targets: ArrayLike, *, bounds: tuple[float, float] = (0.1, 200.0)
 ) -> float:
-    r"""Inverse temperature with the smallest cross entropy to the targets.
+    r"""Inverse temperature at which the mean confidence is the expected share of correct labels.
 
-    .. math:: \min_b \; -\sum_{ij} T_{ij} \log \operatorname{softmax}(b\,s_i)_j
+    .. math:: \frac1n \sum_i \max_j \operatorname{softmax}(b\,s_i)_j
+              = \frac1n \sum_i T_{i \hat\jmath(i)}, \qquad \hat\jmath(i) = \arg\max_j s_{ij}
+
+    Unlike the *b* with the smallest cross entropy to the targets, it hardly depends on single rows
+    in which the target has a score that is far too low. Many methods give such a label the
+    probability zero.
 
     Parameters
     ----------
     scores : array-like of shape (n_rows, n_labels)
-        Scores *s* of rows that the classifier has not been fitted to; finite.
+        Scores *s* of rows that the classifier has not been fitted to; ``-inf`` for a label with
+        probability 0.
     targets : array-like of shape (n_rows, n_labels)
         Probabilities *T* of the labels: one 1 in each row for known labels.
     bounds : tuple of float, default=(0.1, 200.0)
@@ -84,10 +90,11 @@ def fit_temperature(
             f"scores and targets must have the same shape (n_rows, n_labels), and have "
             f"{scores.shape} and {targets.shape}."
         )
-    if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
-        raise ValueError("scores and targets must be finite.")
+    if not (np.isfinite(scores.max(axis=1)).all() and np.isfinite(targets).all()):
+        raise ValueError("scores and targets must be finite; a score may be -inf.")
+    share = targets[np.arange(len(scores)), scores.argmax(axis=1)].mean()
     return search_temperature(
-        lambda b: -float((targets * log_softmax(b * scores, axis=1)).sum()), bounds
+        lambda b: float(scale_scores(scores, b).max(axis=1).mean() - share) ** 2, bounds
     )
 
 

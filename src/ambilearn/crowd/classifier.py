@@ -1,5 +1,6 @@
 """Estimate labels and skills of annotators together, from answers and features."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -22,9 +23,9 @@ from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _n
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.temperature import scale_scores
+from ambilearn.confidence.temperature import fit_temperature, scale_scores
 from ambilearn.crowd.dawid_skene_model import dawid_skene
-from ambilearn.crowd.evidence import CombinedEvidence, judge_rows, pool_evidence
+from ambilearn.crowd.evidence import CombinedEvidence, at_least, judge_rows, pool_evidence
 from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
@@ -62,7 +63,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     *T* is overconfident if annotators make the same mistakes, or if the classifier learned them.
     ``label_distributions_`` is therefore the mean of *T* and of two other models of the rows
     (:func:`~ambilearn.crowd.evidence.pool_evidence`), and ``predict_proba`` scales the outputs of
-    the classifier by one temperature, chosen by *T*.
+    the classifier by one temperature, at which they are right on average if these are.
 
     The label of a row may be one that no annotator gave. No true label is used.
 
@@ -122,7 +123,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         row (:func:`~ambilearn.crowd.shared_mistakes.estimate_sharing`).
     inverse_temperature_ : float
         *b*: ``predict_proba`` is the output of ``estimator_`` to the power of *b*, scaled to the
-        sum one.
+        sum one. With it, the mean confidence of held-out outputs is the mean of
+        ``label_distributions_`` in the predicted labels
+        (:func:`~ambilearn.confidence.fit_temperature`). The outputs are those of folds of the
+        whole pipeline; if the rounds had no folds, these are five more fits, to ``candidates_``.
     evidence_ : float
         How well the features predict the answers, without true labels: the mean over the
         rows of :math:`\log \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j) /
@@ -209,19 +213,20 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        estimator = self._judge(X, y)
+        votes = y if isinstance(y, Votes) else Votes.from_wide(y)
+        estimator = self._judge(X, votes)
         with unfitted_on_error(self):
+            self._calibrate(estimator, X, votes)
             self.estimator_ = fit_candidates(estimator, X, self.candidates_)
         return self
 
-    def _judge(self, X: Any, y: Any, known: Mapping[int, Any] | None = None) -> Any:
+    def _judge(self, X: Any, votes: Votes, known: Mapping[int, Any] | None = None) -> Any:
         """Estimate skills and labels; returns the classifier to be fitted to ``candidates_``.
 
         ``known`` has the true labels of some rows: annotators are judged by them, too.
         """
         self._validate_params()
         _check_learner(self.estimator)
-        votes = y if isinstance(y, Votes) else Votes.from_wide(y)
         self._check_rows(X, votes)
         (X,) = indexable(X)  # which some sparse matrices are not
         with unfitted_on_error(self):
@@ -240,14 +245,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
             )
         if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
-            own = self._by_folds(estimator, X, votes)
+            held_out = self._by_folds(estimator, X, votes)
             found, outputs, _ = self._alternate(
-                own, votes, found.confidences, known, _ENSEMBLE_ROUNDS
+                held_out, votes, found.confidences, known, _ENSEMBLE_ROUNDS
             )
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
         pooled = pool_evidence(votes, found, outputs, self.smoothing)
-        confidences, self.sharing_, self.inverse_temperature_ = pooled
-        confidences = _fix(confidences, known)
+        self.sharing_, confidences = pooled.sharing, _fix(pooled.confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
         best = np.argmax(confidences, axis=1)
@@ -255,7 +259,25 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.candidates_ = self._to_candidates(found.confidences, best)
         self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
+        self.inverse_temperature_ = pooled.inverse_temperature
+        self._closed_form = isinstance(held_out, HeldOutByRidge)
         return estimator
+
+    def _calibrate(self, estimator: Any, X: Any, votes: Votes) -> None:
+        """Choose the temperature for new rows by folds of the classifier, after :meth:`_judge`.
+
+        Folds of the rounds are used, if there were any. The closed form is less sharp than the
+        classifier itself, and its preprocessing is not held out.
+        """
+        if self._closed_form and len(votes) > 2:  # a method needs two rows
+            (X,) = indexable(X)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit to all rows gives the same warnings
+                outputs = self._by_folds(estimator, X, votes)(self.candidates_)
+            answered = votes.answers_per_item > 0
+            self.inverse_temperature_ = fit_temperature(
+                np.log(at_least(outputs[answered])), self.label_distributions_[answered]
+            )
 
     def _check_rows(self, X: Any, votes: Votes) -> None:
         check_structure(X, "X")

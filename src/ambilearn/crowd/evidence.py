@@ -103,14 +103,14 @@ def pool_evidence(
               \qquad A_{ij} \propto \Lambda^\rho_{ij} \pi_j
 
     In the first, answers and classifier are independent given the label. In the second, annotators
-    share mistakes (:func:`~ambilearn.crowd.shared_mistakes.shared_log_likelihood`); their skills
-    are estimated again from *R*, and for each answer without its item. In the third, the
-    classifier, which learned from these annotators, makes their mistakes: the answers and the
-    features of a row are not combined.
+    share mistakes (:func:`~ambilearn.crowd.shared_mistakes.shared_log_likelihood`). In the third,
+    the classifier, which learned from these annotators, makes their mistakes: the answers and the
+    features of a row are not combined. The skills in :math:`\Lambda^\rho` are estimated again, in
+    the second model from *R* and in the third from *A*, and for each answer without its item.
 
     A row without answers is like a new row: its confidences are :math:`F^b`, scaled to the sum one,
-    with the *b* of the smallest cross entropy to *T*
-    (:func:`~ambilearn.confidence.fit_temperature`).
+    with the *b* at which the confidences of the other rows by features alone are right on average,
+    if :math:`T^*` is (:func:`~ambilearn.confidence.fit_temperature`).
 
     Parameters
     ----------
@@ -127,21 +127,36 @@ def pool_evidence(
     """
     held_out, prior = at_least(held_out), at_least(found.confidences.mean(axis=0))
     by_features = found.feature_trust * held_out + (1 - found.feature_trust) * prior
-    posterior, sharing = found.confidences, -1.0
-    for _ in range(_ROUNDS):
-        skills = Skills.estimate(votes, posterior, smoothing=smoothing)
-        answers = votes, skills.held_out_probabilities(votes, posterior), skills.pooled
-        if sharing < 0:  # in the first round
-            sharing = estimate_sharing(*answers, prior, held_out)
-        log_likelihood = shared_log_likelihood(*answers, sharing)
-        posterior = normalize(log_likelihood, by_features)
-    alone = (normalize(log_likelihood, prior) + held_out) / 2
-    pooled = (found.confidences + posterior + alone) / 3
-    scores = np.log(held_out)
-    inverse_temperature = fit_temperature(scores, found.confidences)
-    silent = votes.answers_per_item == 0
-    pooled[silent] = scale_scores(scores[silent], inverse_temperature)
+    sharing = estimate_sharing(*_answers(votes, found.confidences, smoothing), prior, held_out)
+    together = _judge_shared(votes, found.confidences, sharing, by_features, smoothing)
+    by_answers = _judge_shared(votes, found.confidences, sharing, prior, smoothing)
+    pooled = (found.confidences + together + (by_answers + held_out) / 2) / 3
+    answered, scores = votes.answers_per_item > 0, np.log(held_out)
+    inverse_temperature = fit_temperature(scores[answered], pooled[answered])
+    pooled[~answered] = scale_scores(scores[~answered], inverse_temperature)
     return PooledEvidence(pooled, sharing, inverse_temperature)
+
+
+def _judge_shared(
+    votes: Votes,
+    confidences: NDArray[np.float64],
+    sharing: float,
+    prior: NDArray[np.float64],
+    smoothing: Smoothing,
+) -> NDArray[np.float64]:
+    """Confidences if annotators share mistakes, in rounds of skills and labels."""
+    for _ in range(_ROUNDS):
+        answers = _answers(votes, confidences, smoothing)
+        confidences = normalize(shared_log_likelihood(*answers, sharing), prior)
+    return confidences
+
+
+def _answers(
+    votes: Votes, confidences: NDArray[np.float64], smoothing: Smoothing
+) -> tuple[Votes, NDArray[np.float64], NDArray[np.float64]]:
+    """The answers, their probabilities without their items, and the average confusion matrix."""
+    skills = Skills.estimate(votes, confidences, smoothing=smoothing)
+    return votes, skills.held_out_probabilities(votes, confidences), skills.pooled
 
 
 def at_least(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.fit_cache import NO_CACHE
-from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing
+from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.learners import HELD_OUT_ROUNDS, align_columns, set_learner, weight_argument
@@ -59,9 +59,11 @@ class HeldOutByFolds:
         """Confidences of shape (n, l)."""
         confidences = np.zeros(candidates.shape)
         for train, test in self._folds:
-            rows = _safe_indexing(self._X, train)
+            # _safe_split handles both axes of a kernel matrix.
+            rows, _ = _safe_split(self._estimator, self._X, None, train)
+            held_out, _ = _safe_split(self._estimator, self._X, None, test, train)
             model = fit_candidates(self._estimator, rows, candidates[train])
-            found = model.predict_proba(_safe_indexing(self._X, test))
+            found = model.predict_proba(held_out)
             confidences[test] = align_columns(found, model.classes_, candidates.classes)
         return confidences
 

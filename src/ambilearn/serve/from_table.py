@@ -56,7 +56,7 @@ def make_learner(
             corrections=corrections,
             unjudged=None,
         )
-        judged = judge_table(corrected, method, params, random_state=random_state)
+        judged = judge_table(corrected, method, params, random_state=random_state, new_rows=False)
         return judged.table.candidates
 
     return learner.judging(judge, shown=_union(table.given, table.candidates))

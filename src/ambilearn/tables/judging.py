@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize
@@ -54,6 +55,7 @@ def judge_table(
     *,
     select: bool = False,
     random_state: int = 0,
+    new_rows: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> JudgedTable:
     r"""Estimate the reliability of annotators and the labels of rows, with the features.
@@ -69,6 +71,9 @@ def judge_table(
     select : bool, default=False
         Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
         predict the answers.
+    new_rows : bool, default=True
+        Whether confidences of new rows are calibrated, too. This takes five more fits of PL-CL,
+        PL-AGGD, LALO, SURE or PLCP, and none of other methods.
 
     Returns
     -------
@@ -103,7 +108,8 @@ def judge_table(
     if method is None:
         method = choose_default(table, params, select=select).name
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
-    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    preprocessing = make_preprocessing(table.features.columns)
+    X = preprocessing.fit_transform(table.X)
     stage = (
         f"judging {pluralize(len(votes.annotators), 'annotator')} by "
         f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"
@@ -111,7 +117,13 @@ def judge_table(
     grid = _tuning_grid(method, params or {}) if select else {}
     crowd = CrowdClassifier(estimator, param_grid=grid, random_state=random_state)
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
-        crowd._judge(X, votes, table.corrections.labels)  # fit_table fits to the result
+        chosen = crowd._judge(X, votes, table.corrections.labels)  # fit_table fits to the result
+    if new_rows:
+        progress("calibrating the confidences of new rows")
+        # A model that was fitted without a text does not know all of its terms.
+        if any(column.kind == "text" for column in table.features.columns):
+            X, chosen = table.X, Pipeline([("preprocessing", preprocessing), ("method", chosen)])
+        crowd._calibrate(chosen, X, votes)
     sets = apply_corrections(crowd.candidates_, table.corrections)
     confidences = _candidate_confidences(crowd, sets, list(table.corrections.labels))
     judged = replace(
@@ -121,7 +133,7 @@ def judge_table(
         unjudged=table.candidates,
         calibration=Calibration(
             "by the annotators' answers and the features",
-            crowd.inverse_temperature_,
+            crowd.inverse_temperature_ if new_rows else None,
             of_logarithms=True,
             cleaned=confidences,
         ),
