@@ -13,7 +13,7 @@ def serve(folder, fault=None):
     ``fault``: ``"cut"`` announces the whole file and hangs up halfway; ``"half"`` sends half of the
     file as if it were all; ``"flip"`` changes one bit; ``"endless"`` never stops; ``"stall"``
     accepts and stays silent; ``"pause"`` sends half, then waits until ``release`` is set;
-    ``"503"`` answers with that status.
+    ``"404"`` and ``"503"`` answer with that status.
     """
     release = threading.Event()
     requests = []
@@ -25,7 +25,7 @@ def serve(folder, fault=None):
             if fault == "stall":
                 release.wait()
                 return
-            if fault == "503" or not path.is_file():
+            if fault in ("404", "503") or not path.is_file():
                 self.send_error(503 if fault == "503" else 404)
                 return
             content = path.read_bytes()

@@ -67,17 +67,31 @@ def private_machine(tmp_path, monkeypatch):
         yield
 
 
-@pytest.fixture
-def run():
-    """Function that runs a command in this process: exit status, output, errors."""
+class Run:
+    """Runs a command in this process: exit status, output, errors."""
 
-    def run(*arguments, input=None):
+    def __call__(self, *arguments, input=None):
         result = CliRunner().invoke(main, [str(a) for a in arguments], input=input)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception  # what would be a traceback
         return result.exit_code, result.stdout, result.stderr
 
-    return run
+    def succeeds(self, *arguments, **options):
+        """Output and errors of a command that must succeed."""
+        status, out, err = self(*arguments, **options)
+        assert status == 0, err
+        return out, err
+
+    def fails(self, *arguments, status=1, **options):
+        """Errors of a command that must fail."""
+        found, _, err = self(*arguments, **options)
+        assert found == status, err
+        return err
+
+
+@pytest.fixture
+def run():
+    return Run()
 
 
 @pytest.fixture
@@ -115,9 +129,7 @@ def spec(tmp_path):
 @pytest.fixture
 def measured(spec, run):
     """What was said while the small experiment was run."""
-    status, out, _ = run("reproduce", "mine.toml", "--jobs", 1)
-    assert status == 0
-    return out
+    return run.succeeds("reproduce", "mine.toml", "--jobs", 1)[0]
 
 
 @pytest.fixture

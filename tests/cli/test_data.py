@@ -11,8 +11,7 @@ from ambilearn.datasets.registry import registry
 
 
 def test_list_has_every_data_set_with_sizes_and_availability(run):
-    status, out, _ = run("data", "list")
-    assert status == 0
+    out, _ = run.succeeds("data", "list")
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
     for name, info in registry().items():
         candidates = f"{info.mean_candidates:.2f}" if info.mean_candidates else "–"
@@ -34,20 +33,17 @@ def test_list_has_the_searched_folders(run, tmp_path, monkeypatch):
 
 
 def test_fetch_needs_a_name(run):
-    status, _, err = run("data", "fetch")
-    assert status == 2
+    err = run.fails("data", "fetch", status=2)
     assert "Name at least one data set" in err
 
 
 def test_fetch_of_an_unknown_name_suggests_one(run):
-    status, _, err = run("data", "fetch", "lots")
-    assert status == 2
+    err = run.fails("data", "fetch", "lots", status=2)
     assert "Did you mean 'lost'?" in err
 
 
 def test_fetch_of_an_embedded_data_set(run):
-    status, out, _ = run("data", "fetch", "iris")
-    assert status == 0
+    out, _ = run.succeeds("data", "fetch", "iris")
     assert "part of scikit-learn" in out
 
 
@@ -69,8 +65,7 @@ def test_fetch_of_a_file_that_the_source_lacks(run, tmp_path, monkeypatch):
 
 
 def test_check_of_a_fresh_machine_succeeds(run):
-    status, out, err = run("data", "check")
-    assert status == 0
+    out, err = run.succeeds("data", "check")
     assert err == ""
     assert "lost           not on this machine" in out
     assert "digits         ok: 1797 rows, 64 features, 10 labels" in out
@@ -118,8 +113,7 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
         assert server.requests[-1] == "/lost.mat"
         assert len(server.requests) == 3
     assert sorted(os.listdir(home)) == ["glass.data", "lost.mat"]
-    status, out, _ = run("data", "check", "lost", "glass", "--data-home", home)
-    assert status == 0
+    out, _ = run.succeeds("data", "check", "lost", "glass", "--data-home", home)
     assert "ok: 1122 rows, 108 features, 16 labels, 2.23 candidates per row" in out
     assert re.search(r"^lost .* yes +$", run("data", "list", "--data-home", home)[1], re.MULTILINE)
 
@@ -128,8 +122,7 @@ def test_a_flipped_byte_in_the_download_and_on_disk(run, source, tmp_path, monke
     home = tmp_path / "home"
     with serve(source, "flip") as server:
         monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
-        status, _, err = run("data", "fetch", "glass", "--data-home", home)
-        assert status == 1
+        err = run.fails("data", "fetch", "glass", "--data-home", home)
         assert "did not send the expected file: 11903 bytes instead of 11903" in err
     assert os.listdir(home) == []
     with serve(source) as server:

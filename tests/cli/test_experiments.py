@@ -16,8 +16,7 @@ STORE = Path("out/results.sqlite")  # the default, as this system writes it
 
 @pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
 def test_help_fits_the_terminal_and_explains(run, command):
-    status, out, _ = run(command, "--help")
-    assert status == 0
+    out, _ = run.succeeds(command, "--help")
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "--store FILE" in out
     assert "--quick" in out
@@ -29,18 +28,17 @@ def test_reproduce_then_tables_figures_report_and_verify(run, measured, tmp_path
     assert "4 done, 0 failed" in measured
     assert f"4 of them already in {STORE}; 0 to do" in run("reproduce", "mine.toml")[1]
 
-    status, out, _ = run("tables", "mine.toml", "--output", "tables")
-    assert status == 0
+    out, _ = run.succeeds("tables", "mine.toml", "--output", "tables")
     assert "PL-KNN" in out
     assert "0." in out
     assert "not measured" in out
     assert {p.name for p in (tmp_path / "tables").iterdir()} == {"mine.md", "mine.csv", "mine.tex"}
 
-    status, out, _ = run("figures", "mine.toml")
+    out, _ = run.succeeds("figures", "mine.toml")
     assert out.split() == ["out/figures/mine-curves.svg", "out/figures/mine-curves.png"]
     assert (tmp_path / "out/figures/mine-curves.png").stat().st_size > 5000
 
-    status, out, _ = run("report", "mine.toml")
+    out, _ = run.succeeds("report", "mine.toml")
     assert out.split() == ["out/report.html"]
     assert (
         "not measured (no results in the store)"
@@ -61,8 +59,7 @@ def test_another_scaling_is_another_result(run, measured):
 
 
 def test_verify_without_published_numbers_prints_a_message(run, measured, tmp_path):
-    status, out, _ = run("verify", "mine.toml", "--output", "v")
-    assert status == 0
+    out, _ = run.succeeds("verify", "mine.toml", "--output", "v")
     assert "The paper has no numbers for mine" in out
     assert "`ambilearn tables`" in out
     assert not (tmp_path / "v").exists()
@@ -73,8 +70,7 @@ def test_another_database_is_rejected_as_a_store(run, spec, command, tmp_path):
     with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as shop:
         shop.execute("CREATE TABLE orders (price REAL)")
     before = (tmp_path / "shop.sqlite").read_bytes()
-    status, _, err = run(command, "mine.toml", "--store", "shop.sqlite")
-    assert status == 1
+    err = run.fails(command, "mine.toml", "--store", "shop.sqlite")
     assert err.startswith("Error: shop.sqlite is another database")
     assert err.count("\n") == 1
     assert (tmp_path / "shop.sqlite").read_bytes() == before
@@ -101,8 +97,7 @@ def test_a_store_with_a_trigger_is_rejected(run, measured, command):
             "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END"
         )
         connection.execute("DELETE FROM results WHERE key = (SELECT max(key) FROM results)")
-    status, _, err = run(command, "mine.toml")
-    assert status == 1
+    err = run.fails(command, "mine.toml")
     assert err.startswith(
         f"Error: {STORE} has the trigger 't', which is not part of a result store"
     )
@@ -118,8 +113,7 @@ def test_each_selection_has_its_own_line(run, measured):
     assert "PL-CL (label-free, random 2, covering)" in out
     assert "PL-CL (oracle, random 2 †)" in out
     assert "An upper bound" in out
-    status, _, err = run("reproduce", "mine.toml", "--select", "oracle", "--search", "best:2")
-    assert status == 2
+    err = run.fails("reproduce", "mine.toml", "--select", "oracle", "--search", "best:2", status=2)
     assert "random:N, halving:N or grid" in err
 
 
@@ -131,8 +125,7 @@ def test_differences_are_not_errors(run, tmp_path):
 
     with Store("far.sqlite") as store:
         fill(store, load_spec("real-world"), lambda label, task: 0.01, data=["lost"])
-    status, out, _ = run("verify", "real-world", "--store", "far.sqlite", "--output", "v")
-    assert status == 0
+    out, _ = run.succeeds("verify", "real-world", "--store", "far.sqlite", "--output", "v")
     assert "7 below" in out
     assert "49 not measured" in " ".join(out.split())
     assert (tmp_path / "v" / "verify.csv").is_file()
@@ -140,7 +133,6 @@ def test_differences_are_not_errors(run, tmp_path):
 
 @pytest.mark.parametrize("command", ["tables", "figures", "report", "verify"])
 def test_without_results_the_next_step_is_named(run, command, tmp_path):
-    status, _, err = run(command, "demo")
-    assert status == 1
+    err = run.fails(command, "demo")
     assert "run `ambilearn reproduce` first" in err
     assert not (tmp_path / "out").exists()

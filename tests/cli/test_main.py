@@ -17,8 +17,7 @@ from ambilearn.cli.main import main
 )
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_fits_the_terminal_and_explains(run, command, option):
-    status, out, _ = run(*command, option)
-    assert status == 0
+    out, _ = run.succeeds(*command, option)
     assert all(len(line) <= 80 for line in out.splitlines())
     assert len(out.splitlines()) > 5
     if command[1:]:

@@ -47,8 +47,7 @@ def test_the_wide_form_by_pattern_says_the_same(run, crowd):
     run("clean", "answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--out", "long.csv")
     wide = ["--candidates", "a?", "--candidates", "r?", "--no-answer", "-1", "--method", "plknn"]
     options = ["--exclude", "truth", "--exclude", "item", "--out", "wide_out.csv"]
-    status, _, err = run("clean", "wide.csv", *wide, *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "wide.csv", *wide, *options)
     assert "7 annotators judged" in err
     long, wide = pd.read_csv("long.csv"), pd.read_csv("wide_out.csv")
     assert long["label"].to_list() == wide["label"].to_list()
@@ -58,8 +57,7 @@ def test_the_wide_form_by_pattern_says_the_same(run, crowd):
 @pytest.mark.slow
 def test_fit_answers_and_predict(run, crowd):
     options = ["--exclude", "truth", "--out", "m.model"]
-    status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 0
+    _, err = run.succeeds("fit", "answers.csv", *LONG, *FEATURES, *options)
     assert "7 annotators judged" in err
     assert run("predict", "m.model", "items.csv", "--out", "p.csv")[0] == 0
     predicted = pd.read_csv("p.csv")
@@ -70,15 +68,13 @@ def test_fit_answers_and_predict(run, crowd):
 @pytest.mark.slow
 def test_select_lets_the_answers_choose(run, crowd):
     options = ["--exclude", "truth", "--select", "--out", "c.csv"]
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert re.search(r"n_neighbors=\d+ chosen by the answers", err)
 
 
 def test_select_with_nothing_left_to_choose(run, crowd):
     options = ["--exclude", "truth", "--select", "--set", "n_neighbors=3", "--out", "c.csv"]
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 1
+    err = run.fails("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "nothing left to choose" in err
     assert "--no-skills" in err
 
@@ -86,8 +82,7 @@ def test_select_with_nothing_left_to_choose(run, crowd):
 @pytest.mark.parametrize("option", [["--no-skills"], ["--min-votes", 2, "--fallback", "union"]])
 def test_without_skills_votes_count_alike(run, crowd, option):
     options = ["--exclude", "truth", "--out", "c.csv", *option]
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "judged" not in err
 
 
@@ -96,8 +91,7 @@ def test_items_without_answers_and_answers_without_items(run, crowd):
     answers["item"] = answers["item"].replace("i000", "lost")
     answers.to_csv("answers.csv", index=False)
     options = ["--exclude", "truth", "--no-skills", "--out", "c.csv"]
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "to 1 item without features left out: 'lost'" in err
     assert "1 item without answers, i000: any label may be theirs" in err
 
@@ -116,8 +110,7 @@ def test_rows_without_answers_in_the_wide_form(run, crowd):
         "--label",
         "truth",
     ]
-    status, _, err = run("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
-    assert status == 0
+    _, err = run.succeeds("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
     assert "2 rows without answers, 11, 40: any label may be theirs" in " ".join(err.split())
     cleaned = pd.read_csv("c.csv")
     assert (cleaned["label"] == crowd).mean() > 0.85
@@ -125,8 +118,7 @@ def test_rows_without_answers_in_the_wide_form(run, crowd):
 
 def test_long_answers_given_as_candidates_are_noticed(run, crowd):
     options = ["--candidates", "label", "--method", "plknn", "--out", "c.csv", "--prefix", "new_"]
-    status, _, err = run("clean", "answers.csv", *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "answers.csv", *options)
     assert "looks like answers in long form" in err
     assert "--item item --annotator annotator --answer label --features-from FILE" in err
 
@@ -173,8 +165,7 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
     answers = pd.read_csv("answers.csv").replace({"label": {"cat": "NA"}})
     answers.to_csv("answers.csv", index=False)
     options = ["--exclude", "truth", "--no-skills", "--na-is-label", "--out", "c.csv"]
-    status, _, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert status == 0
+    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "3 labels" in err
 
 
@@ -211,8 +202,7 @@ def photos():
 
 
 def test_images_are_no_feature_of_other_methods(run, photos):
-    status, _, err = run("clean", photos, *IMAGES, "--method", "plknn", "--out", "o.csv")
-    assert status == 0
+    _, err = run.succeeds("clean", photos, *IMAGES, "--method", "plknn", "--out", "o.csv")
     assert "1 feature: number: size" in err
 
 
@@ -221,29 +211,25 @@ def test_images_are_no_feature_of_other_methods(run, photos):
 )
 def test_the_column_of_images_must_exist(run, photos, command, out):
     options = [*IMAGES[:3], "foto", "--method", "plknn", "--out", out]
-    status, _, err = run(command, photos, *options)
-    assert status == 1
+    err = run.fails(command, photos, *options)
     assert "photos.csv has no column 'foto'. Did you mean 'photo'?" in err
 
 
 def test_without_other_columns_the_message_names_the_method_for_images(run):
     Path("photos.csv").write_text("photo,names\na.jpg,x|y\nb.jpg,y\nc.jpg,x\n")
-    status, _, err = run("fit", "photos.csv", *IMAGES, "--out", "m.model")
-    assert status == 1
+    err = run.fails("fit", "photos.csv", *IMAGES, "--out", "m.model")
     assert "because 'photo' holds images." in " ".join(err.split())
     assert "--method deepplcl" in " ".join(err.split())
 
 
 def test_a_network_learns_from_the_images_alone(run, photos):
     options = [*IMAGES, "--method", "deepplcl", "--features", "size", "--out", "m.model"]
-    status, _, err = run("fit", photos, *options)
-    assert status == 2
+    err = run.fails("fit", photos, *options, status=2)
     assert "--features and --categorical cannot be combined with --image" in " ".join(err.split())
 
 
 def test_a_method_whose_extra_is_missing_says_what_to_install(run, photos, monkeypatch):
     monkeypatch.setattr(registry, "_is_installed", lambda package: False)
-    status, _, err = run("fit", photos, *IMAGES, "--method", "deepplcl", "--out", "m.model")
-    assert status == 1
+    err = run.fails("fit", photos, *IMAGES, "--method", "deepplcl", "--out", "m.model")
     assert "Error: DeepPLCL needs torch: pip install 'ambilearn[deep]'" in err
     assert "rows" not in err

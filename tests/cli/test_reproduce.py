@@ -31,11 +31,9 @@ def test_only_some_methods_and_data(run, spec):
     out = run("reproduce", "mine.toml", "--methods", "PL-KNN", "--data", "iris", "--jobs", 1)[1]
     assert "2 tasks" in out
     assert "lost" not in out
-    status, _, err = run("reproduce", "mine.toml", "--methods", "PL-XX")
-    assert status == 2
+    err = run.fails("reproduce", "mine.toml", "--methods", "PL-XX", status=2)
     assert "There is no method 'PL-XX'" in err
-    status, _, err = run("reproduce", "mine.toml", "--data", "wine")
-    assert status == 2
+    err = run.fails("reproduce", "mine.toml", "--data", "wine", status=2)
     assert "No tasks match" in err
 
 
@@ -61,14 +59,12 @@ def test_failures_are_reported_and_make_the_status_1(run, spec, tmp_path):
     assert status == 1
     assert "0 done, 2 failed" in out
     assert "PLCL on iris, run 0: ValueError: p must be a number between 0 and 1" in out
-    status, _, err = run("verify", "bad.toml")
-    assert status == 1
+    err = run.fails("verify", "bad.toml")
     assert "2 tasks failed" in err
 
 
 def test_an_unknown_experiment_lists_the_known(run):
-    status, _, err = run("reproduce", "nope")
-    assert status == 2
+    err = run.fails("reproduce", "nope", status=2)
     assert "Known experiments: ablation, controlled" in err
 
 
@@ -98,8 +94,7 @@ def test_a_run_that_ends_early_explains_how_to_continue(run, monkeypatch, error,
         raise error
 
     monkeypatch.setattr("ambilearn.experiments.run.run_tasks", stop)
-    status, _, errors = run("reproduce", "demo", "--quick")
-    assert status == 1
+    errors = run.fails("reproduce", "demo", "--quick")
     assert message in errors
     assert f"All results so far are in {STORE}; run the same command again to continue" in errors
 
@@ -121,8 +116,7 @@ def test_a_damaged_store_is_rejected_and_not_changed(run, measured):
     content[4096:8192] = bytes(4096)
     STORE.write_bytes(content)
     for command in ("reproduce", "tables", "report", "verify"):
-        status, _, errors = run(command, "mine.toml")
-        assert status == 1
+        errors = run.fails(command, "mine.toml")
         assert "results.sqlite is damaged (" in errors
         assert "move the file away and run again" in errors
     assert STORE.read_bytes() == content

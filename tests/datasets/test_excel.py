@@ -5,13 +5,13 @@ import io
 import subprocess
 import sys
 import warnings
-import zipfile
 from itertools import pairwise
 
 import openpyxl
 import openpyxl.chart
 import pandas as pd
 import pytest
+from archives import edit_member
 from openpyxl.styles import numbers
 
 from ambilearn.datasets import InvalidFileError
@@ -40,12 +40,8 @@ def read(*rows, **options):
 
 def with_part(file, part, change):
     """The file with one of its parts changed: a function of its text."""
-    changed = io.BytesIO()
-    with zipfile.ZipFile(file) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(name, change(content.decode()) if name == part else content)
-    return io.BytesIO(changed.getvalue())
+    changed = edit_member(file.getvalue(), part, lambda data: change(data.decode()))
+    return io.BytesIO(changed)
 
 
 SHEET = "xl/worksheets/sheet1.xml"

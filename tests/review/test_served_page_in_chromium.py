@@ -207,7 +207,7 @@ def test_an_answer_that_the_server_refuses_is_taken_back(served, visit):
     page = visit(served)
     page.route("**/act?*", lambda route: route.continue_(post_data=json.dumps({"id": "bad"})))
     press(page, "Enter")
-    expect(page.get_by_role("alertdialog", name="An answer was refused")).to_be_visible()
+    expect(page.get_by_role("alertdialog", name="An answer was rejected")).to_be_visible()
     page.unroute("**/act?*")
     press(page, "Escape")
     expect(page.locator("#decided")).to_have_text("0 of 30 decided")

@@ -110,7 +110,7 @@ def test_long_lists_of_columns_are_shortened():
 def test_a_label_that_is_in_nearly_every_set():
     rows = [{"other", "abcd"[i % 4]} for i in range(38)] + [{"a"}, {"other"}]
     text = check(rows)
-    assert text.startswith("t.csv: 'other' is a candidate in 98% of the rows, mostly beside others")
+    assert text.startswith("t.csv: 'other' is a candidate in 98% of the rows, mostly with others")
     assert check(rows[:19]) == ""  # too few to tell
     assert check([{"other", "abcd"[i % 4]} if i % 10 else {"a"} for i in range(40)]) == ""
 

@@ -77,11 +77,6 @@ def test_lists_and_several_annotators():
     assert table.candidates.to_sets() == [{"q"}, {"r"}, {"p"}]  # nobody has two: all count
 
 
-def test_no_label_with_enough_votes_is_an_error_by_default():
-    with pytest.raises(InvalidFileError, match=r"In row 0 no label .*fallback.*--fallback union"):
-        csv("x,a1,a2\n1,p,q\n2,q,q\n", candidates=["a1", "a2"], min_votes=2)
-
-
 def test_features_are_ready_for_a_method():
     table = csv("id,x,z,names\nr1,1,2.5,a|b\nr2,,3,b\nr3,4,1,a\n", exclude="id")
     assert table.X.columns.to_list() == ["x", "z"]
@@ -132,19 +127,6 @@ def test_truth_that_is_a_word_for_missing_is_not_known():
     assert csv(text, label="t").truth == ["NA", None, "b"]  # a label of this table
 
 
-def test_words_for_missing_cells():
-    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have no candidate.*--na-is-label"):
-        csv("x,names\n1,NA\n2,b\n3,\n")
-    table = csv("x,names\n1,NA\n2,b\n3,b\n", na_is_label=True)
-    assert table.candidates.classes.tolist() == ["NA", "b"]
-    assert table.texts == ["NA", "b", "b"]
-    text = "x,a1,a2\n1,p,NA\n2,p,q\n3,None,q\n"
-    with pytest.warns(UserWarning, match="'NA' or 'None' is read as missing"):
-        table = csv(text, candidates=["a1", "a2"])
-    assert table.texts == ["p", "p|q", "q"]
-    assert table.frame["a2"].to_list() == ["NA", "q", "q"]  # written back as it was
-
-
 def test_numbers_as_labels_of_json():
     file = io.StringIO('{"x": 1, "names": [3, 1], "t": 3}\n{"x": 2, "names": [2], "t": null}\n')
     table = read_candidate_table(file, candidates="names", label="t", format="jsonl")
@@ -182,11 +164,6 @@ def test_errors(text, options, message):
     with pytest.raises(InvalidFileError, match=message) as caught:
         csv(text, **options)
     assert "\n" not in str(caught.value)
-
-
-def test_an_empty_separator():
-    with pytest.raises(ValueError, match="sep must not be empty"):
-        csv("x,names\n1,a\n", sep="")
 
 
 def test_a_truth_of_several_labels():

@@ -20,15 +20,13 @@ from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.reproduce import reproduce
 
 
-def _open_results(
-    names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None, store: Path
-) -> Any:
-    """Results of the experiments in an existing store, and the open store."""
+def _open_results(store: Path, **choice: Any) -> Any:
+    """Results of the chosen experiments in an existing store, and the open store."""
     from ambilearn.cli.reproduce_summary import describe_damage
     from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
 
-    specs = chosen_specs(names, quick, runs, scaling)
+    specs = chosen_specs(**choice)
     try:
         opened = Store(store, create=False)
     except FileNotFoundError as error:
@@ -37,7 +35,9 @@ def _open_results(
     return [ExperimentResults(spec, opened) for spec in specs], opened
 
 
-def _check_outputs(outputs: list[Path], names: tuple[str, ...], store: Path) -> None:
+def _check_outputs(
+    outputs: list[Path], store: Path, *, names: tuple[str, ...], **choice: Any
+) -> None:
     """Raise an error if an output would overwrite the store, its SQLite files or a spec."""
     database = os.path.realpath(store)
     logs = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal")]
@@ -54,24 +54,17 @@ def _check_outputs(outputs: list[Path], names: tuple[str, ...], store: Path) -> 
     metavar="FOLDER",
     help="Write the tables as Markdown, CSV and LaTeX.",
 )
-def tables(
-    names: tuple[str, ...],
-    quick: bool,
-    runs: int | None,
-    scaling: str | None,
-    store: Path,
-    output: Path | None,
-) -> None:
+def tables(store: Path, output: Path | None, **choice: Any) -> None:
     """Show the tables of experiments, and write them with --output."""
     from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.tables import build_tables
 
-    experiments, opened = _open_results(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(store, **choice)
     console = Console()
     with opened:
         built = [table for experiment in experiments for table in build_tables(experiment)]
         if output is not None:
-            _check_outputs(table_files(built, output), names, store)
+            _check_outputs(table_files(built, output), store, **choice)
         for table in built:
             console.print(to_rich(table))
             if output is not None:
@@ -88,21 +81,14 @@ def tables(
     metavar="FOLDER",
     help="Folder of the figures.",
 )
-def figures(
-    names: tuple[str, ...],
-    quick: bool,
-    runs: int | None,
-    scaling: str | None,
-    store: Path,
-    output: Path,
-) -> None:
+def figures(store: Path, output: Path, **choice: Any) -> None:
     """Draw the figures of experiments as SVG and PNG."""
     from ambilearn.experiments.figures import build_figures, figure_files, write_figures
 
-    experiments, opened = _open_results(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(store, **choice)
     with opened:
         built = [build_figures(experiment) for experiment in experiments]
-        _check_outputs([f for found in built for f in figure_files(found, output)], names, store)
+        _check_outputs([f for found in built for f in figure_files(found, output)], store, **choice)
         for found in built:
             _list_files(Console(), write_figures(found, output))
 
@@ -117,21 +103,14 @@ def figures(
     metavar="FILE",
     help="File of the report.",
 )
-def report(
-    names: tuple[str, ...],
-    quick: bool,
-    runs: int | None,
-    scaling: str | None,
-    store: Path,
-    output: Path,
-) -> None:
+def report(store: Path, output: Path, **choice: Any) -> None:
     """Write an HTML page with tables, figures and published numbers."""
     from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 
-    experiments, opened = _open_results(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(store, **choice)
     with opened:
-        _check_outputs([output], names, store)
+        _check_outputs([output], store, **choice)
         page = render_report(experiments, opened)
     with atomic_write(output) as file:
         file.write(page.encode())
@@ -143,14 +122,7 @@ def report(
 @file_option(
     "--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write the table as well."
 )
-def verify(
-    names: tuple[str, ...],
-    quick: bool,
-    runs: int | None,
-    scaling: str | None,
-    store: Path,
-    output: Path | None,
-) -> None:
+def verify(store: Path, output: Path | None, **choice: Any) -> None:
     """Compare published and measured numbers.
 
     The exit status is 1 if tasks of these experiments failed. It does not depend on the
@@ -159,7 +131,7 @@ def verify(
     from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.verify import checks, verification_table
 
-    experiments, opened = _open_results(names, quick, runs, scaling, store)
+    experiments, opened = _open_results(store, **choice)
     console = Console()
     with opened:
         table = verification_table(checks(experiments))
@@ -172,7 +144,7 @@ def verify(
             "measured numbers."
         )
     if output is not None and table.rows:
-        _check_outputs(table_files([table], output), names, store)
+        _check_outputs(table_files([table], output), store, **choice)
         _list_files(console, write_tables([table], output))
     failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:
