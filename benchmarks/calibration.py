@@ -166,7 +166,7 @@ def tables(arguments):
 
 
 def check_coverage(arguments):
-    """Coverage and mean width of 95 % intervals, beside Wilson's of a simple random sample."""
+    """Coverage and mean width of 95 % intervals, and of Wilson's for a simple random sample."""
     lines = []
     for name, score, right in tables(arguments):
         cells = []

@@ -1,4 +1,4 @@
-"""Labels of crowds from answers and a model's probabilities: `consensus` beside CROWDLAB.
+"""Labels of crowds from answers and a model's probabilities: `consensus` and CROWDLAB.
 
     pip install cleanlab
     python benchmarks/consensus.py --sets music sentiment cifar

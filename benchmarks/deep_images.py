@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE")
     parser.add_argument("--rows", type=int, help="train on so many rows, for a trial")
     parser.add_argument("--budget", type=float, default=np.inf, help="start no run after so many s")
-    parser.add_argument("--note", help="text that tells these runs from others in the table")
+    parser.add_argument("--note", help="text that identifies these runs in the table")
     parser.add_argument("--output", type=Path, help="file to which results are appended")
     parser.add_argument("--table", type=Path, help="print a table of such a file")
     parser.add_argument("--list", action="store_true")

@@ -174,7 +174,7 @@ def fit(model, X, sets, options, dtype=torch.float64):
 
 
 def size(n, d, l, options, mean_candidates=3.0, label="gpu_fit", **params):
-    """One fit of PL-CL of a given size, beside its floor, and what it predicts in a second."""
+    """One fit of PL-CL of a given size, its lower bound, and predictions per second."""
     X, sets = make(n, d, l, mean_candidates)
     model = PLCL(max_iter=ITERATIONS, tol=0, **params)
     Xd, seconds, peak, parts = fit(model, X, sets, options)

@@ -4,9 +4,9 @@ Crowds of 40 annotators, three answers to each of 700 items, ten labels. In a sh
 annotators see the same wrong label (a shared mistake), and answer as if it were the right one. So
 the answers have the same distribution whatever that share is; the truth differs.
 
-One JSON line for each share of shared mistakes: the true share of items whose label nobody gave,
-the estimate by Dawid and Skene's model with one confusion matrix for all annotators, and how often
-a 95 % interval by bootstrap over the items covers the true share.
+One JSON line for each share of shared mistakes: the true share of items whose label is in no
+answer, the estimate by Dawid and Skene's model with one confusion matrix for all annotators, and
+how often a 95 % interval by bootstrap over the items covers the true share.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main():
 
 
 def measure(shared, seed):
-    """True share of items whose label nobody gave, its estimate, and whether an interval covers."""
+    """True share of items whose label is in no answer, its estimate, and whether it is covered."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(N_LABELS, size=N_ITEMS)
     mistaken = rng.random(N_ITEMS) < shared
@@ -68,7 +68,7 @@ def take(votes, rows):
 
 
 def estimate(votes, n_iter=30):
-    """Posterior mass of labels that nobody gave, with one confusion matrix for all annotators."""
+    """Posterior mass of labels in no answer, with one confusion matrix for all annotators."""
     counts = votes.counts().toarray()
     together = replace(
         votes,

@@ -44,7 +44,7 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = True
 
 # The methods of the API page come from the registry, so that none is forgotten. The page includes
-# them, and autosummary, which does not follow inclusions, is told of both files.
+# them, and autosummary, which does not follow inclusions, is given both files.
 methods_page = ".. currentmodule:: ambilearn\n\n.. autosummary::\n   :toctree: generated\n\n"
 methods_page += "".join(
     f"   {method.name}\n" for method in METHODS.values() if method.extra is None

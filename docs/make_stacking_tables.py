@@ -2,7 +2,7 @@
 
 The lines of ``benchmarks/stacking_accuracy.py`` are kept in ``stacking.jsonl``. The first table has
 every method, with the best row that the PL-CL paper prints for any of them; the second one their
-accuracy beside the published one, the third one what becomes of other weights, members and outputs.
+measured and published accuracy, the third one results of other weights, members and outputs.
 """
 
 import json

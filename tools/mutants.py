@@ -47,7 +47,7 @@ SWAPPED: dict[type, type] = {
 
 
 def changes(node: ast.AST) -> Iterator[str]:
-    """Texts that may stand in the place of a node."""
+    """Texts that may replace a node."""
     match node:
         case ast.Compare(left, [operator, *operators], operands) if type(operator) in SWAPPED:
             yield _text(ast.Compare(left, [SWAPPED[type(operator)](), *operators], operands))

@@ -40,7 +40,7 @@ SDIST_CONTENT = [
     "tools/release_check.py",
 ]
 
-# Tests that read files beside the package; what others test is the same in a clone.
+# Tests that read files outside of the package; the other tests are the same in a clone.
 READ_FILES = ["tests/docs", "tests/examples", "tests/tools", "tests/test_project_files.py"]
 READ_FILES += ["tests/test_readme.py", "tests/test_registry.py"]
 
@@ -280,7 +280,7 @@ def command_line(release: Release) -> str:
 
 
 def readme(release: Release) -> str:
-    """The commands of the README, as they stand, clean a table in the unpacked sdist."""
+    """The commands of the README, unchanged, clean a table in the unpacked sdist."""
     shell = re.search(r"```sh\n(.*?)```", _text("README.md"), re.S)[1]
     for line in shell.splitlines():
         run("sh", "-c", f"PYTHON={sys.executable} {line}", cwd=release.source)

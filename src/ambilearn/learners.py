@@ -143,6 +143,6 @@ def fit_folds(
 
 
 def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
-    if columns is None or sparse.issparse(X) or is_device_array(X):  # refused by the fit
+    if columns is None or sparse.issparse(X) or is_device_array(X):  # an error of the fit
         return index_rows(X, rows)
     return np.asarray(X)[np.ix_(rows, columns)]

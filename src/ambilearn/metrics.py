@@ -3,7 +3,7 @@ r"""Scores with and without true labels.
 Notation: row *i* has the candidate set :math:`S_i`, the true label :math:`y_i` and the predicted
 label :math:`\hat y_i`; :math:`[\cdot]` is 1 if the condition holds and 0 otherwise.
 
-With true labels: :func:`tolerance_accuracy` and :func:`transductive_accuracy`, beside
+With true labels: :func:`tolerance_accuracy` and :func:`transductive_accuracy`, in addition to
 :func:`sklearn.metrics.accuracy_score` for predictions.
 Of confidences: :func:`expected_calibration_error` and :func:`excess_calibration_error`.
 From candidate sets alone: :func:`covering_rate`, :func:`approximated_accuracy`, and as scorers for
@@ -378,7 +378,7 @@ def approximated_accuracy(
             "not decision values."
         )
     predicted = proba.argmax(axis=1)
-    # Probability of each (row, candidate) pair; zero for a label the model does not know.
+    # Probability of each (row, candidate) pair; zero for a label without a column.
     column = _codes(sets.classes, columns)[sets.labels]
     support = HOST.support(sets)
     weights = np.where(column >= 0, proba[support.rows, column], 0.0)

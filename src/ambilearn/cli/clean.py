@@ -96,7 +96,7 @@ def write_cleaned(
 
 
 def _check_given_label_options(request: Request, no_doubt: bool) -> None:
-    """Refuse options that have no effect on given labels."""
+    """Raise an error for options that have no effect on given labels."""
     if no_doubt:
         raise click.UsageError(NO_DOUBT)
     if request.select:

@@ -68,7 +68,7 @@ class Request:
         return cls(source, reading, **own)
 
     def check(self, console: Console, *outputs: Path | None) -> None:
-        """Refuse unusable files, options and devices before any work is done."""
+        """Raise an error for unusable files, options and devices before any work is done."""
         check_outputs([*outputs, self.annotators_out], self.inputs())
         if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
             raise click.UsageError(
@@ -177,7 +177,7 @@ class Request:
         return corrected
 
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
-        """Whether to judge annotators; refuse options that need it where it is impossible."""
+        """Whether to judge annotators; an error if options need it and it is impossible."""
         if table.votes is None:
             if self.skills or self.annotators_out:
                 raise click.UsageError(_NO_ANNOTATORS)
@@ -226,7 +226,7 @@ class Request:
 def _check_form(
     candidates: tuple[str, ...], given_label: str | None, columns: dict[str, str | None]
 ) -> None:
-    """Refuse options unless they name candidates, given labels, or answers in long form."""
+    """Check that the options name candidates, given labels, or answers in long form."""
     if given_label and (candidates or any(columns.values())):
         raise click.UsageError(
             "--given-label is for tables with one label per row: it cannot be combined with "

@@ -58,7 +58,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     console.say(f"{right:.1%} of the {pluralize(len(known), 'row')} with a known label are right")
     sets = table.given[list(known)].to_sets()
     outside = np.array([a not in b for a, b in zip(known.values(), sets, strict=True)])
-    outside |= _nobody_answered(table)[list(known)]
+    outside |= _without_answer(table)[list(known)]
     if not outside.any():
         return
     rows = pluralize(int(outside.sum()), "row")
@@ -69,13 +69,13 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
 
 
-def _nobody_answered(table: CandidateTable) -> NDArray[np.bool_]:
+def _without_answer(table: CandidateTable) -> NDArray[np.bool_]:
     """Rows of a judged table without an answer or a correction."""
-    silent = np.zeros(len(table.candidates), dtype=bool)
+    unanswered = np.zeros(len(table.candidates), dtype=bool)
     if table.unjudged is not None and table.votes is not None:
-        silent = table.votes.answers_per_item == 0
-        silent[list(table.corrections.labels)] = False
-    return silent
+        unanswered = table.votes.answers_per_item == 0
+        unanswered[list(table.corrections.labels)] = False
+    return unanswered
 
 
 def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
@@ -87,7 +87,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     ambiguous = pluralize(int((table.candidates.sizes > 1).sum()), "row")
     judged = table.unjudged is not None
     if judged:
-        disputed = (table.given.sizes > 1) & ~_nobody_answered(table)
+        disputed = (table.given.sizes > 1) & ~_without_answer(table)
         console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
     close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
     console.say(

@@ -199,7 +199,7 @@ _SERVER_OPTIONS = (
 
 
 def _check_server_options(serve: bool, table: str) -> None:
-    """Refuse options that need --serve, or cannot be combined with it."""
+    """Raise an error for options that need --serve, or cannot be combined with it."""
     context, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
 
     def find(*names: str) -> str | None:

@@ -205,7 +205,7 @@ def device_option(option: Any) -> Any:
 
 
 def check_device(console: Console, device: str | None) -> None:
-    """Refuse an unavailable device before any work is done."""
+    """Raise an error for an unavailable device before any work is done."""
     if device is None:
         return
     console.show("looking for the device")  # PyTorch takes seconds to import
@@ -316,5 +316,5 @@ def source_and_format(table: str, format: str | None) -> tuple[Any, str]:
 
     if table == "-":
         return standard_input(), format or "csv"
-    # The reader refuses unknown file extensions.
+    # Unknown file extensions are an error of the reader.
     return table, format or FORMATS.get(Path(table).suffix.lower(), "")

@@ -385,8 +385,8 @@ def _report_unknown(unknown: dict[Any, int], known: list[Any], any_left: bool) -
             if not unknown
             else f"No answer is to one of the {pluralize(len(known), 'item')} of the features: "
             f"the answers are to {names}, the features have "
-            f"{shorten_list([repr(name) for name in known], 3)}. Are the names written alike, as "
-            "text or as numbers in both?"
+            f"{shorten_list([repr(name) for name in known], 3)}. Are the names of the same type, "
+            "text or numbers, in both?"
         )
     if unknown:
         warn_user(

@@ -1,4 +1,4 @@
-"""Codes that stand for no answer, such as -1, in cells of votes and candidates."""
+"""Codes that mean no answer, such as -1, in cells of votes and candidates."""
 
 import re
 from collections.abc import Set

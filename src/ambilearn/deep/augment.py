@@ -27,7 +27,7 @@ class ImageView:
         return torch.rand(len(x), self.n_random, device=x.device)
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
-        """The view that random numbers from 0 to 1 stand for."""
+        """The view for random numbers from 0 to 1."""
         raise NotImplementedError
 
 
@@ -48,7 +48,7 @@ class CropFlip(ImageView):
     n_random = 3
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
-        """The view that random numbers from 0 to 1 stand for."""
+        """The view for random numbers from 0 to 1."""
         b, c, h, w = x.shape
         rows, columns = (_shifted(u[:, i], side, self.shift) for i, side in ((0, h), (1, w)))
         if self.flip:
@@ -90,7 +90,7 @@ class StrongImageView(ImageView):
     n_random = 14
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
-        """The view that random numbers from 0 to 1 stand for."""
+        """The view for random numbers from 0 to 1."""
         maps = _affine_maps(u[:, :7], x.shape[2], x.shape[3], self.flip)
         grid = affine_grid(maps, list(x.shape), align_corners=False)
         x = grid_sample(x, grid, padding_mode="reflection", align_corners=False)

@@ -116,7 +116,7 @@ def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
 
 
 def _fingerprint(trainer: Trainer) -> str:
-    """What tells runs apart: rows, candidates, parameters, and the shapes of the network."""
+    """What identifies a run: rows, candidates, parameters, and the shapes of the network."""
     settings, labels = trainer.settings, trainer.labels
     named = {
         name: str(value)

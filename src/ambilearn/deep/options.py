@@ -1,4 +1,4 @@
-"""What the parameters of the estimator stand for, given the rows and the machine."""
+"""Values of the parameters of the estimator for given rows and a given machine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

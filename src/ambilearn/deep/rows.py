@@ -136,7 +136,7 @@ def _dataset_rows(dataset: Any) -> Rows:
             if value.shape != first.shape or value.dtype != first.dtype:
                 raise ValueError(
                     f"Item {i} of the dataset is {value.dtype} of shape {tuple(value.shape)}, but "
-                    f"item 0 is {first.dtype} of shape {tuple(first.shape)}: all must be alike."
+                    f"item 0 is {first.dtype} of shape {tuple(first.shape)}: all must be the same."
                 )
             _check_finite(value[None], i)
         return torch.stack(found)

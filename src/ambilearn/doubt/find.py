@@ -192,7 +192,7 @@ def _judge_table(table: Any, candidates: HostSupport) -> Doubt:
 def _uses_probabilities(
     X: Any, y: Any, pred_probs: Any, labels: Any, classes: Any, estimator: Any, n_folds: Any
 ) -> bool:
-    """Whether held-out probabilities were passed; refuse them beside rows."""
+    """Whether held-out probabilities were passed; an error if rows were passed as well."""
     if pred_probs is None and labels is None and classes is None:
         if X is None or y is None:
             raise ValueError(

@@ -130,7 +130,7 @@ def _update_matrix(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _common_matrix(rate: float, n_labels: int) -> NDArray[np.float64]:
-    """Noise matrix in which every label is wrong at the same rate, and all errors are alike."""
+    """Noise matrix with the same error rate for every label, and equally likely errors."""
     matrix = np.full((n_labels, n_labels), rate / (n_labels - 1))
     np.fill_diagonal(matrix, 1 - rate)
     return matrix

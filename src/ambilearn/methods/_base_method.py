@@ -31,7 +31,7 @@ class OptionalEstimatorMixin:
                 if name.startswith("estimator__"):
                     me = type(self).__name__
                     raise ValueError(
-                        f"{name!r} cannot be set: estimator is None, which stands for "
+                        f"{name!r} cannot be set: estimator is None, which means "
                         f"{self._default_estimator} with the parameters of {me}. Set those, or "
                         "give the estimator first, in Python: "
                         f"{me}(estimator={self._default_estimator}())."

@@ -1,4 +1,4 @@
-"""The drawn rows of an audit as a review, without anything that tells their labels."""
+"""The drawn rows of an audit as a review that does not show their labels."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path

@@ -107,7 +107,7 @@ class _ActiveSvgError(Exception):
 
 
 def _check_svg(content: bytes) -> None:
-    """Raise an error if this is not an SVG drawing, or one that can do more than be looked at."""
+    """Raise an error if this is not an SVG drawing, or if it has scripts or links."""
     parser = expat.ParserCreate(namespace_separator=" ")
 
     def check_root(name: str, attributes: dict[str, str]) -> None:

@@ -155,7 +155,7 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
 
 
 def _json_for_html(data: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot end the script element that contains it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

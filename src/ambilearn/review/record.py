@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-MAX_ROWS = 100_000  # above it browsers run out of scroll height, and people of patience
+MAX_ROWS = 100_000  # more rows exceed the scroll height of browsers
 
 
 @dataclass(frozen=True)

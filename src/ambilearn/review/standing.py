@@ -96,7 +96,7 @@ class Updater:
     def _on_given_pairs(self, learned: Learned, labels: Labels) -> NDArray[np.float64]:
         """Confidences of the last fit for the given candidates; rows undone since have equal ones.
 
-        A fit knows fewer labels if one is no candidate any more, and judged answers have others.
+        A fit has fewer labels if one is not a candidate any more; judged answers have other labels.
         """
         known = {label: j for j, label in enumerate(learned.sets.classes.tolist())}
         columns = np.array([known.get(label, len(known)) for label in self._place], dtype=np.intp)

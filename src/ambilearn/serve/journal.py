@@ -31,7 +31,7 @@ class Journal:
         The file; it is created if it does not exist.
     about : dict
         Description of the table and the options, plain values. A journal that was begun with
-        another one is refused.
+        another one is rejected.
 
     Attributes
     ----------

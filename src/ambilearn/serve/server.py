@@ -98,7 +98,7 @@ class ReviewServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that hang up or send garbage."""
+        """Print nothing about clients that close the connection or send invalid requests."""
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def prompt_replies() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-class _RefusedError(Exception):
+class _RejectedError(Exception):
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
         self.status = status
@@ -145,58 +145,58 @@ class _Handler(BaseHTTPRequestHandler):
             path = self._check()
             what, _, query = path.partition("?")
             respond(what, parse_qs(query), self._read_body(length))
-        except _RefusedError as refused:
-            self._refuse(refused.status, str(refused))
+        except _RejectedError as error:
+            self._reject(error.status, str(error))
         except InvalidActionError as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, str(error), close=False)
+            self._reject(HTTPStatus.BAD_REQUEST, str(error), close=False)
         except OtherTabError:
             text = "Another tab of the browser is in use for this review."
-            self._refuse(HTTPStatus.CONFLICT, text, close=False)
+            self._reject(HTTPStatus.CONFLICT, text, close=False)
 
     # --- checks ---------------------------------------------------------------------------------
 
     def _check(self) -> str:
-        """Refuse what does not come from the page; return the path after the token."""
+        """Check that a request comes from the page; return the path after the token."""
         token, slash, path = self.path.lstrip("/").partition("/")
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
         limit = self.server.known if known else self.server.strange
         if not limit.allows():
-            raise _RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests.")
+            raise _RejectedError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests.")
         if not known or not slash:
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
+            raise _RejectedError(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
+            raise _RejectedError(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
         origins = self.headers.get_all("Origin", [])
         is_own = origins == [f"http://{self.headers['Host']}"]
         is_opened = self.command == "GET" and not origins  # by its address, or by the page itself
         is_foreign = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         if is_foreign or not (is_own or is_opened):
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "Requests of other pages are refused.")
+            raise _RejectedError(HTTPStatus.FORBIDDEN, "Requests from other pages are not allowed.")
         return path
 
     def _check_length(self) -> int:
-        """Length of the body. Refuse one that is too long, or not stated once and plainly."""
+        """Length of the body; an error if it is too long, or not stated exactly once."""
         lengths = self.headers.get_all("Content-Length", ["0"])
         is_plain = _LENGTH.fullmatch(lengths[0]) and len(lengths) == 1
         # After a defect, further headers are not read.
         if self.headers.defects or "Transfer-Encoding" in self.headers or not is_plain:
-            raise _RefusedError(
+            raise _RejectedError(
                 HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known."
             )
         if len(lengths[0]) > _DIGITS or int(lengths[0]) > MAX_BODY:
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
+            raise _RejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
         return int(lengths[0])
 
     def _read_body(self, length: int) -> Any:
         content = self.rfile.read(length)
         if len(content) < length:
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request is not complete.")
+            raise _RejectedError(HTTPStatus.BAD_REQUEST, "The request is not complete.")
         if self.command != "POST":
             return None
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request is not JSON.") from None
+            raise _RejectedError(HTTPStatus.BAD_REQUEST, "The request is not JSON.") from None
 
     # --- answers --------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif what.startswith("image/"):
             self._send_image(what.removeprefix("image/"))
         else:
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+            raise _RejectedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
 
     def _post(self, what: str, query: dict[str, list[str]], content: Any) -> None:
         service, tab = self.server.service, self._tab(query)
@@ -218,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_json(service.act(tab, parse_action(content)))
             except OSError as error:
                 text = f"The journal cannot be written ({error.strerror})."
-                self._refuse(HTTPStatus.INSUFFICIENT_STORAGE, text, close=False)
+                self._reject(HTTPStatus.INSUFFICIENT_STORAGE, text, close=False)
         elif what == "take":
             service.take_over(tab)
             self._send_json({})
@@ -229,12 +229,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json({})
             service.end()
         else:
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+            raise _RejectedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
 
     def _tab(self, query: dict[str, list[str]]) -> str:
         tab = query.get("tab", [""])[0]
         if not is_name(tab):
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The request does not name its tab.")
+            raise _RejectedError(HTTPStatus.BAD_REQUEST, "The request does not name its tab.")
         return tab
 
     def _send_image(self, number: str) -> None:
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         if number.isascii() and number.isdecimal() and len(number) < 10:
             found = self.server.service.image(int(number))
         if found is None:
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "This image cannot be shown.")
+            raise _RejectedError(HTTPStatus.NOT_FOUND, "This image cannot be shown.")
         self._send(found.content, found.media_type, _NO_SCRIPTS)
 
     def _page_policy(self) -> str:
@@ -251,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_json(self, content: Any) -> None:
         self._send(json.dumps(content).encode(), "application/json", _NO_SCRIPTS)
 
-    def _refuse(self, status: HTTPStatus, text: str, *, close: bool = True) -> None:
+    def _reject(self, status: HTTPStatus, text: str, *, close: bool = True) -> None:
         if close:  # the rest of the request is not read
             self.close_connection = True
         content = json.dumps({"error": text}).encode()

@@ -1,4 +1,4 @@
-"""Answers in long form, one a row, joined with a table of features of the items."""
+"""Answers in long form, one per row, joined with a table of the features of the items."""
 
 import os
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from ambilearn.tables.read import (
 if TYPE_CHECKING:
     import pandas as pd
 
-ANSWERS_COLUMN = "answers"  # in the table of features: what annotators said, as text
+ANSWERS_COLUMN = "answers"  # in the table of features: the answers of annotators, as text
 
 
 def read_answer_table(
@@ -58,7 +58,7 @@ def read_answer_table(
     item, annotator, answer : str
         Names of the columns of the answers.
     no_answer : sequence, default=()
-        Codes that stand for no answer, such as ``"-1"``. Empty cells always mean no answer.
+        Codes that mean no answer, such as ``"-1"``. Empty cells always mean no answer.
     na_is_label : bool, default=False
         Whether an answer ``NA``, ``NaN``, ``null``, ``None`` or the like is a label of that name
         (Namibia), not a missing answer.

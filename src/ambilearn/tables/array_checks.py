@@ -17,7 +17,7 @@ _HEADERS = {
 
 
 def check_unpacked_size(archive: ZipFile, max_bytes: int) -> None:
-    """Refuse an archive whose members are larger in memory than ``max_bytes``, all together."""
+    """Raise an error if the members of an archive need more than ``max_bytes`` in memory."""
     size = sum(member.file_size for member in archive.infolist())
     if size > max_bytes:
         raise InvalidModelError(
@@ -42,7 +42,7 @@ def estimate_json_size(content: bytes) -> int:
 
 
 def check_json_size(content: bytes, max_bytes: int) -> None:
-    """Refuse JSON from which more than ``max_bytes`` in memory could be built."""
+    """Raise an error for JSON from which more than ``max_bytes`` in memory could be built."""
     size = estimate_json_size(content)
     if size > max_bytes:
         raise InvalidModelError(

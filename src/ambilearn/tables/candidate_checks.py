@@ -40,9 +40,9 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
         names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
         are = "is a candidate" if len(everywhere) == 1 else "are candidates"
         warn_user(
-            f"{where}: {names} {are} in {share:.0%} of the rows, mostly beside others, so that "
-            "hardly anything tells where it is right. If it is no label of yours but a default, or "
-            "a word for 'none of these', take it out of the sets."
+            f"{where}: {names} {are} in {share:.0%} of the rows, mostly with others, so that the "
+            "sets hardly show where it is right. If it is not a label but a default, or means "
+            "'none of these', remove it from the sets."
         )
     if votes:
         warn_of_no_answer_codes(where, classes)
@@ -139,7 +139,7 @@ def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
 
 
 def _means_no_answer(label: Any, classes: list[Any]) -> bool:
-    """Whether a label looks like a code for no answer beside the others.
+    """Whether a label looks like a code for no answer among the others.
 
     A number is one if the others are words, if it alone is negative, or if it is all nines and far
     above the rest. Zero among numbers is not: most people count from it.

@@ -118,7 +118,7 @@ def _warn_of_labels(
     where: str, rows: list[tuple[Any, ...]], sets: CandidateSets, votes: Votes | None, sep: str
 ) -> None:
     places = LabelPlaces(sets.classes, pair_rows(sets), sets.labels)
-    if votes is not None:  # sets have all labels where nobody voted
+    if votes is not None:  # rows without votes have all labels
         sets = sets[np.flatnonzero(votes.answers_per_item)]
         places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
     warn_of_doubtful_candidates(where, sets, votes=votes is not None)
@@ -196,7 +196,7 @@ def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
 def _find_rows_without_candidates(
     rows: list[tuple[Any, ...]], sep: str, words: Set[str]
 ) -> dict[int, str]:
-    """Rows of one column with nothing in the cell, and the word that stands for it, if any."""
+    """Rows of one column with an empty cell, and the word for missing in it, if any."""
     empty = {i: "" for i, (cell,) in enumerate(rows) if not parse_labels(cell, sep, i)}
     return dict(sorted((empty | _find_words(rows, words)).items()))
 
@@ -237,7 +237,7 @@ def cell_text(cell: Any, sep: str) -> str:
 
 
 def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> list[str]:
-    """Columns in which a name such as ``A*`` stands for all that match it, in their order."""
+    """Columns by name; a pattern such as ``A*`` is replaced by all columns that match it."""
     expanded: list[str] = []
     for column in columns:
         found = [column]

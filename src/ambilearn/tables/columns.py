@@ -37,7 +37,7 @@ _TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # With a decimal comma, 1.234 is more than a thousand, or a number that has a decimal point.
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
-# 3,14 or 1.003,14 or 1,003.14: a comma where other people write a point, or between thousands.
+# 3,14 or 1.003,14 or 1,003.14: a comma as decimal sign, or between thousands.
 _COMMA_NUMBER = re.compile(r"[-+]?\d[\d.]*(,\d{3})*,\d[\d.]*")
 # What else is a number, with a decimal point and with a decimal comma; and what to do about it.
 _OTHER_NUMBER = {
@@ -62,7 +62,7 @@ _EVERYWHERE = 0.9
 _DIFFERENT_FEW_TEXTS = 0.9
 _WORDS_OF_FEW_TEXTS = 4
 _PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an address
-WORD = r"\b\w{2,40}\b"  # longer ones are no words, and would make what is stored of them large
+WORD = r"\b\w{2,40}\b"  # longer texts are not words, and would make a model large
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
 # Reasons for which a column is also hidden on the review page.
 TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
@@ -277,7 +277,7 @@ def _parse_column(kind: str, cells: list[Any], decimal: str = ".") -> list[Any] 
 
 
 def _is_plain(kind: str, cells: list[Any]) -> bool:
-    """Whether ``float`` reads as numbers what :func:`_parse_number` does, or refuses."""
+    """Whether ``float`` reads the same numbers as :func:`_parse_number`, or raises."""
     types = set(map(type, cells))
     return kind == "number" and (
         types <= {int, float} or (types == {str} and "_" not in "".join(cells))

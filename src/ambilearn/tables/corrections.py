@@ -91,7 +91,7 @@ def read_corrections(
 def apply_corrections(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
     """Candidate sets in which each corrected row has the chosen label as its only candidate.
 
-    A label that is then nobody's candidate is no label any more.
+    A label that is then not a candidate of any row is removed.
     """
     if not corrections.labels:
         return sets

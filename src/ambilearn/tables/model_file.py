@@ -110,7 +110,7 @@ def save_model(model: Any, target: str | os.PathLike[str]) -> None:
         estimate_schema_size(members[_PIPELINE]),
     ]
     if max(sizes) > _allowed_bytes(len(packed)):
-        packed = _pack(members, ZIP_STORED)  # compressed, it would be refused as a zip bomb
+        packed = _pack(members, ZIP_STORED)  # compressed, it would be rejected as a zip bomb
     with atomic_write(Path(target)) as file:
         file.write(packed)
 

@@ -13,9 +13,9 @@ from ambilearn.tables.image_files import ImageColumn
 from ambilearn.tables.text_encoder import TextEncoder
 
 MISSING_CATEGORY = "(missing)"
-# Of unit length a text would weigh as much as one number. Sentences beside three columns of noise
+# A text of unit length would weigh as much as one number. Sentences with three columns of noise
 # (1,500 of the sentiment set, PL-CL): accuracy .612 with length 1, .624 with 2, .626 without noise;
-# beside one telling number .720, .722, and .711 with 5.
+# with one informative number .720, .722, and .711 with 5.
 TEXT_LENGTH = 2.0
 
 

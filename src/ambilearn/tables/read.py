@@ -1,4 +1,4 @@
-"""A table of one's own: from a file to candidate sets and features, with every cell kept."""
+"""A user's table: from a file to candidate sets and features, with every cell kept."""
 
 import os
 from collections.abc import Sequence
@@ -177,7 +177,7 @@ def read_candidate_table(
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
         row without any answer may then have any label.
-        A name such as ``"A*"`` stands for all columns that match it.
+        A name such as ``"A*"`` selects all columns that match it.
     given_label : str, optional
         Instead of ``candidates``: the column with the one label of each row, some of which may be
         wrong; see :func:`ambilearn.tables.correct_table`.
@@ -210,7 +210,7 @@ def read_candidate_table(
         like is a label of that name (Namibia), not a missing cell. Among other labels, as in
         ``"NA|ZA"``, and in a list such a word is always a label.
     no_answer : sequence, default=()
-        Codes in the cells of candidates that stand for no answer, such as ``"-1"``, alone or among
+        Codes in the cells of candidates that mean no answer, such as ``"-1"``, alone or among
         labels.
     corrections : path-like or file object, optional
         CSV file of labels that a person chose, as the review page saves it; see
@@ -416,7 +416,7 @@ def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateS
 
 
 def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
-    """The table with further columns at its end; refuse names that it has already."""
+    """The table with further columns at its end; an error if it has their names already."""
     taken = [column for column in columns if column in frame.columns]
     if taken:
         raise InvalidFileError(

@@ -1,9 +1,9 @@
 """A fitted pipeline as bytes in the format of skops, and back, with trusted types only.
 
 skops takes a list of trusted types but does not restrict which of its loaders rebuilds them, and
-some loaders call functions. So this module reads the schema first, and refuses a file with anything
-that no model has before any object is created. The schema is internal to skops and may change: all
-code that depends on it is in this module, with the versions that it supports.
+some loaders call functions. So this module reads the schema first, and rejects a file with other
+types than those of models before any object is created. The schema is internal to skops and may
+change: all code that depends on it is in this module, with the versions that it supports.
 """
 
 import io
@@ -69,7 +69,7 @@ def dump_pipeline(pipeline: Any) -> bytes:
             _check_types(_read_schema(archive))  # do not write a file that cannot be loaded
         except InvalidModelError as error:
             raise InvalidModelError(
-                f"The model cannot be saved: {str(error).removeprefix('refused: ')} Save models "
+                f"The model cannot be saved: {str(error).removeprefix('rejected: ')} Save models "
                 "with other parts by skops or joblib."
             ) from error
     return content
@@ -120,7 +120,7 @@ def _read_schema(archive: ZipFile, max_bytes: int | None = None) -> Any:
 
 
 def _check_types(schema: Any) -> None:
-    """Refuse types and loaders that no model needs."""
+    """Raise an error for types and loaders that no model needs."""
     if schema["protocol"] < _PROTOCOL:
         raise InvalidModelError(
             "written in a format that ambilearn never writes. Fit the model again."
@@ -129,12 +129,12 @@ def _check_types(schema: Any) -> None:
         loader, kind = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
         if kind not in _TRUSTED.get(loader, ()):
             raise InvalidModelError(
-                f"refused: {kind} ({loader}) is not part of a model that ambilearn saves."
+                f"rejected: {kind} ({loader}) is not part of a model that ambilearn saves."
             )
 
 
 def _check_arrays(archive: ZipFile, schema: Any, max_bytes: int) -> None:
-    """Refuse arrays that do not match their headers, or need more memory than ``max_bytes``."""
+    """Check that arrays match their headers and need at most ``max_bytes`` of memory."""
     files = [node["file"] for node in _nodes(schema) if "file" in node]
     size = sum(archive.getinfo(name).file_size for name in files)
     if size > max_bytes:

@@ -20,8 +20,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):
 
     .. math:: x = (1 + \ln c) \left(1 + \ln \frac{1 + n}{1 + m}\right),
 
-    and each text then has length one. What scikit-learn's ``TfidfVectorizer`` does; but what was
-    learned is two arrays, which a model file stores in a second and in plain sight.
+    and each text then has length one. This is scikit-learn's ``TfidfVectorizer``, but the fitted
+    attributes are two arrays, which a model file stores quickly.
 
     The matrix is sparse, and kernel methods take it as it is: their cost does not grow with the
     number of terms. Fewer dimensions, by a singular value decomposition, cost accuracy: PL-CL gets

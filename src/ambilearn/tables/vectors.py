@@ -76,7 +76,7 @@ def _is_list(cell: Any) -> bool:
 
 
 def _printed_parts(cell: Any) -> list[str]:
-    """What stands in brackets, between blanks and line breaks; nothing if it is another text."""
+    """Texts between brackets, separated by white space; empty for other cells."""
     text = cell.strip() if isinstance(cell, str) else ""
     return text[1:-1].split() if text.startswith("[") and text.endswith("]") else []
 

@@ -140,7 +140,7 @@ def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
         from pyarrow import ArrowException, Table, parquet
     try:
         table = Table.from_pandas(frame, preserve_index=False)
-        # Arrow has the types. What pandas would note beside them it cannot read itself: "data type
+        # Arrow stores the types. pandas cannot read the metadata that it would add: "data type
         # 'list<element: string>[pyarrow]' not understood".
         parquet.write_table(table.replace_schema_metadata(), file)
     except (ArrowException, OverflowError) as error:  # the latter by a number of 400 digits
@@ -188,7 +188,7 @@ def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.
 
 
 def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
-    """The table with some columns replaced or added (``assign`` refuses a column "self")."""
+    """The table with some columns replaced or added (``assign`` rejects a column "self")."""
     frame = frame.copy(deep=False)
     for name, values in columns.items():
         frame[name] = values

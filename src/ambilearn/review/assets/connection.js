@@ -10,7 +10,7 @@ class Connection {
     this.waiting = this.#stored(); // actions that are not confirmed
     this.online = true;
     this.writer = true; // whether this tab is the one in use
-    this.refused = null; // why the server refuses this page
+    this.refused = null; // why the server rejects this page
     this.onStatus = () => {};
     this.onRejected = () => {};
   }
@@ -33,7 +33,7 @@ class Connection {
       else if (reply.ok || reply.status === 400) {
         this.waiting.shift();
         this.#store();
-        if (!reply.ok) this.onRejected(reply.body.error ?? "The server refused an answer.");
+        if (!reply.ok) this.onRejected(reply.body.error ?? "The server rejected an answer.");
       } else await pause(RETRY);
       this.onStatus();
     }

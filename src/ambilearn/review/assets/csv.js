@@ -55,7 +55,7 @@ function parseCsv(text) {
   return records;
 }
 
-/** Decisions in a corrections file, as pairs of row and label. Refuses a file of another table. */
+/** Decisions in a corrections file, as pairs of row and label. A file of another table is an error. */
 function readCorrections(text, rows, separator) {
   const [header, ...records] = parseCsv(text);
   const position = (name) => {

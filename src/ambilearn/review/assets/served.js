@@ -111,7 +111,7 @@ let ended = false;
 connection.onStatus = showConnection;
 connection.onRejected = (text) => {
   refresh();
-  byId("problem-title").textContent = "An answer was refused";
+  byId("problem-title").textContent = "An answer was rejected";
   byId("problem-text").textContent = text;
   openDialog("problem");
 };
