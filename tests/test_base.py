@@ -140,7 +140,7 @@ def test_blocks_of_new_rows_do_not_matter(monkeypatch):
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 2 * 7 * 4)
     np.testing.assert_array_equal(model.predict(rows), whole[0])
     np.testing.assert_allclose(model.predict_proba(rows), whole[1])
-    assert len(list(model._confidence_blocks(rows)[1])) == 5
+    assert len(list(model._confidence_blocks(rows, "predict")[1])) == 5
 
 
 class NearestMean(CandidateCounts):

@@ -14,7 +14,6 @@ from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils.estimator_checks import check_array_api_input
 from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn import (
@@ -356,7 +355,7 @@ def test_a_member_without_a_way_is_named(library, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
     message = refused(library, library.to_device(DATA.X), method=ensemble)
     assert message.startswith(f"{name} does not support device arrays")
-    assert "pass a NumPy array, or use PL" in message
+    assert "pass a NumPy array, or use a method that supports them" in message
 
 
 def test_a_member_of_weight_zero_need_not_have_a_way(library, dispatch):
@@ -372,9 +371,7 @@ def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
 
 def test_a_stack_predicts_where_it_was_fitted(library, dispatch):
     model = PLVoting(estimators=MEMBERS[1:]).fit(library.to_device(DATA.X), DATA.mask)
-    with pytest.raises(
-        ValueError, match=r"PLVoting was fitted to an array of .*: pass X on the same"
-    ):
+    with pytest.raises(ValueError, match=r"X in PLVoting.predict\(\) must use the same namespace"):
         model.predict(DATA.test)
 
 
@@ -482,20 +479,22 @@ def test_another_number_of_features(library, dispatch):
         model.predict(library.to_device(DATA.X[:, :4].copy()))
 
 
-@pytest.mark.parametrize("name", ["y", "sample_weight"])
-def test_mixed_devices_in_a_fit(dispatch, name):
-    far = strict.Device("device1")
-    X = strict.asarray(DATA.X)
-    y = strict.asarray(DATA.mask, device=far) if name == "y" else DATA.mask
-    weights = strict.asarray(DATA.row_weights, device=far) if name != "y" else None
-    message = refused(None, X, y, sample_weight=weights)
-    assert f"{name} of array_api_strict on" in message
-    assert f"move {name} to the device of X" in message
+def test_y_and_sample_weight_are_moved_to_the_device_of_x(dispatch):
+    far, X = strict.Device("device1"), strict.asarray(DATA.X)
+    mask, weights = (strict.asarray(each, device=far) for each in (DATA.mask, DATA.row_weights))
+    model = PLCL(max_iter=2, tol=0).fit(X, mask, sample_weight=weights)
+    expected = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, sample_weight=DATA.row_weights)
+    assert model.label_distributions_.device == X.device
+    assert strict.all(model.label_distributions_ == expected.label_distributions_)
+    y = strict.asarray(DATA.y, device=far)
+    assert model.score(X, y, weights) == expected.score(X, DATA.y, DATA.row_weights)
 
 
 def test_mixed_devices_of_fit_and_predict(dispatch):
     model = PLCL(max_iter=2, tol=0).fit(strict.asarray(DATA.X), DATA.mask)
-    with pytest.raises(ValueError, match=r"was fitted to one of array_api_strict on .*CPU_DEVICE"):
+    with pytest.raises(
+        ValueError, match=r"same namespace and device as in fit.*device1.*fitted to .*CPU_DEVICE"
+    ):
         model.predict(strict.asarray(DATA.test, device=strict.Device("device1")))
 
 
@@ -510,17 +509,26 @@ def test_a_fit_on_another_device_than_the_first(dispatch):
         assert model.predict(strict.asarray(DATA.test, device=far)).device == far
 
 
-def test_a_model_of_a_device_and_rows_of_the_processor(library, dispatch):
-    model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), DATA.mask)
+@pytest.mark.parametrize("name", ["decision_function", "predict", "predict_proba", "score"])
+def test_a_model_of_a_device_and_rows_of_the_processor(library, dispatch, name):
+    model = PLKNN().fit(library.to_device(DATA.X), DATA.mask)
+    rows = (DATA.test, DATA.y[::3]) if name == "score" else (DATA.test,)
+    called = "predict" if name == "score" else name
     with pytest.raises(
-        ValueError, match=r"was fitted to an array of .*: pass X on the same device"
+        ValueError, match=rf"X in PLKNN.{called}\(\) .* as in fit\(\): it is an array of NumPy, and"
+    ) as caught:
+        getattr(model, name)(*rows)
+    assert "dispatch" not in str(caught.value)
+    with (
+        sklearn.config_context(array_api_dispatch=False),
+        pytest.raises(ValueError, match=r"the model and turn on scikit-learn's dispatch: set"),
     ):
-        model.predict(DATA.test)
+        getattr(model, name)(*rows)
 
 
 def test_a_model_of_the_processor_and_rows_of_a_device(library, dispatch):
     model = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
-    with pytest.raises(ValueError, match="was fitted to one of NumPy: pass X on that device"):
+    with pytest.raises(ValueError, match=r"fitted to an array of NumPy\. Move X to the device"):
         model.predict(library.to_device(DATA.test))
 
 
@@ -534,7 +542,7 @@ def test_a_kernel_matrix(library, dispatch):
 def test_a_method_without_a_way(library, dispatch):
     message = refused(library, library.to_device(DATA.X), method=PLDA())
     assert "does not support device arrays" in message
-    assert "NumPy array, or use PLCL" in message
+    assert "NumPy array, or use a method that supports them, such as PLCL" in message
 
 
 def test_the_tag_says_which_methods_have_a_way():
@@ -591,26 +599,3 @@ def test_a_stack_of_real_data(library, dispatch, real_split, name):
     atol = 1e-5 if name == "MSRCv2" else 1e-6
     np.testing.assert_allclose(found, host.label_distributions_, atol=atol)
     assert (library.to_host(model.predict(library.to_device(X_test))) == host.predict(X_test)).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "method",
-    [
-        PLCL(max_iter=3, tol=0),
-        PLAGGD(),
-        LALO(),
-        SURE(),
-        IPAL(),
-        PLKNN(),
-        PLCP(max_iter=2, base_iter=2, partner_iter=2),
-        PLVoting(estimators=MEMBERS),
-        PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS)),
-    ],
-    ids=name_of,
-)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_passes_the_check_of_scikit_learn(method, dtype, monkeypatch, torch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check_array_api_input(type(method).__name__, method, "torch", "cpu", dtype, check_values=True)

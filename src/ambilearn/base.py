@@ -23,12 +23,10 @@ from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn.backend import HOST, Backend, Support, choose_backend
 from ambilearn.backend.arrays import (
-    DISPATCH_HINT,
     check_device_array,
+    check_same_namespace,
     describe_device,
-    is_host_array,
     on_device,
-    on_same_device,
     to_numpy,
 )
 from ambilearn.backend.memory import bytes_of_fit
@@ -142,10 +140,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> tuple[Any, CandidateSets]:
         """Checked rows, and their candidate sets with the weights of the rows."""
         self._validate_params()
-        y, sample_weight = (
-            check_same_device(name, X, each)
-            for name, each in (("y", y), ("sample_weight", sample_weight))
-        )
+        y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         sets = as_candidates(y, n_rows=_num_samples(X))
         X = self._validate_rows(X, ensure_min_samples=2)
         sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
@@ -241,12 +236,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             X = self._validate_device_rows(X, **options)
             check_magnitude(X, self._choose_backend(X))
             return X
-        fitted = self._fitted_rows
-        if not options.get("reset", True) and fitted is not None and not is_host_array(fitted):
-            raise ValueError(
-                f"{type(self).__name__} was fitted to an array of {describe_device(fitted)}: pass "
-                f"X on the same device and {DISPATCH_HINT}; or fit it on the CPU."
-            )
         return validate_rows(self, X, **options)
 
     def _choose_backend(self, X: Any) -> Backend:
@@ -266,12 +255,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"Found array with shape {tuple(X.shape)} while a minimum of {n_least} rows and 1 "
                 f"feature is required by {type(self).__name__}."
             )
-        fitted = self._fitted_rows
-        if not reset and fitted is not None and not on_same_device(fitted, X):
-            raise ValueError(
-                f"X is an array of {describe_device(X)}, but {type(self).__name__} was fitted to "
-                f"one of {describe_device(fitted)}: pass X on that device."
-            )
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
@@ -282,9 +265,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         held = (getattr(self, name, None) for name in names)
         return next((array for array in held if array is not None), None)
 
-    def _checked_scores(self, X: Any) -> NDArray[np.float64]:
+    def _validate_new_rows(self, X: Any, method: str) -> Any:
+        """Checked rows for a fitted model; ``method`` is the method to which X was passed."""
         check_is_fitted(self)
-        return self._scores(self._validate_rows(X, reset=False))
+        fitted = self._fitted_rows
+        if fitted is not None:
+            check_same_namespace(X, fitted, f"{type(self).__name__}.{method}")
+        return self._validate_rows(X, reset=False)
+
+    def _checked_scores(self, X: Any, method: str = "decision_function") -> NDArray[np.float64]:
+        return self._scores(self._validate_new_rows(X, method))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score of every label.
@@ -317,7 +307,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         # From the confidences, so that both agree even where rounding makes two of them equal;
         # block by block, so that a million rows and thousands of labels need no matrix of both.
-        backend, blocks = self._confidence_blocks(X)
+        backend, blocks = self._confidence_blocks(X, "predict")
         best = [array_namespace(block).argmax(block, axis=1) for block in blocks]
         columns = array_namespace(best[0]).concat(best)
         labels: NDArray[Any] = backend.take_classes(self.classes_, columns)
@@ -340,13 +330,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences : ndarray of shape (n, l)
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
-        blocks = list(self._confidence_blocks(X)[1])
+        blocks = list(self._confidence_blocks(X, "predict_proba")[1])
         confidences: NDArray[np.float64] = array_namespace(blocks[0]).concat(blocks)
         return confidences
 
-    def _confidence_blocks(self, X: Any) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
-        check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+    def _confidence_blocks(
+        self, X: Any, method: str
+    ) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
+        X = self._validate_new_rows(X, method)
         backend = self._choose_backend(X)
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
         return backend, (self._confidences(self._scores(self._block(X, rows))) for rows in blocks)
@@ -378,10 +369,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         score : float
         """
-        y, sample_weight = (
-            check_same_device(name, X, each)
-            for name, each in (("y", y), ("sample_weight", sample_weight))
-        )
+        y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         predicted = to_numpy(self.predict(X))
         known = to_numpy(self.classes_)
         truth = as_candidates(y, classes=known if _is_unnamed_mask(y) else None)
@@ -487,20 +475,9 @@ def _is_unnamed_mask(y: Any) -> bool:
     return len(shape) == 2 and bool(issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
-def check_same_device(name: str, X: Any, values: Any) -> Any:
-    """Copy ``values`` to host memory; raise an error if they are on another device than X."""
-    host = to_numpy(values)
-    if host is not values and on_device(X) and not on_same_device(values, X):
-        raise ValueError(
-            f"X is an array of {describe_device(X)} and {name} of {describe_device(values)}: move "
-            f"{name} to the device of X, or pass it as a NumPy array."
-        )
-    return host
-
-
 def not_supported_on_device(what: str, X: Any) -> ValueError:
     """The error for an estimator that cannot compute on the device of X."""
     return ValueError(
         f"{what} does not support device arrays, and X is an array of {describe_device(X)}: pass a "
-        "NumPy array, or use PLCL, PLAGGD, LALO, SURE, PLCP, IPAL or PLKNN."
+        "NumPy array, or use a method that supports them, such as PLCL."
     )

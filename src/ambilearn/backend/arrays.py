@@ -114,6 +114,22 @@ def on_same_device(array: Any, like: Any) -> bool:
     return array_namespace(array) is array_namespace(like) and device(array) == device(like)
 
 
+def check_same_namespace(X: Any, fitted: Any, method: str) -> None:
+    """Raise an error if X is on another device than ``fitted``, an array of the model.
+
+    ``method`` is the method to which X was passed. The first words are those that scikit-learn's
+    searches and checks look for.
+    """
+    if on_same_device(fitted, X) if on_device(X) else is_host_array(fitted):
+        return
+    dispatch = "" if sklearn.get_config()["array_api_dispatch"] else f" and {DISPATCH_HINT}"
+    raise ValueError(
+        f"X in {method}() must use the same namespace and device as in fit(): it is an array of "
+        f"{describe_device(X)}, and the model was fitted to an array of {describe_device(fitted)}. "
+        f"Move X to the device of the model{dispatch}; or fit again."
+    )
+
+
 def describe_device(array: Any) -> str:
     """Library and device of an array, for error messages."""
     if not is_device_array(array):

@@ -291,6 +291,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _choose_backend(self, X: Any) -> Backend:
         return HOST  # of the candidates; the network computes on its own device
 
+    @property
+    def _fitted_rows(self) -> None:
+        return None  # rows may be anywhere
+
     def _fit(self, X: "Rows", candidates: Support, cache: FitCache) -> None:
         from ambilearn.deep.fitting import fit_network
 
@@ -304,8 +308,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             scores: NDArray[np.float64] = np.log(predict_probabilities(self, X)[0])
         return np.maximum(scores, -1e3)
 
-    def _confidence_blocks(self, X: Any) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
-        return HOST, iter([self._confidences(self._checked_scores(X))])
+    def _confidence_blocks(
+        self, X: Any, method: str
+    ) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
+        return HOST, iter([self._confidences(self._checked_scores(X, method))])
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         shares: NDArray[np.float64] = np.exp(scores)
