@@ -27,6 +27,8 @@ from scipy import sparse
 
 from ambilearn.solvers.result import Solution, Status
 
+_LARGE = 1e6  # rows with a larger maximum are shifted before the projection
+
 
 def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
     """Project each row of a matrix onto the simplex over its unmasked entries.
@@ -80,6 +82,7 @@ class CandidateSimplex:
         xp = array_namespace(indptr)
         numbers = xp.arange(indptr.shape[0] - 1, device=device(indptr))
         self._row = xp.repeat(numbers, indptr[1:] - indptr[:-1])
+        self._last = indptr[1:] - 1
         self._sum_rows = SparseRowSums(indptr) if sum_rows is None else sum_rows
 
     def project(self, values: Any, near: Any | None = None) -> Any:
@@ -90,20 +93,32 @@ class CandidateSimplex:
         """
         xp = array_namespace(values)
         row = self._row
+        if xp.any(xp.abs(values) > _LARGE):
+            values = values - self._shift(values)
         positive = xp.ones_like(values) > 0 if near is None else near > 0
         shrinking = False
         while True:
             inside = xp.astype(positive, values.dtype)
             sums, counts = self._sum_rows(inside * values, inside)
             excess = values - xp.take((sums - 1.0) / counts, row)
-            # Includes zeros: subtracting 1 can have no effect in floating point, and every row
-            # must keep an entry.
             found = excess >= 0
             if shrinking:  # after the first pass the set only shrinks, except for rounding
                 found = found & positive
             if xp.all(found == positive):
                 return xp.maximum(excess, xp.zeros_like(excess))
             positive, shrinking = found, True
+
+    def _shift(self, values: Any) -> Any:
+        """Largest value of the row of each entry; 0 in rows that need no shift.
+
+        The shift does not change the projection. Without it, subtracting 1 from a large sum loses
+        digits.
+        """
+        xp = array_namespace(values)
+        by_value = xp.argsort(values)
+        by_row = xp.take(by_value, xp.argsort(xp.take(self._row, by_value), stable=True))
+        largest = xp.take(values, xp.take(by_row, self._last))
+        return xp.take(xp.where(xp.abs(largest) > _LARGE, largest, 0.0), self._row)
 
 
 class SparseRowSums:
