@@ -18,20 +18,20 @@ NAMES = np.array(["anna", "bob", "cleo"])
 ABOUT = {"the content of the table": "abc"}
 
 
-def make_learner(n=30, seed=0):
+def make_learner(n=30, seed=0, doubt=True):
     """Rows of three people, with candidates."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = np.eye(3)[y] * 3 + rng.normal(size=(n, 3))
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
-    return Learner(PLKNN(n_neighbors=5), X, sets)
+    return Learner(PLKNN(n_neighbors=5), X, sets, doubt=doubt)
 
 
 class Served:
     """A review with journal and server, which can be ended and started again."""
 
-    def __init__(self, folder, n=30, images=(), port=0, token=None, **options):
-        self.learner = make_learner(n)
+    def __init__(self, folder, n=30, images=(), port=0, token=None, doubt=True, **options):
+        self.learner = make_learner(n, doubt=doubt)
         self.journal = Journal(folder / "people.journal", ABOUT)
         self.parse = label_parser(self.learner.sets.classes)
         self.session = continue_session(

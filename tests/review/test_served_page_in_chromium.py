@@ -258,14 +258,51 @@ def test_all_by_keyboard_and_with_names_for_screen_readers(served, visit):
     assert unnamed == 0
 
 
+def test_twenty_thousand_rows(tmp_path, visit):
+    served = Served(tmp_path, n=20_000, doubt=False)
+    page = visit(served)
+    expect(page.locator("#decided")).to_have_text("0 of 20,000 decided")
+    first = current_row(page)
+    press(page, "Enter", "2")
+    wait_saved(page)
+    assert first in served.labels()
+    assert len(served.labels()) == 2
+    press(page, "End")
+    expect(page.locator("article[aria-current]")).to_be_in_viewport()
+    press(page, "n")  # skip the last row
+    wait_saved(page)
+    page.get_by_label("Search rows").fill("#19999")
+    expect(page.locator("#shown")).to_have_text("1 shown")
+    assert len(shown(page)) == 1
+    assert page.window.trouble == []
+    served.close()
+
+
 def test_a_narrow_window_shows_everything(served, visit):
     page = visit(served)
     page.set_viewport_size({"width": 380, "height": 700})
     page.wait_for_function("innerWidth === 380")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 380
+    assert page.locator("header").bounding_box()["height"] < 0.4 * 700
     for name in ("Finish…", "Several rows…", "Undo"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport()
     page.locator("article[aria-current] .candidate").first.click()
     wait_saved(page)
     assert len(served.labels()) == 1
+
+
+def test_the_rows_in_sight_stay_when_the_window_becomes_narrower(served, visit):
+    page = visit(served)
+    press(page, *["ArrowDown"] * 12)
+    row = current_row(page)
+    page.set_viewport_size({"width": 380, "height": 700})
+    expect(page.locator("#list")).to_have_css("width", "356px")
+    assert current_row(page) == row
+    first = page.locator("#scroller").evaluate(
+        "s => [...document.querySelectorAll('article')]"
+        ".find(a => a.getBoundingClientRect().bottom > s.getBoundingClientRect().top)"
+        ".dataset.row"
+    )
+    places = shown(page)
+    assert 0 <= places.index(row) - places.index(int(first)) <= 5

@@ -80,6 +80,11 @@ def serve_review(
                 _write_answers(corrections, session.labels_, table.texts)
                 if options.corrections_out:
                     console.say(f"wrote {corrections}: {n_rows}")
+                if not any(options.outputs()):
+                    console.say(
+                        "To write results, repeat the command with --cleaned-out FILE, "
+                        "--model-out FILE or --corrections-out FILE."
+                    )
         _finish(console, request.with_corrections(corrections), options, no_doubt, interrupts)
 
 

@@ -78,7 +78,9 @@ function showWorth(state) {
   byId("sentence").hidden = !state.sentence;
   const behind = state.unlearned
     ? `the order accounts for all answers, the last fit for all but ${number(state.unlearned)}`
-    : "order and fit account for all answers";
+    : state.fitting
+      ? "the order of the rows may still change"
+      : "order and fit account for all answers";
   byId("learning").textContent = state.problem
     ? `The method cannot be fitted again: ${state.problem}`
     : `${state.fitting ? "Learning: " : "Up to date: "}${behind}.`;

@@ -23,8 +23,13 @@ class VirtualList {
     });
     let width = 0;
     new ResizeObserver(() => {
-      if (scroller.clientWidth !== width) this.heights.clear(); // text wraps elsewhere
+      const first = this.#at(scroller.scrollTop);
       this.stale = true;
+      if (scroller.clientWidth !== width) {
+        this.heights.clear(); // text wraps elsewhere
+        this.#place();
+        if (width) scroller.scrollTop = this.offsets[first]; // the first row that is seen stays
+      }
       width = scroller.clientWidth;
       this.update();
     }).observe(scroller);
