@@ -64,20 +64,15 @@ def measure(args, n_rows, path):
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
         service = ReviewService(Review("made up", [], rows), session, journal, parse)
         server = ReviewServer(service).start()
-        ordered = []
-        watching = threading.Thread(target=watch, args=(session, args.answers, ordered))
-        watching.start()
+        ordered = note_updates(session)
         options = ["--answers", str(args.answers), "--pause", str(args.pause)]
         client = [sys.executable, __file__, "--client", str(server.port), server.token, *options]
         done = subprocess.run(client, stdout=subprocess.PIPE, check=True)
-        watching.join()
+        session.update()
         server.close()
         session.close()
     sent, confirmed, n_states = json.loads(done.stdout)
-    times = {
-        "answer": np.subtract(confirmed, sent),
-        "order": np.subtract(ordered, sent),
-    }
+    times = {"answer": np.subtract(confirmed, sent), "order": np.subtract(ordered, sent)}
     found = {
         f"{name}_p{p}": float(np.percentile(values, p))
         for name, values in times.items()
@@ -94,12 +89,18 @@ def measure(args, n_rows, path):
     )
 
 
-def watch(session, n_answers, times):
-    """Note when the order accounts for each answer."""
-    for i in range(n_answers):
-        with session.changed:
-            session.changed.wait_for(lambda i=i: len(session.steps) > i and not session.is_dirty)
-        times.append(time.perf_counter())
+def note_updates(session):
+    """Times at which the order accounts for each answer, filled as they come."""
+    times, update, lock = [], session.update, threading.Lock()
+
+    def noted():
+        n_answers = len(session.steps)
+        update()
+        with lock:
+            times.extend([time.perf_counter()] * (n_answers - len(times)))
+
+    session.update = noted
+    return times
 
 
 class Client:

@@ -82,11 +82,14 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     rows, drawn = served.session.next_and_random(30)
     assert order.tolist() == rows
     assert set(drawn) <= set(state["drawn"])
-    confidences = numbers(state["confidences"], "<f4")
+    confidences = numbers(state["confidences"], "<u2") / 65535
     sets = served.learner.sets.to_sets()
     sums = np.add.reduceat(confidences, np.r_[0, np.cumsum([len(s) for s in sets])[:-1]])
-    np.testing.assert_allclose(sums, 1, atol=1e-5)
-    assert len(numbers(state["suggestions"], "<i4")) == 30
+    np.testing.assert_allclose(sums, 1, atol=1e-4)
+    doubtful, classes = (numbers(part, "<i4") for part in state["suggestions"])
+    names = {row: served.review.classes[j] for row, j in zip(doubtful, classes, strict=True)}
+    suggestion = served.session.suggestion_
+    assert names == {row: suggestion[row] for row in range(30) if suggestion[row] is not None}
     assert state["labels"] == [] == state["steps"]
 
 

@@ -1,8 +1,11 @@
 """Threads that learn from the answers of a review while a person goes on."""
 
+import atexit
 import threading
 from time import sleep
 from typing import Protocol
+
+from ambilearn._utils.rounds import Round, listen_to_rounds
 
 _SOON = 0.02  # seconds before an update, in which a server confirms the answer
 _QUIET = 3.0  # seconds without an answer after which even few answers are learned
@@ -24,6 +27,10 @@ class Session(Protocol):
     def learn(self) -> None: ...  # noqa: D102
 
 
+class _StoppedError(BaseException):
+    """The fit is not needed any more. Not an Exception, which an estimator may handle."""
+
+
 class Worker:
     """Two threads: one updates the order after each answer, one fits the method again.
 
@@ -36,14 +43,27 @@ class Worker:
         self._stopped = False
         self.is_fitting = False
         self.problem: str | None = None
-        for loop in (self._keep_updating, self._keep_fitting):
-            threading.Thread(target=loop, name=loop.__name__, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=loop, name=loop.__name__, daemon=True)
+            for loop in (self._keep_updating, self._keep_fitting)
+        ]
+        for thread in self._threads:
+            thread.start()
+        # The process must not exit while a thread is inside of BLAS: it would crash.
+        atexit.register(self.stop)
 
     def stop(self) -> None:
-        """End the threads; a fit that is running is not waited for."""
+        """End the threads, and a fit that is running after its current iteration."""
         with self._session.changed:
             self._stopped = True
             self._session.changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        atexit.unregister(self.stop)
+
+    def _check_stopped(self, _: Round) -> None:
+        if self._stopped:
+            raise _StoppedError
 
     def _keep_updating(self) -> None:
         while True:
@@ -60,8 +80,11 @@ class Worker:
                 self.is_fitting = True
                 self._session.changed.notify_all()
             try:
-                self._session.learn()
+                with listen_to_rounds(self._check_stopped):
+                    self._session.learn()
                 self.problem = None
+            except _StoppedError:
+                pass
             except Exception as error:  # any error of an estimator; answers are safe
                 self.problem = " ".join(str(error).split()) or type(error).__name__
             with self._session.changed:

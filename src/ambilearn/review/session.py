@@ -406,7 +406,7 @@ class ReviewSession:
         return None if self._worker is None else self._worker.problem
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; a fit that is running ends after its current iteration."""
         if self._worker is not None:
             self._worker.stop()
 
@@ -473,4 +473,6 @@ class ReviewSession:
 
 
 def _differs(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.array(labels.astype(object) != others.astype(object), dtype=bool)
+    if labels.dtype.kind != others.dtype.kind:  # one of them has labels of several types
+        labels, others = labels.astype(object), others.astype(object)
+    return np.array(labels != others, dtype=bool)

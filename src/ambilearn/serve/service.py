@@ -251,7 +251,11 @@ class ReviewService:
         }
 
     def _view(self) -> dict[str, Any]:
-        """Order, confidences and suggestions, as numbers in text."""
+        """Order, confidences and suggestions, as numbers in text.
+
+        Confidences are 16-bit integers, and only rows with a suggestion have one: with each answer
+        all rows are sent.
+        """
         session, standing = self._session, self._session.standing_
         rows, drawn = session.next_and_random(HEAD)
         self._random |= set(drawn)
@@ -262,19 +266,18 @@ class ReviewService:
         confidences = np.append(standing.confidences, 0.0)[self._pairs]
         return {
             "order": _encode(np.concatenate([head, rest]).astype("<i4")),
-            "confidences": _encode(confidences.astype("<f4")),
-            "suggestions": _encode(self._suggested_classes(standing.doubt)),
+            "confidences": _encode(np.rint(65535 * confidences).astype("<u2")),
+            "suggestions": [*map(_encode, self._suggested_classes(standing.doubt))],
             "drawn": [*drawn, *session.random_rows_],
         }
 
     def _suggested_classes(self, doubt: Doubt | None) -> NDArray[np.int32]:
-        """Class of the suggestion for each row, -1 if there is none."""
-        classes = np.full(self._session.n_rows, -1, dtype="<i4")
-        if doubt is not None:
-            rows = np.flatnonzero(doubt.score > 0)
-            labels = doubt.suggestion[rows].tolist()
-            classes[rows] = [self._class_of_label.get(label, -1) for label in labels]
-        return classes
+        """Rows with a suggestion, and the class of each."""
+        if doubt is None:
+            return np.empty((2, 0), dtype="<i4")
+        rows = np.flatnonzero(doubt.score > 0)
+        classes = [self._class_of_label.get(label, -1) for label in doubt.suggestion[rows].tolist()]
+        return np.array([rows, classes], dtype="<i4")
 
     def _undoable(self) -> list[Any]:
         """The last steps: their names, and the rows with their labels before."""

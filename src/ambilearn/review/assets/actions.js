@@ -1,7 +1,7 @@
 // What a person does: decide, look closer, save and load.
 
 function choose(row, label) {
-  const position = list.positions.get(row);
+  const position = list.positionOf(row);
   decisions.decide([[row.index, label]]);
   if (settings.status !== "all") showRows(position);
   else {
@@ -9,7 +9,7 @@ function choose(row, label) {
     showCounts();
   }
   say(label === null ? `Row ${row.index} is undecided again.` : `Row ${row.index}: ${label}`);
-  const stays = list.positions.has(row);
+  const stays = list.has(row);
   if (label === null && stays) goTo(row);
   else goTo(following(stays ? position + 1 : position) ?? current);
 }
@@ -28,9 +28,9 @@ function undo() {
   const changed = decisions.undo();
   if (!changed.length) return say("There is nothing to undo.");
   showRows();
-  const row = rows.find(({ index }) => index === changed[0]);
+  const row = rowOf.get(changed[0]);
   say(changed.length > 1 ? `${number(changed.length)} rows restored.` : `Row ${row.index} restored.`);
-  if (list.positions.has(row)) goTo(row);
+  if (list.has(row)) goTo(row);
   return undefined;
 }
 

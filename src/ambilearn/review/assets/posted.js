@@ -10,7 +10,7 @@ class PostedDecisions extends Decisions {
 
   apply(pairs) {
     for (const [row, label] of pairs) {
-      if (this.labelOf(row) === null && label !== null) this.before.set(row, rows[row].candidates[0].label);
+      if (this.labelOf(row) === null && label !== null) this.before.set(row, upToDate(rows[row]).candidates[0].label);
     }
     super.apply(pairs);
   }

@@ -3,43 +3,48 @@
 let token = ""; // of the state that the page shows; empty to get everything
 
 function decoded(text, Kind) {
+  if (Uint8Array.fromBase64) return new Kind(Uint8Array.fromBase64(text).buffer);
   const signs = atob(text);
   const bytes = new Uint8Array(signs.length);
   for (let i = 0; i < signs.length; i++) bytes[i] = signs.charCodeAt(i); // faster than Uint8Array.from
   return new Kind(bytes.buffer);
 }
 
-/** Candidates of a row with their new confidences, the most confident first. */
-function applyConfidences(row, confidences, start) {
+const starts = new Uint32Array(rows.length); // of the candidates of each row, among all candidates
+rows.forEach((row, i) => (starts[i + 1] = starts[i] + row.candidates.length));
+let view = null; // confidences, suggestions and random rows of the last state
+
+/** Update a row by the last state. A row that is decided or in hand stays as it was shown. */
+upToDate = (row) => {
+  const kept = row.view && row === current;
+  if (view === null || row.view === view || kept || decisions.labelOf(row.index) !== null) return row;
+  row.view = view;
   row.given ??= row.candidates.map((candidate) => candidate.label);
   row.candidates = row.given
-    .map((label, i) => ({ label, confidence: confidences[start + i] }))
+    .map((label, i) => ({ label, confidence: view.confidences[starts[row.index] + i] / 65535 }))
     .sort((a, b) => b.confidence - a.confidence);
   const [first, second] = row.candidates;
   row.margin = second && first.confidence > 0 ? first.confidence - second.confidence : 1;
-}
+  const suggestion = data.classes[view.suggestions.get(row.index)] ?? null;
+  row.suggestion = row.given.includes(suggestion) ? null : suggestion;
+  row.drawn = view.drawn.has(row.index);
+  return row;
+};
 
 /** Take over order, confidences and suggestions. The row in hand and those above it stay. */
 function applyView(state) {
-  const confidences = decoded(state.confidences, Float32Array);
-  const suggestions = decoded(state.suggestions, Int32Array);
-  const drawn = new Set(state.drawn);
-  let start = 0;
-  for (const row of rows) {
-    const size = row.candidates.length;
-    const undecided = decisions.labelOf(row.index) === null;
-    if (row !== current && undecided) {
-      applyConfidences(row, confidences, start);
-      const suggestion = data.classes[suggestions[row.index]] ?? null;
-      row.suggestion = row.given.includes(suggestion) ? null : suggestion;
-      row.drawn = drawn.has(row.index);
-    }
-    start += size;
-  }
-  decoded(state.order, Int32Array).forEach((index, place) => (rows[index].rank = place + 1));
-  if (settings.sort === "review" && current) {
-    const above = list.items.slice(0, (list.positions.get(current) ?? -1) + 1);
-    above.forEach((row, i) => (row.rank = i - rows.length));
+  const [doubtful, classes] = state.suggestions.map((text) => decoded(text, Int32Array));
+  view = {
+    confidences: decoded(state.confidences, Uint16Array),
+    suggestions: new Map(Array.from(doubtful, (row, i) => [row, classes[i]])),
+    drawn: new Set(state.drawn),
+  };
+  const isFixed = settings.sort === "review" && current;
+  const above = isFixed ? list.items.slice(0, (list.positionOf(current) ?? -1) + 1) : [];
+  const fixed = new Set(above);
+  reviewOrder = above;
+  for (const index of decoded(state.order, Int32Array)) {
+    if (!fixed.has(rows[index])) reviewOrder.push(rows[index]);
   }
 }
 
@@ -50,9 +55,10 @@ function showState(state) {
   connection.writer = state.writer;
   if (state.labels) decisions.replace(state.labels, state.steps);
   if (state.order) applyView(state);
+  const isSorted = state.labels || settings.sort === "review";
   if (first) showRows();
-  else if (state.order || state.labels) list.reorder(rowsInView(rows, decisions, settings), current);
-  if (!list.positions.has(current)) current = list.items[0] ?? null;
+  else if (state.order || state.labels) list.reorder(isSorted ? wantedRows() : list.items, current);
+  if (!list.has(current)) current = list.items[0] ?? null;
   showCounts();
   showWorth(state);
   showConnection();

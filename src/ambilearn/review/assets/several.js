@@ -4,8 +4,8 @@ const PREVIEWED = 200;
 
 moreActions.skip = (row) => {
   connection.send({ id: newName(), kind: "skip", row: row.index });
-  row.rank = Infinity;
-  const place = list.positions.get(row);
+  reviewOrder = [...reviewOrder.filter((each) => each !== row), row];
+  const place = list.positionOf(row);
   say(`Row ${row.index} is skipped. It comes again at the end.`);
   goTo(following(place + 1) ?? row);
 };
@@ -50,7 +50,7 @@ function preview(chosen, label) {
     box.row = row;
     box.addEventListener("change", count);
     const cell = row.cells.find((each) => each !== "") ?? "";
-    const now = currentLabel(row, decisions);
+    const now = currentLabel(upToDate(row), decisions);
     const text = userText("span", "", `Row ${row.index}: ${now} → ${label}`);
     return make("li", "", make("label", "", [box, text, userText("small", "", cell, 60)]));
   });

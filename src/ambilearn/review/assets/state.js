@@ -13,7 +13,10 @@ const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestio
   // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
   margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
 }));
+const rowOf = new Map(rows.map((row) => [row.index, row]));
 const decisions = makeDecisions(data);
+let reviewOrder = null; // rows in the order of the server; without one, `rank` decides
+let upToDate = (row) => row; // a page on a server updates a row when it is needed
 
 const byId = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en").format;
@@ -26,7 +29,7 @@ const moreActions = {}; // of a page on a server
 const list = new VirtualList(byId("scroller"), byId("list"), {
   estimate: estimatedHeight,
   draw: (row, place, old) =>
-    drawCard(row, {
+    drawCard(upToDate(row), {
       old,
       columns: data.columns,
       decision: decisions.labelOf(row.index),
@@ -43,17 +46,23 @@ const list = new VirtualList(byId("scroller"), byId("list"), {
  * `place` becomes the current one.
  */
 function showRows(place = 0) {
-  const items = rowsInView(rows, decisions, settings);
-  if (!items.includes(current)) current = items[Math.min(place, items.length - 1)] ?? null;
+  const items = wantedRows();
   list.show(items);
-  if (current) list.reveal(list.positions.get(current));
+  if (!list.has(current)) select(items[Math.min(place, items.length - 1)] ?? null);
+  if (current) list.reveal(list.positionOf(current));
   byId("empty").hidden = items.length > 0;
   showCounts();
 }
 
+function wantedRows() {
+  if (settings.sort === "review" && reviewOrder) return filteredRows(reviewOrder, decisions, settings);
+  if (settings.sort !== "table") rows.forEach(upToDate);
+  return sortedRows(filteredRows(rows, decisions, settings), decisions, settings.sort);
+}
+
 function showCounts() {
   learnLabels();
-  const counts = countByStatus(rows, decisions);
+  const counts = countByStatus(rows.length, decisions);
   for (const output of document.querySelectorAll("[data-count]")) {
     output.textContent = number(counts[output.dataset.count]);
   }
@@ -99,7 +108,7 @@ function openDialog(id) {
 function goTo(row, { reveal = true } = {}) {
   if (!row) return;
   select(row);
-  const node = reveal ? list.reveal(list.positions.get(row)) : list.nodes.get(row);
+  const node = reveal ? list.reveal(list.positionOf(row)) : list.nodes.get(row);
   node?.focus({ preventScroll: true });
 }
 
@@ -111,7 +120,7 @@ function select(row) {
 }
 
 function move(step) {
-  const position = list.positions.get(current) ?? 0;
+  const position = list.positionOf(current) ?? 0;
   goTo(list.items[Math.max(0, Math.min(list.items.length - 1, position + step))]);
 }
 

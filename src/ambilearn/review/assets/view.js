@@ -38,6 +38,7 @@ function matcher(query, decisions) {
   const number = /^#(\d+)$/.exec(query.trim());
   if (number) return (row) => row.index === Number(number[1]);
   const words = folded(query).split(/\s+/).filter(Boolean);
+  if (!words.length) return () => true;
   return (row) => {
     row.haystack ??= folded(
       [...row.cells, ...row.candidates.map((c) => c.label), row.suggestion ?? ""].join("\n"),
@@ -47,24 +48,30 @@ function matcher(query, decisions) {
   };
 }
 
-/** The rows that pass all filters, in order. */
-function rowsInView(rows, decisions, { status, label, query, sort }) {
+/** The rows that pass all filters. */
+function filteredRows(rows, decisions, { status, label, query }) {
   const matches = matcher(query, decisions);
-  const compare = SORT_ORDERS[sort];
-  return rows
-    .filter(
-      (row) =>
-        (status === "all" || statusOf(row, decisions) === status) &&
-        (label === null ||
-          decisions.labelOf(row.index) === label ||
-          row.candidates.some((candidate) => candidate.label === label)) &&
-        matches(row),
-    )
-    .sort((a, b) => compare(a, b, decisions) || a.index - b.index);
+  return rows.filter(
+    (row) =>
+      (status === "all" || statusOf(row, decisions) === status) &&
+      (label === null ||
+        decisions.labelOf(row.index) === label ||
+        row.candidates.some((candidate) => candidate.label === label)) &&
+      matches(row),
+  );
 }
 
-function countByStatus(rows, decisions) {
-  const counts = { all: rows.length, undecided: 0, accepted: 0, corrected: 0 };
-  for (const row of rows) counts[statusOf(row, decisions)]++;
+function sortedRows(rows, decisions, sort) {
+  const compare = SORT_ORDERS[sort];
+  return rows.sort((a, b) => compare(a, b, decisions) || a.index - b.index);
+}
+
+function countByStatus(total, decisions) {
+  const counts = { all: total, undecided: total, accepted: 0, corrected: 0 };
+  for (const [index, label] of decisions.labels) {
+    if (label === null || !rowOf.has(index)) continue;
+    counts.undecided--;
+    counts[statusOf(rowOf.get(index), decisions)]++;
+  }
   return counts;
 }

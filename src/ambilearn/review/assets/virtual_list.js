@@ -36,25 +36,30 @@ class VirtualList {
   }
 
   show(items) {
-    this.items = items;
-    this.positions = new Map(items.map((item, i) => [item, i]));
-    this.stale = true;
+    this.#take(items);
     this.redraw();
+  }
+
+  /** Position of an item, undefined if it is not in the list. */
+  positionOf(item) {
+    return item && this.items[item.position] === item ? item.position : undefined;
+  }
+
+  has(item) {
+    return this.positionOf(item) !== undefined;
   }
 
   /** Show items in a new order; one of them stays in the document as it is. */
   reorder(items, kept) {
-    this.items = items;
-    this.positions = new Map(items.map((item, i) => [item, i]));
-    this.stale = true;
+    this.#take(items);
     for (const [item, node] of this.nodes) {
       if (item === kept) continue;
-      if (!this.positions.has(item)) {
+      if (!this.has(item)) {
         node.remove();
         this.nodes.delete(item);
         continue;
       }
-      const drawn = this.draw(item, this.positions.get(item), node);
+      const drawn = this.draw(item, item.position, node);
       node.replaceWith(drawn);
       this.nodes.set(item, drawn);
     }
@@ -72,7 +77,7 @@ class VirtualList {
   redrawItem(item) {
     const old = this.nodes.get(item);
     if (!old) return;
-    const node = this.draw(item, this.positions.get(item), old);
+    const node = this.draw(item, this.positionOf(item), old);
     old.replaceWith(node);
     this.nodes.set(item, node);
     this.update();
@@ -111,6 +116,12 @@ class VirtualList {
   /** Draw the first `count` rows whether seen or not, for paper. */
   drawAll(count) {
     this.#fill(0, Math.min(count, this.items.length));
+  }
+
+  #take(items) {
+    this.items = items;
+    items.forEach((item, i) => (item.position = i));
+    this.stale = true;
   }
 
   #place() {
