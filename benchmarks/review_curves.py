@@ -10,7 +10,8 @@ without their true label first, which is not possible in practice. Results are i
 
 With ``--session`` the rows are reviewed through :class:`ambilearn.review.ReviewSession`, with one
 random row in ten, and compared with new orders at the same shares ("in rounds"): a line for each
-half and share. The music clips are then resampled: another random 90 % of the rows for each seed.
+half, order and share. The music clips are then resampled: another random 90 % of the rows for each
+seed.
 
 With ``--coverage`` half of the rows are reviewed through a session with PL-CL, which is faster than
 the stack. Each line has the true share of right labels and the interval that the session shows.
@@ -45,6 +46,7 @@ def main():
     parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music"])
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--session", action="store_true", help="review through ReviewSession")
+    parser.add_argument("--orders", nargs="+", default=["session", "in rounds"])
     parser.add_argument("--coverage", action="store_true", help="intervals of many sessions")
     parser.add_argument("--jobs", type=int, default=1, help="processes for sessions")
     args = parser.parse_args()
@@ -52,6 +54,8 @@ def main():
     if args.session or args.coverage:
         seeds = range(args.first_seed, args.first_seed + args.seeds)
         tasks = [(name, seed) for seed in seeds for name in args.data]
+        if args.session:
+            tasks = [(*task, order) for task in tasks for order in args.orders]
         with ProcessPoolExecutor(args.jobs) as pool:
             list(pool.map(compare_session if args.session else cover, *zip(*tasks, strict=True)))
         return
@@ -96,25 +100,25 @@ def measure(name, seed):
     yield from in_rounds(X, sets, y, X_test, y_test, wrong, absent)
 
 
-def compare_session(name, seed):
-    """Review the same rows through the session and in rounds; print a line for each share."""
-    X, sets, y, X_test, y_test = noisy_split(name, seed)
-    wrong = np.zeros(len(y), dtype=bool)  # not reported here
-    rounds = in_rounds(X, sets, y, X_test, y_test, wrong, wrong)
-    by_share = {share: figures for _, share, figures in rounds}
-    start = by_share[0.0]
-    for share, figures, estimate, truth in through_session(X, sets, y, X_test, y_test, seed):
+def compare_session(name, seed, order):
+    """Print the gains in accuracy through the session or in rounds, a line for each share."""
+    rows = noisy_split(name, seed)
+    if order == "session":
+        steps = through_session(*rows, seed)
+    else:
+        nothing = np.zeros(len(rows[0]), dtype=bool)  # errors in the reviewed rows are not counted
+        steps = ((share, figures, {}) for _, share, figures in in_rounds(*rows, nothing, nothing))
+    _, start, _ = next(steps)
+    for share, figures, estimate in steps:
         print_result(
             "review_session",
             data=name,
             seed=seed,
+            order=order,
             settled=share,
             gain=float(figures[0] - start[0]),
-            gain_in_rounds=float(by_share[share][0] - start[0]),
             gain_new_rows=float(figures[1] - start[1]),
-            gain_new_rows_in_rounds=float(by_share[share][1] - start[1]),
-            truth=float(truth),
-            **interval(estimate),
+            **estimate,
         )
 
 
@@ -127,11 +131,11 @@ def noisy_split(name, seed):
     return X[kept], sets[kept], y[kept], X_test, y_test
 
 
-def interval(estimate):
-    """Bounds of the estimated share of right labels, None before there is an estimate."""
-    if estimate is None:
-        return {"low": None, "high": None}
-    return {"low": float(estimate.low), "high": float(estimate.high)}
+def estimated(session, y):
+    """True share of right labels, and the interval that the session shows, if any."""
+    estimate = session.estimate()
+    low, high = (None, None) if estimate is None else (float(estimate.low), float(estimate.high))
+    return {"truth": float(np.mean(session.transduction_ == y)), "low": low, "high": high}
 
 
 def cover(name, seed):
@@ -146,9 +150,7 @@ def cover(name, seed):
             data=name,
             seed=seed,
             settled=share,
-            truth=float(np.mean(session.transduction_ == y)),
-            **interval(session.estimate()),
-            random=len(session.random_rows_),
+            **estimated(session, y),
         )
 
 
@@ -161,15 +163,13 @@ def review_until(session, n_settled, y):
 
 def through_session(X, sets, y, X_test, y_test, seed):
     """Accuracy after a share of the rows, settled in the order of the session."""
-    session = ReviewSession(
-        PLStacking(), X, sets, refit_after=max(1, round(0.02 * len(y))), random_state=seed
-    )
+    session = ReviewSession(PLStacking(), X, sets, random_state=seed)
     session.learn()  # with thorough doubt
-    for share in SHARES[1:]:
+    for share in SHARES:
         review_until(session, round(share * len(y)), y)
         model = PLStacking().fit(X, settle(sets, y, list(session.labels_)))
         right = np.mean(model.transduction_ == y), model.score(X_test, y_test)
-        yield share, right, session.estimate(), np.mean(session.transduction_ == y)
+        yield share, right, estimated(session, y)
 
 
 def in_rounds(X, sets, y, X_test, y_test, wrong, absent):

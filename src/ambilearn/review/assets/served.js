@@ -39,12 +39,11 @@ function applyView(state) {
     suggestions: new Map(Array.from(doubtful, (row, i) => [row, classes[i]])),
     drawn: new Set(state.drawn),
   };
-  const isFixed = settings.sort === "review" && current;
-  const above = isFixed ? list.items.slice(0, (list.positionOf(current) ?? -1) + 1) : [];
-  const fixed = new Set(above);
-  reviewOrder = above;
+  const last = settings.sort === "review" ? list.positionOf(current) ?? -1 : -1;
+  reviewOrder = list.items.slice(0, last + 1);
   for (const index of decoded(state.order, Int32Array)) {
-    if (!fixed.has(rows[index])) reviewOrder.push(rows[index]);
+    const row = rows[index];
+    if (!(row.position <= last && list.has(row))) reviewOrder.push(row);
   }
 }
 

@@ -8,8 +8,9 @@ class VirtualList {
   constructor(scroller, list, { estimate, draw }) {
     Object.assign(this, { scroller, list, estimate, draw });
     this.items = [];
-    this.heights = new Map();
+    this.heights = new Map(); // of items that have been drawn
     this.nodes = new Map();
+    this.sizes = new Float64Array(0); // heights of all items, known or guessed
     this.offsets = new Float64Array(1);
     this.stale = true; // whether the offsets are still to be computed
     let pending = false;
@@ -27,6 +28,7 @@ class VirtualList {
       this.stale = true;
       if (scroller.clientWidth !== width) {
         this.heights.clear(); // text wraps elsewhere
+        this.#take(this.items);
         this.#place();
         if (width) scroller.scrollTop = this.offsets[first]; // the first row that is seen stays
       }
@@ -120,17 +122,21 @@ class VirtualList {
 
   #take(items) {
     this.items = items;
-    items.forEach((item, i) => (item.position = i));
+    this.sizes = new Float64Array(items.length);
+    items.forEach((item, i) => {
+      item.position = i;
+      this.sizes[i] = item.guess ??= this.estimate(item);
+    });
+    for (const [item, height] of this.heights) if (this.has(item)) this.sizes[item.position] = height;
     this.stale = true;
   }
 
   #place() {
     if (!this.stale) return;
     this.stale = false;
-    const offsets = new Float64Array(this.items.length + 1);
-    this.items.forEach((item, i) => {
-      offsets[i + 1] = offsets[i] + (this.heights.get(item) ?? this.estimate(item)) + GAP;
-    });
+    const { sizes } = this;
+    const offsets = new Float64Array(sizes.length + 1);
+    for (let i = 0; i < sizes.length; i++) offsets[i + 1] = offsets[i] + sizes[i] + GAP;
     this.offsets = offsets;
   }
 
@@ -173,8 +179,9 @@ class VirtualList {
   #measure() {
     for (const [item, node] of this.nodes) {
       const height = node.offsetHeight;
-      this.stale ||= Math.abs((this.heights.get(item) ?? this.estimate(item)) - height) > 0.5;
+      this.stale ||= Math.abs(this.sizes[item.position] - height) > 0.5;
       this.heights.set(item, height);
+      this.sizes[item.position] = height;
     }
     return this.stale;
   }
