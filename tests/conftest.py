@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import gc
 import os
 import signal
 from functools import cache
@@ -39,6 +40,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.deep)
         if item.name.endswith((".DistributedPLCL", ".CandidateSearchCV")):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """Exclude the collected tests, half a million objects, from the garbage collections to come."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from ambilearn.tables import clean_table, fit_table, read_candidate_table
 from ambilearn.tables.clean import judge_candidates
 
 TOWNS = ["Rome", "Oslo"]
+QUICK = ["--candidates", "names", "--method", "plknn"]  # where the method does not matter
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_page_has_the_confidences_of_clean(table, tmp_path):
 
 
 def test_images_are_found_and_missing_ones_counted(table, tmp_path):
-    output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
+    output = run(table, *QUICK, "--out", tmp_path / "review.html")
     assert "images: column 'photo'" in output
     assert "5 images cannot be shown (not found), the first is 'pics/3.png'" in output
     assert data_in(tmp_path / "review.html")["rows"][1][4] == "pics/1.png"
@@ -73,9 +74,9 @@ def test_images_are_found_and_missing_ones_counted(table, tmp_path):
 
 def test_images_can_be_named_embedded_or_left_out(table, tmp_path):
     out = tmp_path / "review.html"
-    run(table, "--candidates", "names", "--image", "photo", "--embed-images", "--out", out)
+    run(table, *QUICK, "--image", "photo", "--embed-images", "--out", out)
     assert data_in(out)["rows"][0][4].startswith("data:image/png;base64,")
-    assert "images:" not in run(table, "--candidates", "names", "--no-images", "--out", out)
+    assert "images:" not in run(table, *QUICK, "--no-images", "--out", out)
     assert {row[4] for row in data_in(out)["rows"]} == {None}
 
 
@@ -94,7 +95,7 @@ def test_damaged_and_forbidden_images_are_named_and_the_page_is_written(table, t
     table = table.rename(inner / "people.csv")
     table.write_text(table.read_text().replace("pics/2.png", "../other/secret.svg"))
     out = tmp_path / "review.html"
-    arguments = [table, "--candidates", "names", "--embed-images", "--out", out]
+    arguments = [table, *QUICK, "--embed-images", "--out", out]
     output = " ".join(run(*arguments).split())
     assert "5 images cannot be shown (cannot be read), the first is 'pics/1.png'." in output
     assert "(outside the allowed folders), the first is '../other/secret.svg'. Allow" in output
@@ -111,7 +112,7 @@ def test_corrections_come_with_the_page(table, tmp_path):
     corrections = tmp_path / "c.csv"
     corrections.write_text("row,candidates,label\n1,anna|bob,dora\n2,anna|bob|cleo,bob\n")
     out = tmp_path / "review.html"
-    output = run(table, "--candidates", "names", "--corrections", corrections, "--out", out)
+    output = run(table, *QUICK, "--corrections", corrections, "--out", out)
     assert "2 rows corrected by a person" in output
     data = data_in(out)
     assert [row[5] for row in data["rows"][:4]] == [None, "dora", "bob", None]
@@ -183,7 +184,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     with_truth = "\n".join(f"{line},{truth}" for line, truth in zip(lines, truths, strict=True))
     table.write_text(with_truth + "\n", encoding="utf-8")
     out = tmp_path / "r.html"
-    output = run(table, "--candidates", "names", "--label", "truth", "--no-images", "--out", out)
+    output = run(table, *QUICK, "--label", "truth", "--no-images", "--out", out)
     assert "of the 20 rows with a known label are right" in output
     assert "5.0% of them have a known label that is not a candidate (1 row)" in output
     assert "secret" not in out.read_text(encoding="utf-8")
@@ -214,7 +215,7 @@ def test_one_image_is_singular(table, tmp_path):
     lines = [line.replace("pics/2.png", "pics/1.png") for line in table.read_text().splitlines()]
     lines[1] = lines[1].replace("pics/0.png", "pics/2.png")
     table.write_text("\n".join(lines) + "\n")
-    output = run(table, "--candidates", "names", "--out", tmp_path / "review.html")
+    output = run(table, *QUICK, "--out", tmp_path / "review.html")
     assert "1 image cannot be shown (not found), the first is 'pics/2.png'" in output
 
 

@@ -232,7 +232,7 @@ def test_a_crowd_of_one_opinion(crowd):
     assert set(model.predict(X[20:30])) == {"x"}
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_music_set(real_data_dir):
     """Cleaned labels and a classifier, nothing tuned by truth (docs/measurements/votes.md)."""
     folder = real_data_dir / "crowd"

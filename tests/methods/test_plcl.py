@@ -81,7 +81,7 @@ def test_real_data_agrees_with_the_paper_solved_literally(real_split, name, rows
     assert_equals_oracle(model, LiteralPLCL().fit(X, Y), X_test, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "least"), [("lost", 0.68), ("msrcv2", 0.44), ("fg-net", 0.060)])
 def test_accuracy_on_real_data(real_split, name, least):
     scores = []

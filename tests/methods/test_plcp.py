@@ -353,7 +353,7 @@ def test_defaults_are_the_authors():
     assert isinstance(PLCP().fit(X, Y).estimator_, PLAGGD)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_partner_disambiguates_lost_better_than_the_base_alone(real_split):
     shares = []
     for seed in range(2):

@@ -253,7 +253,7 @@ HALVES = 4  # of the ten that docs/measurements/stacking.md has
 FLOORS = {"lost": (0.77, 0.875), "MSRCv2": (0.53, 0.725), "FG-NET": (0.06, 0.16)}
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", FLOORS)
 def test_real_data(real_split, name):

@@ -197,7 +197,7 @@ def test_a_search_over_weights_fits_each_member_once(data):
 # --- real data ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_covering_rate_removes_inaccurate_members_on_fg_net(real_split):
     """There IPAL and SURE are worse than PL-CL, and a mean of all three is worse as well."""

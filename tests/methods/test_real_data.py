@@ -30,7 +30,7 @@ FIGURES = {  # accuracy; for FG-NET also the shares within 3 and within 5 years
 }
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("method", "name"), FIGURES, ids=[f"{method.__name__}-{name}" for method, name in FIGURES]

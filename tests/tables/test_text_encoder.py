@@ -80,7 +80,7 @@ def test_a_model_with_text_is_the_same_after_a_file(tmp_path):
     np.testing.assert_array_equal(before.scores[1:], [before.scores[1]] * 3)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_sentences_of_a_crowd_beat_plain_logistic_regression(real_data_dir):
     from sklearn.linear_model import LogisticRegression
 

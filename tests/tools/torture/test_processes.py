@@ -57,13 +57,13 @@ def test_a_surviving_worker_is_detected(folder, monkeypatch):
         check_early_kill({"seconds": 1.0, "done": 0}, folder)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_run_without_its_scheduler_ends_with_a_message(folder):
     pytest.importorskip("distributed")
     check_lost_scheduler({"seconds": 0.0}, folder)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_local_cluster_listens_on_this_machine_only(folder):
     pytest.importorskip("distributed")
     assert check_ports({"jobs": 1}, folder)
