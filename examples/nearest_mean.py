@@ -1,6 +1,6 @@
 """NearestMean: means of labels, on the CPU or on a device; an example of "Adding a method"."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -9,17 +9,21 @@ from numpy.typing import NDArray
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support, choose_backend
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, rank_last
 
 
 class NearestMean(PartialLabelClassifier):
     r"""Nearest mean of a label, with confidences that are refined iteratively.
 
-    The mean of a label weights every row with its confidence. The score of a label is the negative
-    squared distance to its mean. The confidences are the scores, projected onto the candidates.
+    The mean :math:`m_j` of a label weights every row with its confidence. The score of a label is
+    :math:`-\|x - m_j\|^2`. The confidences are the shares :math:`\Pi` of the candidates' weights,
+    plus :math:`\mu` times the scores, divided by their mean size, projected onto the simplex of the
+    candidates.
 
     Parameters
     ----------
+    mu : float, default=2.0
+        Weight :math:`\mu > 0` of the scores in the confidences.
     max_iter : int, default=10
         Number of iterations.
 
@@ -32,7 +36,9 @@ class NearestMean(PartialLabelClassifier):
     transduction_ : array of shape (n,)
         The candidate of largest confidence.
     means_ : array of shape (l, d)
-        Mean of each label.
+        Mean of each label; zero if no row has confidence in it.
+    has_mean_ : array of shape (l,)
+        Whether a row has confidence in the label. Other labels are never predicted.
     n_iter_ : int
         Number of iterations.
 
@@ -44,28 +50,31 @@ class NearestMean(PartialLabelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {"max_iter": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints = {
+        "mu": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+    _tuning_grid = {"mu": (1.0, 2.0, 4.0, 8.0)}
     _computes_on_devices = True
 
-    def __init__(self, *, max_iter: int = 10) -> None:
+    def __init__(self, *, mu: float = 2.0, max_iter: int = 10) -> None:
+        self.mu = mu
         self.max_iter = max_iter
 
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        confidences = candidates.prior()
+        xp = array_namespace(candidates.labels)
+        shares = confidences = candidates.prior()
         for _ in range(self.max_iter):
-            self.means_ = _weighted_means(X, candidates.scatter(confidences))
-            scores = -candidates.backend.squared_distances(X, self.means_)
-            confidences = candidates.simplex.project(candidates.gather(scores))
+            weights = candidates.scatter(confidences)
+            totals = xp.sum(weights, axis=0)
+            self.has_mean_ = totals > 0
+            self.means_ = (weights.T @ X) / xp.where(totals > 0, totals, 1.0)[:, None]
+            scores = candidates.gather(self._scores(X))
+            size = float(xp.mean(xp.abs(scores))) or 1.0  # 0 if all rows are equal
+            confidences = candidates.simplex.project(shares + self.mu * scores / size)
         self.n_iter_ = self.max_iter
         self.label_distributions_ = candidates.as_output(confidences)
 
     def _scores(self, X: Any) -> NDArray[Any]:
-        scores: NDArray[Any] = -choose_backend(X).squared_distances(X, self.means_)
-        return scores
-
-
-def _weighted_means(X: Any, weights: Any) -> Any:
-    """Mean of the rows of X for each column of the weights."""
-    xp = array_namespace(weights)
-    totals = xp.sum(weights, axis=0)
-    return (weights.T @ X) / xp.where(totals > 0, totals, 1.0)[:, None]
+        scores = -choose_backend(X).squared_distances(X, self.means_)
+        return rank_last(scores, ~self.has_mean_)

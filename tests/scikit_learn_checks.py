@@ -7,6 +7,7 @@ import sys
 from unittest import SkipTest
 
 import pytest
+from markdown_pages import ROOT
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ambilearn import PLDA, PLKNN, CandidateSearchCV
@@ -54,8 +55,8 @@ def every_check(estimators):
 
 def array_api_outcomes(estimators):
     """Results of the checks of array-API inputs of these estimators, in a new process."""
-    here = os.path.dirname(__file__)
-    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    ours = [os.path.dirname(__file__), str(ROOT / "examples")]
+    path = os.pathsep.join(filter(None, [*ours, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", __file__],
         input=pickle.dumps(estimators),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn import PLKNN, as_candidates
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, rank_last
 
 
 class CandidateCounts(PartialLabelClassifier):
@@ -313,3 +313,13 @@ def test_a_cache_tells_weights_of_candidates_from_weights_of_rows():
     CountsWeights().fit(X, replace(sets, weights=weights), cache=cache)
     with pytest.raises(ValueError, match="other rows"):
         CountsWeights().fit(X, replace(sets, row_weights=weights), cache=cache)
+
+
+@pytest.mark.parametrize("xp", [np, strict])
+@pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
+def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
+    scores = xp.asarray([[3.0, 1.0, 2.0], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]) * scale
+    found = np.asarray(rank_last(scores, xp.asarray([True, False, False])))
+    np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
+    assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
+    assert np.isfinite(found).all()

@@ -1,14 +1,14 @@
 """scikit-learn's own checks, for every estimator and every variant that changes the code path."""
 
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from scikit_learn_checks import array_api_outcomes, checks_of, every_check
 
 from ambilearn import PLCL, PLKNN, PLDATransformer
 from ambilearn.selection import CandidateSearchCV
 
 ESTIMATORS = [
-    *(method.load()() for method in CORE_METHODS.values()),
+    *(method() for method in CORE_CLASSES),
     PLCL(kernel="linear"),
     PLCL(graph=False, complementary=False),
     PLDATransformer(),

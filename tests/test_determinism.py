@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from problems import ambiguous
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
@@ -16,7 +16,7 @@ from ambilearn import PLCL, PLKNN
 from ambilearn.crowd import CrowdClassifier, Votes
 
 MODELS = {
-    **{method.name: method.load()() for method in CORE_METHODS.values()},
+    **{method.__name__: method() for method in CORE_CLASSES},
     "PLCL on landmarks": PLCL(n_landmarks=20, random_state=0),
     "linear PLCL": PLCL(kernel="linear"),
     "CrowdClassifier": CrowdClassifier(PLKNN(n_neighbors=5), cv=3, random_state=0),

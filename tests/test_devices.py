@@ -9,6 +9,7 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import sklearn
+from core_methods import CORE_CLASSES, quick
 from problems import random_mask, support
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
@@ -56,7 +57,7 @@ MEMBERS = [
     ("sure", SURE(max_iter=3, tol=0)),
     ("ipal", IPAL()),
 ]
-METHODS = [
+SPECIAL = [
     PLCL(max_iter=4, tol=0),
     PLCL(max_iter=3, tol=0, graph=False),
     PLCL(max_iter=3, tol=0, complementary=False),
@@ -78,6 +79,12 @@ METHODS = [
     PLStacking(estimators=[], final_estimator=SURE(max_iter=3, tol=0)),
     PLStacking(estimators=MEMBERS[1:2], final_estimator=SURE(), n_landmarks=9, random_state=0),
     PLStacking(cv=2, estimators=MEMBERS[1:], final_estimator=PLKNN(), random_state=0),
+]
+# Methods without special configurations are compared with their default parameters.
+METHODS = SPECIAL + [
+    quick(method)
+    for method in CORE_CLASSES
+    if method._computes_on_devices and method not in {type(each) for each in SPECIAL}
 ]
 
 

@@ -49,6 +49,16 @@ def check_magnitude(X: Any, backend: Backend = HOST) -> None:
         )
 
 
+def rank_last(scores: Any, labels: Any) -> Any:
+    """Scores (n, l) in which the given labels, a mask of shape (l,), are below all others.
+
+    For labels that are never a candidate, which must not be predicted.
+    """
+    xp = array_namespace(scores)
+    lowest = xp.min(scores, axis=1, keepdims=True)
+    return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
+
+
 def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     """Rows of a user in the processor's memory as float64 array or CSR matrix, checked.
 

@@ -2,12 +2,9 @@
 
 import doctest
 
-import array_api_strict as strict
 import numpy as np
 from examples_folder import load
-from scikit_learn_checks import every_check
 from scipy.sparse import csr_array, issparse
-from sklearn import config_context
 
 from ambilearn.datasets import load_dataset, make_candidates
 
@@ -15,27 +12,10 @@ nearest_mean = load("nearest_mean")
 NearestMean = nearest_mean.NearestMean
 
 
-@every_check([NearestMean()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
 def digits():
     data = load_dataset("digits")
     candidates, _ = make_candidates(data.y[:300], r=3, random_state=0)
     return data.X[:300] / 16, candidates, data.y[:300]
-
-
-def test_other_libraries_give_the_result_of_numpy(monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    X, candidates, _ = digits()
-    host = NearestMean().fit(X, candidates)
-    with config_context(array_api_dispatch=True):
-        model = NearestMean().fit(strict.asarray(X), candidates)
-        predicted = model.predict(strict.asarray(X))
-    found = np.asarray(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
-    np.testing.assert_array_equal(np.asarray(predicted), host.predict(X))
 
 
 def test_it_disambiguates_digits():

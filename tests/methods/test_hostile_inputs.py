@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
 from optimality import assert_on_candidate_simplices
 from problems import ambiguous
@@ -16,8 +16,7 @@ from scipy import sparse
 
 from ambilearn import PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer
 
-METHODS = [method.load() for method in CORE_METHODS.values()]
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", CORE_CLASSES)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning"),
@@ -168,7 +167,7 @@ def test_read_only_rows_are_fine(problem):
     X, mask, X_new = (array.copy() for array in problem)
     for array in (X, mask, X_new):
         array.flags.writeable = False
-    for method in METHODS:
+    for method in CORE_CLASSES:
         assert_sound(make(method).fit(X, mask), mask, X_new)
 
 

@@ -5,7 +5,7 @@ import inspect
 import re
 
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 
 from ambilearn import PLDATransformer
 from ambilearn.distributed import DistributedPLCL
@@ -26,7 +26,7 @@ COMMON = [
     "verbose",
 ]
 ESTIMATORS = [
-    *(method.load() for method in CORE_METHODS.values()),
+    *CORE_CLASSES,
     DistributedPLCL,
     PLDATransformer,
 ]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_methods import blur, complementary_step, plcp
@@ -18,7 +18,7 @@ from ambilearn.solvers import project_rows
 from ambilearn.tables.skops_format import dump_pipeline, load_pipeline
 
 HANDOVERS = {"confidences": False, "graph": True}  # → whether the literal base keeps its outputs
-BASES = [method.load()() for method in CORE_METHODS.values()]
+BASES = [method() for method in CORE_CLASSES]
 KAPPA = np.exp(-1)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

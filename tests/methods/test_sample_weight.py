@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from literal import LiteralPLCL
 from literal_methods import plknn_votes
 from problems import ambiguous
@@ -34,9 +34,7 @@ def data():
 
 
 def test_the_methods_in_which_a_row_has_a_weight():
-    known = {
-        m.load() for m in CORE_METHODS.values() if has_fit_parameter(m.load(), "sample_weight")
-    }
+    known = {m for m in CORE_CLASSES if has_fit_parameter(m, "sample_weight")}
     assert {PLCL, PLAGGD, LALO, SURE, PLKNN, PLDA} <= known
     assert IPAL not in known
     assert "takes no ``sample_weight``" in IPAL.__doc__

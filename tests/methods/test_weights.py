@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from core_methods import CORE_METHODS
+from core_methods import CORE_CLASSES
 from literal import LiteralPLCL, unit_rows
 from literal_methods import plknn_votes
 from problems import ambiguous, support
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, PLDATransformer, as_candidates
 
 ESTIMATORS = [
-    *(method.load()() for method in CORE_METHODS.values()),
+    *(method() for method in CORE_CLASSES),
     PLCL(graph=False),
     PLCL(complementary=False),
     PLCL(kernel="linear"),
