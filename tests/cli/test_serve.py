@@ -147,7 +147,8 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     [
         (["--serve", "--out", "x.html"], "--out and --serve cannot be combined."),
         (["--serve", "--embed-images"], "--embed-images and --serve cannot be combined."),
-        (["--serve", "--device", "cuda"], "--device and --serve cannot be combined."),
+        (["--serve", "--given-label", "names"], "--given-label and --serve cannot be combined"),
+        (["--serve", "--device", "cuda"], "--device and --serve can be combined with --method"),
         (["--port", "8000"], "--port requires --serve."),
         (["--journal", "x.journal"], "--journal requires --serve."),
         (["--model-out", "x.model"], "--model-out requires --serve."),

@@ -1,6 +1,9 @@
 """Tables with a column of images: the commands, the model file, and doubt by folds."""
 
+import json
 import re
+import signal
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
@@ -158,6 +161,28 @@ def test_review_learns_from_the_images_and_shows_them(folder, tmp_path):
     assert "images: column 'photo'" in output
     assert "--image photo --method deepplcl --set epochs=2 --set" in " ".join(output.split())
     assert out.read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 40
+
+
+def test_a_served_review_learns_from_the_images_and_shows_them(folder, tmp_path, monkeypatch):
+    shown = []
+
+    def browse(address):
+        with urlopen(f"{address}image/0") as reply:
+            shown.append(reply.headers["Content-Type"])
+        with urlopen(f"{address}state?tab=a") as reply:
+            state = json.load(reply)
+            shown.append((state["problem"], state["updated"]))
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    options = [*DEEP, "--device", "cpu", "--journal", tmp_path / "j", "--cleaned-out"]
+    table = [folder / "t.csv", "--candidates", "names"]
+    output = run("review", *table, "--serve", *options, tmp_path / "c.csv")
+    assert shown == ["image/jpeg", (None, False)]
+    assert "fitting DeepPLCL" in output
+    expected = tmp_path / "e.csv"
+    run("clean", *table, *DEEP, "--device", "cpu", "--out", expected)
+    assert (tmp_path / "c.csv").read_bytes() == expected.read_bytes()
 
 
 def test_other_methods_do_not_learn_from_the_images(folder, tmp_path):

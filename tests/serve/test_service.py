@@ -91,6 +91,7 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     suggestion = served.session.suggestion_
     assert names == {row: suggestion[row] for row in range(30) if suggestion[row] is not None}
     assert state["labels"] == [] == state["steps"]
+    assert state["updated"]
 
 
 def test_a_state_comes_when_something_has_changed(served):

@@ -210,8 +210,18 @@ def _check_server_options(serve: bool, table: str) -> None:
         if option := find(*_SERVER_OPTIONS):
             raise click.UsageError(f"{option} requires --serve.")
         return
-    if option := find("out", "embed_images", "device", "given_label"):
+    if option := find("out", "embed_images"):
         raise click.UsageError(f"{option} and --serve cannot be combined.")
+    if find("given_label"):
+        raise click.UsageError(
+            "--given-label and --serve cannot be combined: leave out --serve, and pass the labels "
+            "that you download from the page by --corrections."
+        )
+    if find("device") and context.params["method"] != "deepplcl":
+        raise click.UsageError(
+            "--device and --serve can be combined with --method deepplcl only: other methods "
+            "compute on the CPU while you review."
+        )
     if table == "-":
         raise click.UsageError("--serve needs a table in a file, not standard input.")
 

@@ -139,6 +139,7 @@ def _build(
         plan.params,
         select=plan.select,
         random_state=seed,
+        device=plan.device,
         doubt=doubt,
         progress=console.stage,
     )

@@ -84,6 +84,9 @@ class Learner:
         self.sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
         self.shown = self.sets  # the candidates that a person chooses from
         self.X, self.estimator = without_preprocessing(X, estimator)
+        kind = getattr(getattr(self.X, "dtype", None), "kind", "f")
+        # Otherwise they are images, for which nothing has a closed form.
+        self._has_numbers = len(getattr(self.X, "shape", ())) == 2 and kind not in "OSU"
         self.doubt = doubt and self.n_rows > 2
         self.thorough, self.random_state = thorough, random_state
         self._cache = FitCache()
@@ -113,12 +116,13 @@ class Learner:
         labels = dict(labels)
         given = settle_sets(self.sets, labels)
         sets = given if self._judge is None else self._judge(labels)
-        options = {"cache": self._cache} if has_fit_parameter(self.estimator, "cache") else {}
+        uses_cache = self._has_numbers and has_fit_parameter(self.estimator, "cache")
+        options = {"cache": self._cache} if uses_cache else {}
         model = clone(self.estimator).fit(self.X, sets, **options)
         outputs: Any = set_learner(model)
         confidences = HOST.support(sets).gather(to_numpy(outputs.label_distributions_))
         ridge_method = find_ridge_method(self.estimator)
-        if self._regressor is None and len(getattr(self.X, "shape", ())) == 2:
+        if self._regressor is None and self._has_numbers:
             method = self._substitute() if ridge_method is None else ridge_method
             self._regressor = method._make_regressor(self.X, sets, self._cache)
         if not self.doubt:
@@ -126,7 +130,8 @@ class Learner:
             return
         in_closed_form = ridge_method is not None
         quick = self.estimator if in_closed_form else self._substitute()
-        learned = Learned(sets, confidences, self._doubt(given, labels, quick), labels)
+        doubt = self._doubt(given, labels, quick) if self._has_numbers else None
+        learned = Learned(sets, confidences, doubt, labels)
         yield learned
         if self.thorough and (not in_closed_form or outputs._is_ensemble):
             yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _FOLDS))
@@ -148,6 +153,11 @@ class Learner:
             cache=self._cache if n_folds is None else None,
         )
         return without_settled(found, labels)
+
+    @property
+    def has_update(self) -> bool:
+        """Whether answers change the outputs of other rows before the next fit."""
+        return self._regressor is not None
 
     def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
         """How the labels of some rows change the held-out outputs of all rows, shape (n, k).

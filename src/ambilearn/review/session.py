@@ -396,6 +396,11 @@ class ReviewSession:
             return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
 
     @property
+    def has_update(self) -> bool:
+        """Whether the order accounts for an answer before the next fit; not with images."""
+        return self._learner.has_update
+
+    @property
     def is_fitting(self) -> bool:
         """Whether the method is being fitted in the background."""
         return self._worker is not None and self._worker.is_fitting

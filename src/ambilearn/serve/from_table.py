@@ -15,9 +15,10 @@ from ambilearn.review.learner import Labels, Learner
 from ambilearn.review.record import Review
 from ambilearn.review.session import ReviewSession, Step
 from ambilearn.tables.corrections import Corrections, apply_corrections, parse_new_label
+from ambilearn.tables.devices import with_own_device
 from ambilearn.tables.judging import judge_table
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.model import fit_table
+from ambilearn.tables.model import check_images, fit_table
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.read import CandidateTable
 
@@ -29,20 +30,30 @@ def make_learner(
     *,
     select: bool = False,
     random_state: int = 0,
+    device: str | None = None,
     doubt: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Learner:
     """The learner of a table without corrections, judged if annotators are to be judged.
 
     The other arguments are those of :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
-    With ``doubt``, it looks for rows whose true label is not a candidate.
+    With ``doubt``, it looks for rows whose true label is not a candidate. ``device`` is for methods
+    with a parameter of this name.
     """
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     if select:
         model = fit_table(
-            table, method, params, select=True, random_state=random_state, progress=progress
+            table,
+            method,
+            params,
+            select=True,
+            random_state=random_state,
+            device=device,
+            progress=progress,
         )
         estimator, table = clone(model.method), table.with_min_votes(model.min_votes)
+    check_images(table, estimator)
+    estimator, _ = with_own_device(estimator, device)
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
     if table.unjudged is None:

@@ -246,6 +246,7 @@ class ReviewService:
             "sentence": session.changes_little(),
             "fitting": session.is_fitting,
             "unlearned": session.n_unlearned,
+            "updated": session.has_update,
             "problem": session.problem,
             "ended": self.ended.is_set(),
         }

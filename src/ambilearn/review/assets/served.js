@@ -81,8 +81,9 @@ function showWorth(state) {
   byId("worth").textContent = `${parts.join(", ")}.`;
   byId("sentence").textContent = state.sentence ?? "";
   byId("sentence").hidden = !state.sentence;
+  const last = `the last fit accounts for all but ${number(state.unlearned)} answers`;
   const behind = state.unlearned
-    ? `the order accounts for all answers, the last fit for all but ${number(state.unlearned)}`
+    ? state.updated ? `the order accounts for all answers, ${last}` : last
     : state.fitting
       ? "the order of the rows may still change"
       : "order and fit account for all answers";
