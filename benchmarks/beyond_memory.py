@@ -38,13 +38,13 @@ SMALL_WORKERS = {
 
 def make_block(n, seed):
     """Rows of Gaussian classes, with candidates such as "3|17", and their true labels."""
-    centres = np.random.default_rng(0).normal(size=(LABELS, FEATURES))
+    centers = np.random.default_rng(0).normal(size=(LABELS, FEATURES))
     rng = np.random.default_rng([1, seed])
     y = rng.integers(LABELS, size=n)
     mask = rng.random((n, LABELS)) < (CANDIDATES - 1) / (LABELS - 1)
     mask[np.arange(n), y] = True
     names = ["|".join(map(str, np.flatnonzero(row))) for row in mask]
-    return centres[y] + 6.0 * rng.normal(size=(n, FEATURES)), names, y
+    return centers[y] + 6.0 * rng.normal(size=(n, FEATURES)), names, y
 
 
 def write_block(folder, n, seed):

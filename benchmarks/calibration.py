@@ -217,8 +217,8 @@ def simulate(score, right, n, audits):
 def wilson(x, n):
     """Wilson's 95 % interval."""
     z = norm.ppf(0.975)
-    centre, half = x + z**2 / 2, z * np.sqrt(x * (n - x) / n + z**2 / 4)
-    return (centre - half) / (n + z**2), (centre + half) / (n + z**2)
+    center, half = x + z**2 / 2, z * np.sqrt(x * (n - x) / n + z**2 / 4)
+    return (center - half) / (n + z**2), (center + half) / (n + z**2)
 
 
 def check_calibration(arguments):

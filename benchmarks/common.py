@@ -36,8 +36,8 @@ def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):
     """Gaussian classes with random false labels: X, boolean CSR mask, true labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_labels, size=n)
-    centres = rng.normal(size=(n_labels, d))
-    X = centres[y] + 2.0 * rng.normal(size=(n, d))
+    centers = rng.normal(size=(n_labels, d))
+    X = centers[y] + 2.0 * rng.normal(size=(n, d))
     masks = []
     for rows in gen_batches(n, 10_000):  # a dense mask of a million rows would count as memory
         false = rng.random((len(y[rows]), n_labels)) < (mean_candidates - 1) / (n_labels - 1)
@@ -56,8 +56,8 @@ def resampled_digits(n, seed=0):
     order = rng.permutation(len(y))
     test, picked = order[len(y) // 2 :], rng.choice(order[: len(y) // 2], size=n)
     X = images[picked] + rng.normal(size=(n, images.shape[1]))
-    centre, scale = X.mean(axis=0), X.std(axis=0)
-    return (X - centre) / scale, y[picked], (images[test] - centre) / scale, y[test]
+    center, scale = X.mean(axis=0), X.std(axis=0)
+    return (X - center) / scale, y[picked], (images[test] - center) / scale, y[test]
 
 
 def time_parts(function, names):

@@ -66,12 +66,12 @@ def measure(options, new, method, folder):
     """Scores of one method on a table and on new rows."""
     seconds = run("clean", *options, "--method", method, "--out", folder / "cleaned.csv")
     run("fit", *options, "--method", method, "--out", folder / "a.model")
-    run("predict", folder / "a.model", new, "--out", folder / "labelled.csv")
+    run("predict", folder / "a.model", new, "--out", folder / "labeled.csv")
     cleaned = pd.read_csv(folder / "cleaned.csv")
-    labelled = pd.read_csv(folder / "labelled.csv")
+    labeled = pd.read_csv(folder / "labeled.csv")
     figures = {
         "cleaned": float((cleaned["label"] == cleaned["truth"]).mean()),
-        "new": float((labelled["label"] == labelled["truth"]).mean()),
+        "new": float((labeled["label"] == labeled["truth"]).mean()),
         "seconds": seconds,
     }
     return figures, cleaned

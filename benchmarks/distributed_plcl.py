@@ -26,10 +26,10 @@ BLOCK = 10_000  # rows
 
 def make_block(n, seed):
     """Rows of Gaussian classes, their sparse candidate mask, and true labels."""
-    centres = np.random.default_rng(0).normal(size=(LABELS, FEATURES))
+    centers = np.random.default_rng(0).normal(size=(LABELS, FEATURES))
     rng = np.random.default_rng([1, seed])
     y = rng.integers(LABELS, size=n)
-    X = centres[y] + 2.0 * rng.normal(size=(n, FEATURES))
+    X = centers[y] + 2.0 * rng.normal(size=(n, FEATURES))
     mask = rng.random((n, LABELS)) < (CANDIDATES - 1) / (LABELS - 1)
     mask[np.arange(n), y] = True
     return X, sparse.csr_array(mask), y

@@ -24,9 +24,9 @@ FEATURES, CLUSTERS, K = 64, 100, 10
 def clustered(n, seed=0):
     """Rows around random centers; the noise is as large as the spread of the centers."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(CLUSTERS, FEATURES))
+    centers = rng.normal(size=(CLUSTERS, FEATURES))
     X = rng.normal(size=(n, FEATURES))
-    X += centres[rng.integers(CLUSTERS, size=n)]
+    X += centers[rng.integers(CLUSTERS, size=n)]
     return unit_rows(X)
 
 

@@ -76,8 +76,8 @@ def draw_bars(fig: plt.Figure, left: float, labels: np.ndarray, shares: np.ndarr
     axes = fig.add_axes((left, 0.05, 0.095, 0.32))
     best = shares.argmax()
     for place, (label, share) in enumerate(zip(labels, shares, strict=True)):
-        colour = CHOSEN if place == best else OTHER
-        axes.bar(place + 0.5, max(share, 0.015), 0.62, color=colour)
+        color = CHOSEN if place == best else OTHER
+        axes.bar(place + 0.5, max(share, 0.015), 0.62, color=color)
         axes.text(
             place + 0.5,
             -0.06,

@@ -49,10 +49,10 @@ def draw(path: Path) -> None:
         (panels[1], 2, 2**30, "peak memory, GiB"),
     ):
         for name, points in curves().items():
-            colour, marker = STYLES[name]
+            color, marker = STYLES[name]
             rows, values = points[:, 0], points[:, column] / scale
             label = f"{name}: slope {slope(rows, values):.2f}"
-            panel.loglog(rows, values, marker=marker, color=colour, label=label)
+            panel.loglog(rows, values, marker=marker, color=color, label=label)
         panel.set(xlabel="rows", title=title)
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -1,9 +1,9 @@
 """The oracle: PL-CL as printed, equation by equation, with an off-the-shelf interior-point solver.
 
 Slow and plain on purpose. Nothing of ambilearn is imported; letters and transposes are the paper's
-(``G`` has the neighbours of sample i in column i; kernel coefficients carry the factor 1/2λ). Two
+(``G`` has the neighbors of sample i in column i; kernel coefficients carry the factor 1/2λ). Two
 things come from the authors' code because the paper leaves them open: the graph lives on rows
-scaled to unit length, and a row is excluded from its neighbours by its index.
+scaled to unit length, and a row is excluded from its neighbors by its index.
 """
 
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ def graph_step(X, P, neighbor_indices, gamma, mu):
 def confidence_step(O, G, Y, fit_weight, reduce=True):
     """Eq. (P solution): vec(P) stacks the columns; T = 2 (I − G)(I − G)'.
 
-    ``fit_weight`` is 2(1 + β)/μ, or one such number a row; 0 gives the problem that initialises P.
+    ``fit_weight`` is 2(1 + β)/μ, or one such number a row; 0 gives the problem that initializes P.
     """
     n, n_labels = Y.shape
     fit_weight = np.tile(np.broadcast_to(fit_weight, n), n_labels)

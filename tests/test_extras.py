@@ -191,7 +191,7 @@ SAYS = {
         "from ambilearn import DeepPLCL; DeepPLCL().fit([[0], [1]], [0, 1])",
         "DeepPLCL needs torch: pip install 'ambilearn[deep]'",
     ),
-    "neighbours": (
+    "neighbors": (
         "from ambilearn import PLKNN\n"
         "PLKNN(n_neighbors=1, neighbors='approximate').fit([[0], [1]], [0, 1])",
         "Approximate neighbor search needs faiss: pip install 'ambilearn[ann]'",

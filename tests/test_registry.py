@@ -181,8 +181,8 @@ def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded
     assert "clpl" in run_with_clpl("fit", "--help")
     options = ("--candidates", "names", "--method", "clpl", "--select", "--out", "its.model")
     run_with_clpl("fit", "table.csv", *options)
-    labelled = run_with_clpl("predict", "its.model", "table.csv", "--out", "-")
-    assert labelled.splitlines()[1].startswith("0,anna,anna,")
+    labeled = run_with_clpl("predict", "its.model", "table.csv", "--out", "-")
+    assert labeled.splitlines()[1].startswith("0,anna,anna,")
 
 
 @pytest.mark.slow

@@ -337,7 +337,7 @@ def test_any_form_of_candidates_gives_the_same_choice(wine):
 
 
 def test_hidden_labels_are_not_needed_but_help_is_real(wine):
-    """A hopeless ridge is recognised from candidate sets alone."""
+    """A hopeless ridge is recognized from candidate sets alone."""
     search = CandidateSearchCV(PLCL(), {"reg": [1e6, 0.03]}, cv=3, random_state=0).fit(*wine)
     assert search.best_params_ == {"reg": 0.03}
 

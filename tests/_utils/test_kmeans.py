@@ -16,8 +16,8 @@ def rows():
 
 
 def test_centers_of_groups():
-    centres = np.array([[0.0, 0], [50, 0], [0, 50]])
-    X = np.repeat(centres, 20, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
+    centers = np.array([[0.0, 0], [50, 0], [0, 50]])
+    X = np.repeat(centers, 20, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
     found = kmeans_centers(X, 3, 0)
     means = X.reshape(3, 20, 2).mean(axis=1)
     np.testing.assert_allclose(found[cdist(means, found).argmin(axis=1)], means)
@@ -43,8 +43,8 @@ def test_few_iterations_end_early_without_a_warning(rows):
         early = kmeans_centers(rows, 40, 0, max_iter=1)
     late = kmeans_centers(rows, 40, 0)
 
-    def spread(centres):
-        return (cdist(rows, centres).min(axis=1) ** 2).sum()
+    def spread(centers):
+        return (cdist(rows, centers).min(axis=1) ** 2).sum()
 
     assert spread(late) < 0.99 * spread(early)
 
@@ -53,9 +53,9 @@ def test_equal_rows_give_equal_centers_without_a_warning():
     X = np.repeat(np.eye(3), 4, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        centres = kmeans_centers(X, 5, 0)
-    assert centres.shape == (5, 3)
-    assert len(np.unique(centres, axis=0)) == 3
+        centers = kmeans_centers(X, 5, 0)
+    assert centers.shape == (5, 3)
+    assert len(np.unique(centers, axis=0)) == 3
 
 
 def test_sparse_rows(rows):

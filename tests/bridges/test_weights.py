@@ -87,11 +87,11 @@ def test_rows_of_every_kind_are_repeated(make):
 
 
 def test_rows_of_a_frame_are_a_frame():
-    frame = pd.DataFrame({"size": [1, 2, 3], "colour": ["r", "g", "b"]}, index=["x", "y", "z"])
+    frame = pd.DataFrame({"size": [1, 2, 3], "color": ["r", "g", "b"]}, index=["x", "y", "z"])
     repeated = to_sample_weights(P, frame)[0]
-    assert repeated["colour"].tolist() == list("rrrgbbb")
+    assert repeated["color"].tolist() == list("rrrgbbb")
     assert repeated.index.tolist() == list("xxxyzzz")
-    assert to_sample_weights(P, pl.from_pandas(frame))[0]["colour"].to_list() == list("rrrgbbb")
+    assert to_sample_weights(P, pl.from_pandas(frame))[0]["color"].to_list() == list("rrrgbbb")
 
 
 def test_certain_labels_give_the_ordinary_classifier():

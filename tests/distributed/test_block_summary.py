@@ -1,4 +1,4 @@
-"""What is learnt of single blocks, and made of them together; test_blocks.py has whole fits."""
+"""What is learned of single blocks, and made of them together; test_blocks.py has whole fits."""
 
 import numpy as np
 import pandas as pd

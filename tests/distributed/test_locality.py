@@ -83,7 +83,7 @@ def on_a_circle():
     ("sizes", "smallest", "expected"),
     [
         ([9, 9, 9, 9], 5, [0, 1, 2, 3]),  # large enough
-        ([9, 2, 9, 9], 5, [0, 0, 1, 2]),  # the small one goes to its neighbour
+        ([9, 2, 9, 9], 5, [0, 0, 1, 2]),  # the small one goes to its neighbor
         ([9, 9, 0, 9], 5, [0, 1, 2, 2]),  # also when it is empty
         ([2, 2, 9, 9], 5, [0, 0, 0, 1]),  # two small ones, still too small together
         ([1, 1, 1, 1], 9, [0, 0, 0, 0]),  # too few rows for anything

@@ -481,7 +481,7 @@ def test_halving_is_refused():
 def test_the_cleaned_labels_are_for_every_other_classifier():
     cleaned = PLKNN().fit(X, SETS).transduction_
     tree = DecisionTreeClassifier(max_depth=2)
-    partly = np.where(np.arange(len(X)) % 2, as_codes(cleaned), -1)  # half of them unlabelled
+    partly = np.where(np.arange(len(X)) % 2, as_codes(cleaned), -1)  # half of them unlabeled
     for model, labels in (
         (AdaBoostClassifier(tree, random_state=0), cleaned),
         (OneVsRestClassifier(tree), cleaned),

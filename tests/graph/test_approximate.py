@@ -94,7 +94,7 @@ def test_result_is_deterministic(X):
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e60, 0.0), (1e-60, 0.0), (1.0, 1e6)])
 def test_features_beyond_single_precision(X, scale, shift):
-    """Rows are centred and scaled before they are rounded."""
+    """Rows are centered and scaled before they are rounded."""
     rows = X[:1500] * scale + shift
     found = NeighborSearch(ApproximateNeighbors(n_probes=2)).fit(rows, 5)
     expected = NeighborSearch(ApproximateNeighbors(n_probes=2)).fit(X[:1500], 5)
@@ -128,7 +128,7 @@ def test_pickles_and_clones(X):
 
 
 def test_works_in_scikit_learn_pipelines(X):
-    """As in its example of approximate neighbours for t-SNE."""
+    """As in its example of approximate neighbors for t-SNE."""
     pipeline = make_pipeline(
         ApproximateNeighbors(n_neighbors=12), Isomap(n_neighbors=12, metric="precomputed")
     )

@@ -50,7 +50,7 @@ def X(data):
 
 
 class Listed(TransformerMixin, BaseEstimator):
-    """A neighbours transformer that gives whatever graph it was told to."""
+    """A neighbors transformer that gives whatever graph it was told to."""
 
     def __init__(self, graph=None, graph_of_new=None):
         self.graph = graph
@@ -100,7 +100,7 @@ def test_no_row_is_its_own_neighbor_even_among_duplicates(X):
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "matrix", "queries", "transformer", "radius"])
 def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
-    """Row 0 has three neighbours nearer than a group of four duplicates, of which two fit."""
+    """Row 0 has three neighbors nearer than a group of four duplicates, of which two fit."""
     X[1:4] = X[0] + 1e-3 * X[1:4]
     X[[30, 12, 25, 7]] = X[0] + 0.01
     if form == "matrix":

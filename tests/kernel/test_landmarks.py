@@ -92,11 +92,11 @@ def test_uniform_landmarks_are_distinct_rows(rows):
 
 
 def test_kmeans_landmarks_are_cluster_centers():
-    centres = np.array([[0.0, 0], [50, 0], [0, 50], [50, 50]])
+    centers = np.array([[0.0, 0], [50, 0], [0, 50], [50, 50]])
     rng = np.random.default_rng(0)
-    X = np.repeat(centres, 25, axis=0) + rng.normal(size=(100, 2))
+    X = np.repeat(centers, 25, axis=0) + rng.normal(size=(100, 2))
     found = choose_landmarks(X, 4, "kmeans", 0)
-    assert cdist(centres, found).min(axis=1).max() < 1.0
+    assert cdist(centers, found).min(axis=1).max() < 1.0
 
 
 def test_kmeans_uses_a_sample(rows, monkeypatch):

@@ -38,7 +38,7 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     literal = ipal(X, Y, X_test[:100], iterations=100)
     np.testing.assert_array_equal(model.transduction_, literal.labels)
     np.testing.assert_allclose(-model.decision_function(X_test[:100]), literal.residuals, atol=1e-4)
-    # Neighbours of one direction share a weight here; scipy gives it all to one of them. Both
+    # Neighbors of one direction share a weight here; scipy gives it all to one of them. Both
     # rebuild the row equally well.
     H, unit = model.graph_.toarray(), unit_rows(X)
     differing = np.flatnonzero(np.abs(H - literal.H).max(axis=1) > 1e-6)
@@ -71,7 +71,7 @@ def test_graph_and_confidences_are_feasible(seed, alpha, k):
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_only_directions_matter(factor):
-    X, Y, _ = ambiguous(n=60, d=15)  # more dimensions than neighbours: unique weights
+    X, Y, _ = ambiguous(n=60, d=15)  # more dimensions than neighbors: unique weights
     lengths = np.random.default_rng(0).uniform(0.5, 2, size=(60, 1)) * factor
     model, other = IPAL().fit(X, Y), IPAL().fit(lengths * X, Y)
     np.testing.assert_allclose(model.label_distributions_, other.label_distributions_, atol=1e-8)
@@ -94,7 +94,7 @@ def test_a_fixed_point_of_the_propagation_is_reached():
 
 
 def test_class_masses_are_restored(monkeypatch):
-    """Before the rows are normalised once more, each label has the mass it had in the beginning."""
+    """Before the rows are normalized once more, each label has the mass it had in the beginning."""
     seen = {}
     restore = module.restore_class_mass
 
@@ -122,7 +122,7 @@ def test_residuals_of_labels_by_hand():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_residuals_come_from_scipys_weights(seed):
-    X, Y, _ = ambiguous(n=50, d=3, seed=seed)  # more neighbours than dimensions
+    X, Y, _ = ambiguous(n=50, d=3, seed=seed)  # more neighbors than dimensions
     model = IPAL().fit(X[:40], Y[:40])
     unit = unit_rows(X)
     smallest = []

@@ -56,7 +56,7 @@ def test_scores_on_training_rows_equal_the_fit(data, kernel, form, n_landmarks):
 
 
 def test_agrees_with_scikit_learn_when_the_bias_is_known(data):
-    """Given the bias, what is left is scikit-learn's kernel ridge of the centred targets."""
+    """Given the bias, what is left is scikit-learn's kernel ridge of the centered targets."""
     X, y, Z = data
     model = Regression(sigma=1.3).fit(X, y)
     targets = model.label_distributions_ - model.intercept_

@@ -40,7 +40,7 @@ from ambilearn import (
 )
 
 KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
-NEIGHBOUR_METHODS = [PLKNN, IPAL, PLDA]
+NEIGHBOR_METHODS = [PLKNN, IPAL, PLDA]
 ITERATIVE_METHODS = [PLCL, IPAL, LALO, SURE, PLAGGD, PLDA]
 ENSEMBLES = [PLVoting, PLStacking]
 ITERATING = {PLDA: PLDATransformer}  # the estimator that iterates, if it is not the method
@@ -291,7 +291,7 @@ def test_all_labels_candidates_for_some_rows(method):
     model = quick(method).fit(X, Y)
     assert_sound(model, X, Y)
     assert np.mean(model.transduction_ == y) > 0.8
-    assert np.mean(model.transduction_[:5] == y[:5]) >= 0.6  # the neighbours know better
+    assert np.mean(model.transduction_[:5] == y[:5]) >= 0.6  # the neighbors know better
 
 
 @every_method
@@ -494,7 +494,7 @@ def test_verbose_prints_a_line_per_iteration(method, capsys):
     assert all(("objective" in line) == (method is not IPAL) for line in lines)
 
 
-@pytest.mark.parametrize("method", NEIGHBOUR_METHODS)
+@pytest.mark.parametrize("method", NEIGHBOR_METHODS)
 def test_no_matrix_of_all_pairs_of_rows(method):
     """Peak memory of fit and predict is far below one n×n matrix."""
     n = 4000

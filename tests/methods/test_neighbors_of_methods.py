@@ -1,4 +1,4 @@
-"""What the methods with neighbours have in common: how they search, and sparse masks."""
+"""What the methods with neighbors have in common: how they search, and sparse masks."""
 
 import pickle
 import tracemalloc
@@ -14,7 +14,7 @@ from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, as
 from ambilearn.selection import FitCache
 
 METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
-ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbours too
+ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbors too
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -234,7 +234,7 @@ def test_duplicate_rows():
     assert (np.diag(W) == 0).all()  # rebuilt from its twin, not from itself
     assert (np.diff(model.objective_) <= 1e-7 * model.objective_[0]).all()
     rows = np.random.default_rng(0).permutation(40)
-    # Nine neighbours, the twin and four pairs: no tie decides who is one.
+    # Nine neighbors, the twin and four pairs: no tie decides who is one.
     nine = PLCL(n_neighbors=9)
     reordered = model_rows(clone(nine).fit(X, Y), rows)
     assert_equal_fits(nine.fit(X[rows], Y[rows]), reordered)

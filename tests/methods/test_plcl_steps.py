@@ -37,7 +37,7 @@ def test_q_starts_uniform_off_the_candidates():
     assert PLCLSteps(every, WEIGHTS).start(every.uniform(), None).q_off_support[0] == 1
 
 
-def test_q_is_the_minimiser():
+def test_q_is_the_minimizer():
     """No other Q between 0 and 1 has a smaller objective, entry by entry."""
     _, f = classifier(1)
     _, f_hat = classifier(2)

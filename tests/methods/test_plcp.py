@@ -75,7 +75,7 @@ def test_the_complementary_program_is_a_projection(seed):
 # --- the partner --------------------------------------------------------------------------------
 
 
-def test_the_partner_minimises_its_objective():
+def test_the_partner_minimizes_its_objective():
     X, Y, _ = ambiguous(n=50, extra=0.5)
     model = PLCP(estimator=SURE(), max_iter=1, partner_iter=5000).fit(X, Y)
     uniform = Y / Y.sum(axis=1, keepdims=True)

@@ -52,7 +52,7 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     literal = plda(X, Y, iterations=3)
     np.testing.assert_allclose(transformer.objective_, literal.objective, rtol=1e-6)
     np.testing.assert_allclose(augmented, literal.augmented, atol=1e-3)
-    # Where duplicates tie for the tenth place among the neighbours, either may be asked.
+    # Where duplicates tie for the tenth place among the neighbors, either may be asked.
     tenth = np.sort(cdist(X_test, X), axis=1)[:, 9:11]
     clear = X_test[tenth[:, 1] - tenth[:, 0] > 1e-9]
     assert len(clear) > 0.95 * len(X_test)

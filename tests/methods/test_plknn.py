@@ -50,7 +50,7 @@ def test_agrees_with_the_published_vote(seed, k):
 
 @given(st.integers(0, 10**6), st.integers(2, 10), st.floats(0, 1))
 def test_votes_add_up(seed, k, extra):
-    """The weights of k neighbours sum to k − 1, and no label gets more than all of them."""
+    """The weights of k neighbors sum to k − 1, and no label gets more than all of them."""
     X, Y, _ = ambiguous(n=20, extra=extra, seed=seed)
     votes = PLKNN(n_neighbors=k).fit(X, Y).decision_function(X[:5] + 0.1)
     sizes = Y.sum(axis=1)

@@ -142,7 +142,7 @@ def test_more_than_a_thousand_labels_need_no_dense_matrix(data):
 # --- choice without true labels -----------------------------------------------------------------
 
 
-GOOD, BAD = PLCL(), PLKNN(n_neighbors=60)  # of the latter's neighbours most are of other classes
+GOOD, BAD = PLCL(), PLKNN(n_neighbors=60)  # of the latter's neighbors most are of other classes
 
 
 @pytest.fixture

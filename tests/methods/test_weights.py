@@ -25,12 +25,12 @@ for _estimator in ESTIMATORS:  # whether they converge does not matter here
     _estimator.set_params(**_few)
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
-# Methods that minimise something, of which the weights are a part.
+# Methods that minimize something, of which the weights are a part.
 OBJECTIVES = [PLCL(tol=0), PLCL(graph=False), PLAGGD(tol=0), LALO(tol=0), SURE(tol=0), PLDA(tol=0)]
 
 
 def weighted(seed=0, n=60):
-    """X, a table of weights that favours the right label, and the right labels."""
+    """X, a table of weights that favors the right label, and the right labels."""
     X, mask, y = ambiguous(n=n, extra=0.5, seed=seed)
     rng = np.random.default_rng(seed)
     table = mask * rng.uniform(0.2, 1.0, mask.shape)
@@ -177,7 +177,7 @@ def test_plknn_votes_with_the_weights():
 def test_ipal_starts_from_the_weights():
     X, table, _ = weighted()
     shares = table / table.sum(axis=1, keepdims=True)
-    model = IPAL(alpha=0.0, tol=0, max_iter=1).fit(X, table)  # nothing comes from the neighbours
+    model = IPAL(alpha=0.0, tol=0, max_iter=1).fit(X, table)  # nothing comes from the neighbors
     np.testing.assert_allclose(model.label_distributions_, shares, atol=1e-12)
     np.testing.assert_allclose(model.X_fit_, unit_rows(X))
 

@@ -9,7 +9,7 @@ from ambilearn.solvers import Status, solve_neighbor_weights
 
 
 def grams(seed, n=20, k=6, d=10):
-    """Gram matrices of differences, as they come from n rows with k neighbours in d dimensions."""
+    """Gram matrices of differences, as they come from n rows with k neighbors in d dimensions."""
     differences = np.random.default_rng(seed).normal(size=(n, k, d)) + 0.7
     return differences @ differences.transpose(0, 2, 1)
 
@@ -62,11 +62,11 @@ def test_duplicate_neighbors_share_the_weight():
     differences = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-2.0, 1.0]])
     w = solve_neighbor_weights((differences @ differences.T)[None]).value[0]
     np.testing.assert_allclose(w[:3], w[0], atol=1e-5)
-    assert w[3] == pytest.approx(0.3, abs=1e-6)  # minimiser of (1 - 3t)² + t²
+    assert w[3] == pytest.approx(0.3, abs=1e-6)  # minimizer of (1 - 3t)² + t²
 
 
 def test_more_neighbors_than_dimensions_gives_the_smallest_weights():
-    """Five neighbours on a line around the row: many perfect rebuilds, one of smallest norm."""
+    """Five neighbors on a line around the row: many perfect rebuilds, one of smallest norm."""
     x = np.array([-2.0, -1.0, 1.0, 2.0, 3.0])
     w = solve_neighbor_weights(np.outer(x, x)[None]).value[0]
     assert w @ x == pytest.approx(0, abs=1e-6)

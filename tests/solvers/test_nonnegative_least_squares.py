@@ -10,7 +10,7 @@ from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_
 
 
 def problem(seed, n=20, k=6, d=10, shift=0.4):
-    """Neighbours Z of shape (n, k, d) and rows x to rebuild from them, and their inner products."""
+    """Neighbors Z of shape (n, k, d) and rows x to rebuild from them, and their inner products."""
     rng = np.random.default_rng(seed)
     Z, x = rng.normal(shift, 1, size=(n, k, d)), rng.normal(shift, 1, size=(n, d))
     return Z, x, Z @ Z.transpose(0, 2, 1), np.einsum("nkd,nd->nk", Z, x)

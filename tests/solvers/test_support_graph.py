@@ -10,7 +10,7 @@ from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class Problem:
-    """Random candidates, neighbours and weights, some of them zero; ``W`` is the dense graph."""
+    """Random candidates, neighbors and weights, some of them zero; ``W`` is the dense graph."""
 
     def __init__(self, seed, n=15, n_labels=5, k=4, extra=0.4):
         rng = np.random.default_rng(seed)

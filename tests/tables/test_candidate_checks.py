@@ -199,7 +199,7 @@ def test_ordinary_tables_are_left_alone(seed):
     n = 60
     tables = [
         {"height": rng.normal(size=n).round(6), "weight": rng.normal(size=n).round(6)},
-        {"town": rng.choice(list("xyz"), n), "colour": rng.choice(list("rgb"), n)},
+        {"town": rng.choice(list("xyz"), n), "color": rng.choice(list("rgb"), n)},
         {"id": np.arange(n), "town": rng.choice(list("xyz"), n)},
         {"x": rng.normal(size=n)},
     ]

@@ -1,4 +1,4 @@
-"""The alternation that LALO, SURE and PL-AGGD share: regress the confidences, improve them."""
+"""The alternation of LALO, SURE and PL-AGGD: fit a regressor, then update the confidences."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -16,16 +16,16 @@ from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 
 
 class AlternatingClassifier(KernelPartialLabelClassifier):
-    r"""Base of the methods that minimise one objective over a regressor and the confidences.
+    r"""Base of the methods that minimize one objective over a regressor and the confidences.
 
     .. math:: \min_{f, P}\ \|f(X) - P\|^2 + \lambda \|f\|^2 + \Omega(P) - \rho\langle P, \Pi\rangle
               \quad\text{s.t.}\quad P \mathbf 1 = \mathbf 1,\ 0 \le P \le Y
 
-    The last term, which the papers have not, is for candidates with weights, of which :math:`\Pi`
-    are the shares in each row; it shifts the outputs that *P* is to be near. Methods differ in
-    :math:`\Omega` and in how they minimise over *P*. A subclass has the parameters ``rho``,
-    ``reg`` (:math:`\lambda`), ``kernel``, ``sigma``, ``max_iter``, ``tol`` and ``verbose``, and its
-    ``_fit`` calls :meth:`_alternate`.
+    The last term, which is not in the papers, is for candidates with weights; :math:`\Pi` are the
+    weights divided by the sum of their row. Methods differ in :math:`\Omega` and in how they
+    minimize over *P*. A subclass has the parameters ``rho``, ``reg`` (:math:`\lambda`), ``kernel``,
+    ``sigma``, ``n_landmarks``, ``landmarks``, ``max_iter``, ``tol``, ``random_state`` and
+    ``verbose``, and its ``_fit`` calls :meth:`_alternate`.
     """
 
     _computes_on_devices = True

@@ -16,7 +16,7 @@ from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class Problem:
-    """Random candidate sets, neighbours and weights; one row has every label."""
+    """Random candidate sets, neighbors and weights; one row has every label."""
 
     def __init__(self, n=23, k=4, n_labels=7):
         rng = np.random.default_rng(0)

@@ -17,13 +17,13 @@ def rows(n=101, d=3):
     return np.random.default_rng(0).normal(size=(n, d))
 
 
-def test_finds_the_neighbours_that_the_processor_finds(library, groups):
+def test_finds_the_neighbors_that_the_processor_finds(library, groups):
     X = rows()
     found = nearest_rows(library.to_device(X), None, 5, 5)
     np.testing.assert_array_equal(library.to_host(found), NeighborSearch("exact").fit(X, 5))
 
 
-def test_neighbours_of_new_rows(library, groups):
+def test_neighbors_of_new_rows(library, groups):
     X, queries = rows(), rows(17)[::-1] + 0.1
     host = NeighborSearch("exact")
     host.fit(X, 5)
@@ -38,12 +38,12 @@ def test_of_equals_the_first_comes_first(library, groups):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_row_among_many_duplicates_is_not_its_own_neighbour(library, groups):
+def test_a_row_among_many_duplicates_is_not_its_own_neighbor(library, groups):
     found = library.to_host(nearest_rows(library.to_device(np.zeros((60, 2))), None, 3, 2))
     assert (found != np.arange(60)[:, None]).all()
 
 
-def test_ties_beyond_the_proposed_neighbours_go_to_the_lower_numbers(library, groups):
+def test_ties_beyond_the_proposed_neighbors_go_to_the_lower_numbers(library, groups):
     X = rows()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X[40], X[60:90] = 0, X[60]  # equally far from all rows; more duplicates than k + 5
@@ -63,7 +63,7 @@ def test_rows_far_from_the_origin(library, groups):
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
 
 
-def test_as_many_neighbours_as_there_are(library, groups):
+def test_as_many_neighbors_as_there_are(library, groups):
     found = library.to_host(nearest_rows(library.to_device(rows(6)), None, 5, 5))
     assert [sorted(row) for row in found] == [[j for j in range(6) if j != i] for i in range(6)]
 

@@ -1,6 +1,6 @@
 """The backend for arrays on a device, through the array API standard.
 
-Blocks are large, because every call has its price; sparse products gather
+Blocks are large, because each call has overhead; sparse products gather
 (:mod:`ambilearn.solvers.gathered_products`); factors overwrite the kernel matrix.
 """
 
