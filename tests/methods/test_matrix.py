@@ -336,9 +336,8 @@ def test_precomputed_linear_kernel_equals_the_linear_version(method):
 
 
 @every_method
-@pytest.mark.parametrize("seed", range(3))
-def test_fits_are_sound(method, seed):
-    X, Y, y = ambiguous(n=90, d=6, n_labels=6, seed=seed)
+def test_fits_are_sound(method):
+    X, Y, y = ambiguous(n=90, d=6, n_labels=6)
     model = method().fit(X, Y)
     assert_sound(model, X, Y)
     assert np.mean(model.transduction_ == y) > 0.75
