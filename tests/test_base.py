@@ -79,14 +79,14 @@ def test_score_with_reordered_columns(fitted):
     assert fitted.score(X, mask) == 0.75
 
 
-def test_score_refuses_what_does_not_fit(fitted):
+def test_score_rejects_what_does_not_fit(fitted):
     with pytest.raises(ValueError, match="2 columns but there are 3 classes"):
         fitted.score(X, np.ones((4, 2)))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         fitted.score(X, ["a", "b"])
 
 
-def test_score_refuses_labels_that_are_never_predicted():
+def test_score_rejects_labels_that_are_never_predicted():
     numbers = CandidateCounts().fit(X, [{1, 2}, {2}, {2, 3}, {3, 1}])
     assert numbers.score(X, [2, 1, 2, 3]) == 0.5
     assert numbers.score(X, [2.0, 1.0, 2.0, 3.0]) == 0.5
@@ -120,7 +120,7 @@ def test_errors_before_and_in_fit(fitted):
 
 @pytest.mark.parametrize("scale", [1e155, 1e-160])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_features_out_of_range_are_refused(fitted, scale, form):
+def test_features_out_of_range_are_rejected(fitted, scale, form):
     with pytest.raises(ValueError, match="Scale the features"):
         CandidateCounts().fit(form(X * scale), SETS)
     with pytest.raises(ValueError, match="Scale the features"):
@@ -162,7 +162,7 @@ class Forgetful(PartialLabelClassifier):
         return np.zeros((X.shape[0], len(self.classes_)))
 
 
-def test_a_method_that_sets_no_confidences_is_told_so():
+def test_a_method_that_sets_no_confidences_is_an_error():
     with pytest.raises(AttributeError, match=r"Forgetful.*label_distributions_"):
         Forgetful().fit(np.eye(4), [1, 2, 1, 2])
 
@@ -201,7 +201,7 @@ def test_weights_that_candidate_sets_have_are_used_and_multiplied():
     assert model.fit(X, SETS).row_weights_ is None
 
 
-def test_weights_that_a_method_cannot_use_are_refused():
+def test_weights_that_a_method_cannot_use_are_rejected():
     sets = replace(as_candidates(SETS), row_weights=np.array([1.0, 2.0, 3.0, 4.0]))
     with pytest.raises(ValueError, match="CandidateCounts cannot weight rows: leave sample_weight"):
         CandidateCounts().fit(X, sets)
@@ -212,7 +212,7 @@ def test_weights_that_a_method_cannot_use_are_refused():
     ("weights", "message"),
     [([1.0, 2.0], "expected"), ([1.0, -1.0, 1, 1], "[Nn]egative"), ([1, 2, np.nan, 1], "NaN")],
 )
-def test_wrong_weights_of_candidate_sets_are_refused(weights, message):
+def test_wrong_weights_of_candidate_sets_are_rejected(weights, message):
     sets = replace(as_candidates(SETS), row_weights=np.array(weights))
     with pytest.raises(ValueError, match=message):
         CountsWeights().fit(X, sets)
@@ -238,7 +238,7 @@ class Fails(CandidateCounts):
         (X[:, 0], SETS, "Expected 2D array"),
     ],
 )
-def test_refused_data_leave_an_earlier_fit_as_it_was(rows, sets, message):
+def test_rejected_data_leave_an_earlier_fit_as_it_was(rows, sets, message):
     frame = pd.DataFrame(X, columns=["one", "two"])
     model, new = CandidateCounts().fit(frame, SETS), CandidateCounts()
     before = vars(model).copy()

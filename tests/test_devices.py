@@ -1,4 +1,4 @@
-"""All methods on arrays of other libraries: as the processor computes, or a clear refusal."""
+"""All methods on arrays of other libraries: the same results as on the CPU, or a clear error."""
 
 import pickle
 import re
@@ -140,7 +140,7 @@ def test_computes_what_the_processor_computes(library, dispatch, method):
 
 
 @EACH_METHOD
-def test_results_stay_where_the_rows_are(library, dispatch, method):
+def test_results_stay_on_the_device_of_the_rows(library, dispatch, method):
     model = fitted_on_device(library, method)
     held = [name for name in FITTED if hasattr(model, name)]
     assert [name for name in held if not library.holds(getattr(model, name))] == []
@@ -220,7 +220,7 @@ def test_single_precision_costs_its_rounding_and_no_more(library, dispatch):
     assert 0 < np.abs(found - exact).max() < 1e-6
 
 
-def test_one_factor_where_two_do_not_fit(library, dispatch):
+def test_one_factor_if_memory_is_short(library, dispatch):
     n, n_pairs = len(DATA.X), int(DATA.mask.sum())
     two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
     room = bytes_besides_kernel(n, 4, n_pairs, 10) + 8 * n**2
@@ -235,7 +235,7 @@ def test_one_factor_where_two_do_not_fit(library, dispatch):
         np.testing.assert_allclose(library.to_host(getattr(one, name)), expected, atol=1e-8)
 
 
-def test_a_fit_that_does_not_fit_is_refused_before_it_begins(library, dispatch):
+def test_a_fit_without_enough_memory_is_rejected_before_it_begins(library, dispatch):
     model = PLCL()
     begun = mock.patch.object(PLCL, "_train_kernel", side_effect=AssertionError)
     with (
@@ -246,7 +246,7 @@ def test_a_fit_that_does_not_fit_is_refused_before_it_begins(library, dispatch):
         model.fit(library.to_device(DATA.X), DATA.mask)
 
 
-def test_what_a_cache_holds_needs_no_room_again(library, dispatch):
+def test_cached_results_need_no_memory_again(library, dispatch):
     cache, X = FitCache(), library.to_device(DATA.X)
     first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
     beside = bytes_besides_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
@@ -276,7 +276,7 @@ def bytes_of_vote(vote, data):
 
 
 @pytest.mark.parametrize("room", ["plenty", "for one factor"])
-def test_members_share_a_kernel_where_there_is_room(library, dispatch, room):
+def test_members_share_a_kernel_if_memory_allows(library, dispatch, room):
     vote = PLVoting(estimators=MEMBERS[:2])
     data = Data(n=160)  # a kernel matrix is larger than all results
     free = np.inf if room == "plenty" else bytes_of_vote(vote, data)
@@ -293,7 +293,9 @@ def test_members_share_a_kernel_where_there_is_room(library, dispatch, room):
 
 
 @pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
-def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(library, dispatch, ensemble):
+def test_an_ensemble_without_enough_memory_is_rejected_before_it_begins(
+    library, dispatch, ensemble
+):
     X = library.to_device(DATA.X)
     room = bytes_of_vote(ensemble(), DATA) - 1
     with (
@@ -306,7 +308,7 @@ def test_an_ensemble_that_does_not_fit_is_refused_before_it_begins(library, disp
             ensemble(n_landmarks=1, random_state=0).fit(X, DATA.mask)
 
 
-def test_processes_are_for_processors(library, dispatch):
+def test_no_processes_are_started_on_a_device(library, dispatch):
     """Another process has no arrays of the device."""
     members = MEMBERS[1:]
     with mock.patch("ambilearn.methods._members.Parallel", side_effect=AssertionError):
@@ -360,21 +362,21 @@ def test_a_member_at_the_end_of_a_pipeline(library, dispatch):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_member_without_a_way_is_named(library, dispatch, ensemble, name):
+def test_a_member_without_device_support_is_named(library, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
-    message = refused(library, library.to_device(DATA.X), method=ensemble)
+    message = rejected(library, library.to_device(DATA.X), method=ensemble)
     assert message.startswith(f"{name} does not support device arrays")
     assert "pass a NumPy array, or use a method that supports them" in message
 
 
-def test_a_member_of_weight_zero_need_not_have_a_way(library, dispatch):
+def test_a_member_of_weight_zero_need_not_support_devices(library, dispatch):
     members = [("plda", PLDA()), ("plknn", PLKNN())]
     PLVoting(estimators=members, weights=(0, 1)).fit(library.to_device(DATA.X), DATA.mask)
 
 
 def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
     vote = PLVoting(estimators=[("first", SURE(kernel="precomputed"))])
-    message = refused(library, library.to_device(DATA.X @ DATA.X.T), method=vote)
+    message = rejected(library, library.to_device(DATA.X @ DATA.X.T), method=vote)
     assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' does")
 
 
@@ -433,10 +435,10 @@ def test_a_model_can_be_pickled(library, dispatch):
         assert found.tolist() == expected.tolist()
 
 
-# What is refused
+# Rejected input
 
 
-def refused(library, X, y=DATA.mask, method=None, **fit_params):
+def rejected(library, X, y=DATA.mask, method=None, **fit_params):
     with pytest.raises((ValueError, TypeError)) as caught:
         (method or PLCL()).fit(X, y, **fit_params)
     return str(caught.value)
@@ -446,14 +448,14 @@ def refused(library, X, y=DATA.mask, method=None, **fit_params):
 def test_missing_values(library, dispatch, value):
     X = DATA.X.copy()
     X[7, 2] = value
-    message = refused(library, library.to_device(X))
+    message = rejected(library, library.to_device(X))
     assert "contains NaN or infinity, first in row 7" in message
     assert "Impute" in message
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
 def test_entries_that_are_no_floats(library, dispatch, dtype):
-    message = refused(library, library.to_device(DATA.X.astype(dtype)))
+    message = rejected(library, library.to_device(DATA.X.astype(dtype)))
     assert "must be float64, or float32" in message
 
 
@@ -471,15 +473,17 @@ def test_a_tensor_that_needs_a_gradient(dispatch, torch):
 
 @pytest.mark.parametrize("shape", [(60,), (60, 5, 1)])
 def test_other_than_two_dimensions(library, dispatch, shape):
-    assert "2D" in refused(library, library.to_device(np.ones(shape)))
+    assert "2D" in rejected(library, library.to_device(np.ones(shape)))
 
 
 def test_too_few_rows(library, dispatch):
-    assert "minimum of 2 rows" in refused(library, library.to_device(DATA.X[:1]), DATA.mask[:1])
+    assert "minimum of 2 rows" in rejected(library, library.to_device(DATA.X[:1]), DATA.mask[:1])
 
 
 def test_numbers_whose_squares_overflow(library, dispatch):
-    assert "leave the range of floating point" in refused(library, library.to_device(DATA.X * 1e80))
+    assert "leave the range of floating point" in rejected(
+        library, library.to_device(DATA.X * 1e80)
+    )
 
 
 def test_another_number_of_features(library, dispatch):
@@ -531,26 +535,26 @@ def test_a_model_of_the_processor_and_rows_of_a_device(library, dispatch):
 
 
 def test_a_kernel_matrix(library, dispatch):
-    message = refused(
+    message = rejected(
         library, library.to_device(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed")
     )
     assert "kernel='precomputed' does not support device arrays" in message
 
 
-def test_a_method_without_a_way(library, dispatch):
-    message = refused(library, library.to_device(DATA.X), method=PLDA())
+def test_a_method_without_device_support(library, dispatch):
+    message = rejected(library, library.to_device(DATA.X), method=PLDA())
     assert "does not support device arrays" in message
     assert "NumPy array, or use a method that supports them, such as PLCL" in message
 
 
-def test_the_tag_says_which_methods_have_a_way():
+def test_the_tag_names_the_methods_with_device_support():
     supported = {
         type(m).__name__: sklearn.utils.get_tags(m).array_api_support for m in (*METHODS, PLDA())
     }
     assert [name for name, yes in supported.items() if not yes] == ["PLDA"]
 
 
-def test_without_dispatch_a_device_is_refused(torch):
+def test_without_dispatch_a_device_is_rejected(torch):
     X = torch.empty((60, 5), device="meta")  # the device that is everywhere, and holds nothing
     with pytest.raises(ValueError, match=r"X is on the device meta.*config_context") as caught:
         PLCL().fit(X, DATA.mask)

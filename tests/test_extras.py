@@ -222,7 +222,7 @@ def test_the_command_line_says_what_to_install(start):
 
 
 @pytest.mark.slow
-def test_an_output_that_cannot_be_written_is_refused_before_the_fit(tmp_path):
+def test_an_output_that_cannot_be_written_is_rejected_before_the_fit(tmp_path):
     (tmp_path / "t.csv").write_text("x,names\n1,a|b\n2,b\n3,a\n4,b\n")
     start = """
 import sys

@@ -61,7 +61,7 @@ def test_there_is_a_version():
 
 
 @pytest.mark.slow
-def test_library_modules_bring_nothing_heavy_of_their_own():
+def test_library_modules_import_nothing_heavy():
     """scikit-learn imports pandas and rich when they are installed; without them we still work."""
     code = """
 from ambilearn import PLCL
@@ -105,5 +105,5 @@ def test_plknn_loads_no_ridge_classifier():
     assert {"kernel.regression", "solvers.ridge"} <= rooms_loaded_by("from ambilearn import PLCL")
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert files(ambilearn).joinpath("py.typed").is_file()

@@ -297,7 +297,7 @@ def test_an_error_says_what_where_and_what_to_do(mistake, what, remedy):
     ],
     ids=["no y", "length", "empty set", "large", "large sparse", "NaN"],
 )
-def test_every_method_says_the_same(method, rows, y, words):
+def test_every_method_gives_the_same(method, rows, y, words):
     with pytest.raises(ValueError, match=re.escape(words[0])) as caught:
         method().fit(rows, y)
     assert words[1] in str(caught.value)

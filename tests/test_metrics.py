@@ -57,7 +57,7 @@ def test_tolerance_of_small_unsigned_numbers():
         (([[1]], [1], 1), "one label for each row"),
     ],
 )
-def test_tolerance_accuracy_refuses(arguments, message):
+def test_tolerance_accuracy_rejects(arguments, message):
     with pytest.raises(ValueError, match=message):
         tolerance_accuracy(*arguments)
 
@@ -104,7 +104,7 @@ def test_one_column_of_outputs_for_two_labels():
         (P, np.where(H == 0.9, np.nan, H), "outputs contains NaN in row 2"),
     ],
 )
-def test_transductive_accuracy_refuses(confidences, outputs, message):
+def test_transductive_accuracy_rejects(confidences, outputs, message):
     with pytest.raises(ValueError, match=message):
         transductive_accuracy(["a", "c", "b", "a"], SETS, confidences, outputs)
 
@@ -142,7 +142,7 @@ def test_covering_rate_of_ordinary_labels_is_accuracy():
     assert covering_rate(y_true, y_pred) == accuracy_score(y_true, y_pred)
 
 
-def test_covering_rate_refuses_other_lengths():
+def test_covering_rate_rejects_other_lengths():
     with pytest.raises(ValueError, match="4 candidate sets but 3 predicted"):
         covering_rate(SETS, ["a", "b", "c"])
 
@@ -165,7 +165,7 @@ def test_approximated_accuracy_by_hand():
     assert approximated_accuracy(SETS, shuffled, ["c", "x", "a", "b"]) == pytest.approx(expected)
 
 
-def test_a_label_that_the_model_does_not_know_has_no_weight():
+def test_a_label_that_the_model_has_not_learned_has_no_weight():
     """{a, z}: all weight is on a, the prediction. {z}: nothing the model predicts is in it."""
     proba = [[0.9, 0.1], [0.9, 0.1]]
     assert approximated_accuracy([{"a", "z"}, {"z"}], proba, ["a", "b"]) == 0.5
@@ -189,7 +189,7 @@ def test_certain_and_right_is_one():
         (P[0], "shape"),
     ],
 )
-def test_approximated_accuracy_refuses(proba, message):
+def test_approximated_accuracy_rejects(proba, message):
     with pytest.raises(ValueError, match=message):
         approximated_accuracy(SETS, proba)
 
@@ -404,7 +404,7 @@ def test_excess_repeats_with_its_seed():
         ([[1]], [[0.5]], r"shape \(n_rows,\)"),
     ],
 )
-def test_calibration_error_refuses(correct, confidence, message):
+def test_calibration_error_rejects(correct, confidence, message):
     for metric in (expected_calibration_error, excess_calibration_error):
         with pytest.raises(ValueError, match=message):
             metric(correct, confidence)

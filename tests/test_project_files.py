@@ -40,7 +40,7 @@ def test_the_oldest_dependencies_are_tested_on_the_oldest_python():
     assert PROJECT["project"]["requires-python"] == f">={setup['with']['python-version']}"
 
 
-def test_only_the_job_that_publishes_may_speak_for_the_project():
+def test_only_the_job_that_publishes_has_a_token():
     allowed = {name for name, job in _jobs().items() if "id-token" in job.get("permissions", {})}
     assert allowed == {"publish"}
     for path in WORKFLOWS.values():

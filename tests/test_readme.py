@@ -30,7 +30,7 @@ def test_the_example_has_at_most_twelve_lines():
     assert len([line for line in first.splitlines() if line.strip()]) <= 12
 
 
-def test_the_picture_is_there_and_small():
+def test_the_picture_exists_and_is_small():
     picture = ROOT / re.search(r"!\[[^\]]+\]\(([^)]+)\)", README.read_text(encoding="utf-8"))[1]
     assert 1_000 < picture.stat().st_size < 150_000
 

@@ -63,7 +63,7 @@ def test_a_method_has_one_name_in_many_spellings(name):
 
 
 @pytest.mark.parametrize("name", ["", "PL-XX", "PLDATransformer", "_alternating", "CandidateSets"])
-def test_what_is_no_method_is_refused_with_the_list(name):
+def test_an_unknown_method_is_rejected_with_the_list(name):
     with pytest.raises(
         ValueError, match=f"no method '{name}'. The methods are: .*DeepPLCL, .*, PLCL, "
     ):
@@ -71,11 +71,11 @@ def test_what_is_no_method_is_refused_with_the_list(name):
 
 
 @pytest.mark.parametrize("name", ["pra", "PRA"])
-def test_a_removed_method_is_refused_with_its_replacement(name):
-    with pytest.raises(ValueError, match=r"PRA was removed.*PLStacking\(estimators=") as refused:
+def test_a_removed_method_is_rejected_with_its_replacement(name):
+    with pytest.raises(ValueError, match=r"PRA was removed.*PLStacking\(estimators=") as rejected:
         find_method(name)
     names = {name: getattr(ambilearn, name) for name in ("PLStacking", "PLAGGD")}
-    (recipe,) = re.findall(r"Fit (.*) in Python", str(refused.value))
+    (recipe,) = re.findall(r"Fit (.*) in Python", str(rejected.value))
     stack = eval(recipe, names)
     X, Y, y = ambiguous(n=40)
     assert stack.fit(X, Y).score(X, y) > 0.8

@@ -69,7 +69,7 @@ def test_an_old_file_is_replaced_in_one_step(tmp_path):
 
 
 def test_concurrent_writers_do_not_interfere(tmp_path):
-    """Each has a temporary file of its own; who ends last is read."""
+    """Each has a separate temporary file; the last one that is closed is kept."""
     target = tmp_path / "file"
     with atomic_write(target) as first, atomic_write(target) as second:
         first.write(b"first")
@@ -93,7 +93,7 @@ def test_folder_as_target_raises(tmp_path):
 
 @pytest.mark.parametrize("letter", ["x", "\N{CJK UNIFIED IDEOGRAPH-6587}"])
 def test_long_file_names(tmp_path, letter):
-    """There was no room in it for that of the temporary file."""
+    """The name of the temporary file was too long."""
     target = tmp_path / (letter * (240 // len(letter.encode())))
     write(target, b"new")
     assert target.read_bytes() == b"new"
@@ -194,7 +194,7 @@ def test_pipe_is_written_in_place(tmp_path):
     reader.start()
     with atomic_write(pipe) as file:
         file.write(b"half ")
-        file.seek(0)  # what wants to go back in its file can
+        file.seek(0)  # the file is seekable
         file.write(b"all of it")
     assert pipe.is_fifo()
     reader.join()
@@ -283,7 +283,7 @@ def test_check_writable_leaves_no_file(tmp_path):
     assert (tmp_path / "old.txt").read_text() == "old"
     with pytest.raises(FileNotFoundError):
         check_writable(tmp_path / "no folder" / "new.txt")
-    check_writable(Path(os.devnull))  # whoever may write to its folder
+    check_writable(Path(os.devnull))  # even if its folder is not writable
 
 
 def test_check_writable_raises_the_error_of_a_write():

@@ -1,4 +1,4 @@
-"""Labels that look the same are the same, and labels that some script tells apart are not."""
+"""Labels that look the same become equal; labels that a script distinguishes do not."""
 
 import unicodedata
 

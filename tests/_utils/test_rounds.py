@@ -1,4 +1,4 @@
-"""A long fit says in which round it is, and how long it will take."""
+"""A long fit reports its round and the remaining time."""
 
 import threading
 
@@ -17,7 +17,7 @@ from ambilearn._utils.rounds import (
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test advances."""
 
     def __init__(self):
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""What we rely on in scikit-learn's private names: a release that changes it is seen here first."""
+"""The private names of scikit-learn that we use; a release that changes them fails here."""
 
 import ast
 from numbers import Integral, Real
@@ -30,7 +30,7 @@ FORMS = [list, np.array, sparse.csr_array, pd.DataFrame]
 
 
 def _private_imports(path):
-    """The names that a module imports from scikit-learn although an underscore forbids it."""
+    """The private names that a module imports from scikit-learn."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -51,7 +51,7 @@ def test_no_other_module_imports_private_names():
 
 
 def test_every_name_is_used():
-    """A name that nobody asks for any more goes."""
+    """Names that are not used any more must be removed."""
     others = [path for path in SOURCE.rglob("*.py") if path.name != "sklearn_compat.py"]
     used = {
         alias.name

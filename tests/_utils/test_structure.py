@@ -89,7 +89,7 @@ def test_other_inputs_are_accepted(values):
 
 @given(st.integers(0, 2**32 - 1))
 def test_damage_is_detected_or_harmless(seed):
-    """Random numbers in the parts of a CSR matrix: refused, or as good as any other matrix."""
+    """Random numbers in the parts of a CSR matrix: rejected, or as good as any other matrix."""
     rng = np.random.default_rng(seed)
     matrix = sparse.csr_array(rng.integers(2, size=(4, 3)))
     part = [matrix.indices, matrix.indptr][rng.integers(2)]

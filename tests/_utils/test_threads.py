@@ -13,7 +13,7 @@ def blas_threads():
 
 @pytest.fixture
 def four_threads():
-    """Something to take away and to give back, also on a machine with one core."""
+    """Four BLAS threads, also on a machine with one core."""
     if not blas_threads():
         pytest.skip("threadpoolctl does not know the threads of this BLAS")
     with threadpool_limits(4, user_api="blas"):

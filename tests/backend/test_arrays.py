@@ -36,7 +36,7 @@ def test_only_other_arrays_are_on_a_device_and_only_with_dispatch(library, monke
         assert not on_device([[1.0]])
 
 
-def test_other_libraries_are_refused(dispatch):
+def test_other_libraries_are_rejected(dispatch):
     array = pytest.importorskip("dask.array", reason="needs the extra dask")
     with pytest.raises(ValueError, match=r"Arrays of dask .* PyTorch tensor, a CuPy array"):
         on_device(array.ones((2, 2)))
@@ -68,7 +68,7 @@ def test_rows_by_their_numbers(library):
     np.testing.assert_array_equal(HOST.take_rows(sparse.csr_array(X), rows).toarray(), X[rows])
 
 
-def test_what_is_no_array_comes_back():
+def test_other_objects_come_back_unchanged():
     value = [1, 2]
     assert to_numpy(value) is value
     array = np.ones(2)
@@ -120,7 +120,7 @@ def test_computes_on_a_device_by_its_name(monkeypatch, torch):
     assert not sklearn.get_config()["array_api_dispatch"]
 
 
-def test_what_the_environment_said_is_said_again(monkeypatch, torch):
+def test_the_stored_environment_is_reported(monkeypatch, torch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "0")
     with computing_on("cpu"):
         assert os.environ["SCIPY_ARRAY_API"] == "1"

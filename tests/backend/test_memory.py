@@ -31,17 +31,17 @@ def test_landmarks_need_no_square():
     assert bytes_of_fit(50, **SIZES, rank=4, n_matrices=2) == BESIDE + 2 * 8 * 50 * 4
 
 
-def test_a_method_without_a_kernel_needs_what_stands_beside_it():
+def test_a_method_without_a_kernel_needs_all_but_the_kernel():
     assert bytes_of_fit(50, **SIZES, rank=0) == BESIDE
 
 
-def test_what_stands_beside_the_kernel_grows_with_the_rows():
+def test_memory_besides_the_kernel_grows_with_the_rows():
     assert bytes_besides_kernel(10**6, 100, 3 * 10**6, 10) > 5 * bytes_besides_kernel(
         10**5, 100, 3 * 10**5, 10
     )
 
 
-def test_room_for_all_and_not_a_byte_more(free):
+def test_memory_for_all_and_not_a_byte_more(free):
     free(1000)
     assert has_memory(X, 1000)
     assert not has_memory(X, 1001)

@@ -71,7 +71,7 @@ def test_coverage_on_average(conformity_score, m, alpha):
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25, 0.7])
 def test_the_coverage_of_exchangeable_numbers_is_exact(alpha):
-    """Each of n different numbers in turn, held against the quantile of the others."""
+    """Each of n different numbers in turn, compared with the quantile of the others."""
     numbers = np.random.default_rng(3).random(20)
     covered = [
         number <= _conformal_quantile(np.delete(numbers, i), alpha)

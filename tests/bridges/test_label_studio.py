@@ -95,7 +95,7 @@ def test_cancelled_annotations_and_other_controls_are_left_out():
         ([{"data": {"row": 3}}], "Task 0 has no list of annotations"),
     ],
 )
-def test_other_files_are_refused(tasks, message):
+def test_other_files_are_rejected(tasks, message):
     with pytest.raises(ValueError, match=message):
         from_label_studio(tasks)
 

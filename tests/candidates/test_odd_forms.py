@@ -1,4 +1,4 @@
-"""Candidate sets in forms that nobody should use: read as they are meant, or refused in words."""
+"""Candidate sets in unusual forms: read correctly, or rejected with a clear error."""
 
 import array
 import collections
@@ -118,7 +118,7 @@ def test_forms_are_read_as_intended(form):
     assert list(as_candidates(y)) == meant
 
 
-REFUSED = {
+REJECTED = {
     "signalling NaN": ([Decimal("sNaN"), Decimal(1)], "row 0 is Decimal.'sNaN'"),
     "signalling NaN in a set": ([[Decimal(1)], [Decimal("sNaN")]], "row 1 contains NaN"),
     "signalling NaN in a table": (np.array([[Decimal("sNaN"), 1]]), "contains NaN: row 0"),
@@ -159,10 +159,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("form", REFUSED)
+@pytest.mark.parametrize("form", REJECTED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_rejected_forms_raise_a_clear_error(form):
-    y, said = REFUSED[form]
+    y, said = REJECTED[form]
     with pytest.raises(ValueError, match=said):
         as_candidates(y)
 
@@ -208,7 +208,7 @@ WAYS = st.sampled_from(
 @settings(max_examples=400)
 @given(st.lists(ODD_ROWS, max_size=4), WAYS)
 def test_any_bytes_are_read_or_rejected(rows, way):
-    assert_read_or_refused(way(rows), len(rows))
+    assert_read_or_rejected(way(rows), len(rows))
 
 
 CELLS = st.one_of(ODD_LABELS, st.sampled_from([0, 1, 0.5]))
@@ -231,15 +231,15 @@ def test_any_table_is_read_or_rejected(rows):
         {j: pd.Series(list(table[:, j]), dtype=object) for j in range(len(rows[0]))}
     )
     for form in (table, frame):
-        assert_read_or_refused(form, len(rows))
+        assert_read_or_rejected(form, len(rows))
 
 
-def assert_read_or_refused(y, n_rows):
+def assert_read_or_rejected(y, n_rows):
     warnings.simplefilter("ignore")
     try:
         sets = as_candidates(y)
-    except (ValueError, TypeError) as refusal:
-        last = traceback.extract_tb(refusal.__traceback__)[-1]
+    except (ValueError, TypeError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
         said_by_us = "ambilearn" in last.filename or "sklearn" in last.filename
         if not (said_by_us and last.line.startswith(("raise", "_raise"))):
             raise

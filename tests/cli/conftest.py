@@ -1,4 +1,4 @@
-"""The command line, run as a person runs it, on a machine of its own."""
+"""The command line as a user runs it, in a separate folder and environment."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from ambilearn.cli.console import user_console
 from ambilearn.cli.main import main
 from ambilearn.tables import read_candidate_table
 
-# Settings of the person who tests, which change what is printed or found.
+# Settings of the developer that change the output or which files are found.
 SETTINGS = (
     "AMBILEARN_DATA",
     "FORCE_COLOR",
@@ -52,16 +52,16 @@ metric = "accuracy"
 
 @pytest.fixture(autouse=True)
 def private_machine(tmp_path, monkeypatch):
-    """A folder and a cache of its own, an ordinary terminal, no data files, no network."""
+    """A separate folder and cache, an ordinary terminal, no data files, no network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     settings = {"COLUMNS": "80", "TERM": "xterm-256color", "NO_PROXY": "*"}
-    settings["AMBILEARN_DEBUG"] = "1"  # an error that nobody thought of fails the test
+    settings["AMBILEARN_DEBUG"] = "1"  # an unexpected error fails the test
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    with socket.socket() as silent:  # a port that is taken, and at which nobody listens
+    with socket.socket() as silent:  # a port in use on which nothing listens
         silent.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AMBILEARN_MIRROR", f"http://127.0.0.1:{silent.getsockname()[1]}")
         yield
@@ -102,7 +102,7 @@ def process():
 
 @pytest.fixture
 def terminal():
-    """Function that runs a command in a real (pseudo) terminal: exit status, what was on it."""
+    """Function that runs a command in a real (pseudo) terminal: exit status and screen."""
     pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which Windows has not")
 
     def terminal(*arguments):
@@ -121,14 +121,14 @@ def terminal():
 
 @pytest.fixture
 def spec(tmp_path):
-    """A small experiment of one's own, in the file mine.toml."""
+    """A small experiment, in the file mine.toml."""
     (tmp_path / "mine.toml").write_text(SPEC)
     return SPEC
 
 
 @pytest.fixture
 def measured(spec, run):
-    """What was said while the small experiment was run."""
+    """Output of the run of the small experiment."""
     return run.succeeds("reproduce", "mine.toml", "--jobs", 1)[0]
 
 

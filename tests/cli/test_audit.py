@@ -134,7 +134,7 @@ def test_diagram(cleaned, ending):
         (["--truth", "truth", "--out", "cleaned.csv"], "would overwrite an input file"),
     ],
 )
-def test_refuses(cleaned, options, message):
+def test_rejects(cleaned, options, message):
     status, output = run("cleaned.csv", *options)
     assert status != 0
     assert message in output

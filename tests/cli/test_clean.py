@@ -1,4 +1,4 @@
-"""The commands, run as a user runs them; the last tests in processes of their own."""
+"""The commands as a user runs them; the last tests use separate processes."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def test_the_summary_is_on_stderr(run, people_csv):
     assert shown.splitlines()[1].split()[:4] == ["row", "margin", "doubt", "suggestion"]
     assert len(shown.splitlines()[2:]) == 10
     assert re.search(r"\d+ rows? for which a label that is not a candidate scores higher", err)
-    assert "estimated share" not in err  # nobody can tell
+    assert "estimated share" not in err  # it cannot be estimated
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
@@ -104,7 +104,7 @@ STACK = "method: PLStacking (default up to 10 000 rows); --method plcl is the pa
 
 
 @pytest.mark.parametrize("command", ["clean", "fit", "review"])
-def test_without_a_method_the_most_accurate_learns_and_that_is_said(run, people_csv, command):
+def test_without_a_method_the_default_is_used_and_reported(run, people_csv, command):
     out = {"clean": "o.csv", "fit": "o.model", "review": "o.html"}[command]
     err = run(command, people_csv, *CLEAN, "--out", out)[2]
     assert STACK in err
@@ -131,7 +131,7 @@ def test_a_parameter_of_plcl_means_plcl(run, people_csv):
 
 
 @pytest.mark.parametrize("name", ["pra", "PRA"])
-def test_a_removed_method_is_refused_with_its_replacement(run, people_csv, name):
+def test_a_removed_method_is_rejected_with_its_replacement(run, people_csv, name):
     err = run.fails("clean", people_csv, *CLEAN, "--method", name, status=2)
     assert "PLStacking(estimators=[('plaggd', PLAGGD())]" in " ".join(err.split())
 
@@ -160,10 +160,10 @@ def test_select_set_seed_and_landmarks(run, people_csv):
     assert (method.n_neighbors, method.graph, method.random_state) == (4, False, 5)
     _, _, err = run(*arguments, "--n-landmarks", "15")
     assert load_model("m.model").method.n_landmarks == 15
-    assert "landmarks" not in err  # the user asked for it
+    assert "landmarks" not in err  # the user set the number
 
 
-def test_a_large_table_uses_landmarks_and_says_so(run, people_csv, monkeypatch):
+def test_a_large_table_uses_landmarks_and_reports_it(run, people_csv, monkeypatch):
     monkeypatch.setattr("ambilearn.tables.methods.MAX_EXACT_ROWS", 60)
     monkeypatch.setattr("ambilearn.tables.methods.DEFAULT_N_LANDMARKS", 25)
     err = run("clean", people_csv, *CLEAN)[2]
@@ -172,7 +172,7 @@ def test_a_large_table_uses_landmarks_and_says_so(run, people_csv, monkeypatch):
     assert "landmarks" not in run("clean", people_csv, *CLEAN, "--set", "n_landmarks=none")[2]
 
 
-def test_codes_are_categories_if_told(run, people):
+def test_codes_are_categories_with_an_option(run, people):
     people.assign(code=[str(i % 3) for i in range(60)]).to_csv("t.csv", index=False)
     err = run("clean", "t.csv", *CLEAN, "--categorical", "code")[2]
     assert "category: town, code" in err
@@ -222,7 +222,7 @@ def test_annotators_who_never_agree(run):
 
 @pytest.mark.parametrize("command", ["clean", "fit", "review"])
 def test_select_chooses_how_many_votes_make_a_candidate(run, command):
-    """Two are always right, the third draws lots: one vote is not enough."""
+    """Two are always right, the third answers at random: one vote is not enough."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 60)
     right = np.array(list("pqr"))[truth]
@@ -271,7 +271,7 @@ def test_list_candidates_of_parquet_come_back_as_lists(run, people):
     assert pd.read_csv("out.csv")["names"].to_list() == people["names"].to_list()
 
 
-def test_sentences_become_features_and_the_output_says_so(run):
+def test_sentences_become_features_and_are_reported(run):
     frame = make_sentences()
     frame.to_csv("t.csv", index=False)
     options = ["--candidates", "mood", "--label", "truth"]
@@ -286,7 +286,7 @@ def test_sentences_become_features_and_the_output_says_so(run):
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
-def test_embeddings_become_features_and_the_output_says_so(run, name):
+def test_embeddings_become_features_and_are_reported(run, name):
     frame = make_vectors(length=12)
     write_table(frame.assign(embedding=frame["embedding"].map(list)), name)
     options = ["--candidates", "sets", "--label", "truth"]
@@ -298,7 +298,7 @@ def test_embeddings_become_features_and_the_output_says_so(run, name):
     assert (back["label"] == back["truth"]).mean() > 0.9
 
 
-def test_an_embedding_of_another_length_is_refused_in_one_line(run):
+def test_an_embedding_of_another_length_is_rejected_in_one_line(run):
     frame = make_vectors(length=512)
     cells = [vector.tolist() for vector in frame["embedding"]]
     write_table(frame.assign(embedding=[*cells[:-1], cells[-1][:7]]), "t.jsonl")
@@ -307,7 +307,7 @@ def test_an_embedding_of_another_length_is_refused_in_one_line(run):
     assert len(err) < 400
 
 
-def test_awkward_but_proper_csv(run):
+def test_unusual_but_valid_csv(run):
     lines = ['\ufeff"grö,ße";Namen;Notiz']
     lines += [f'"{i % 2 * 9 + i / 7:.3f}";"Ann, ""A""/Bob";x' for i in range(10)]
     lines += [f'"{i % 2 * 9 + i / 7:.3f}";{["Bob", "Çem"][i % 2]};y' for i in range(10)]
@@ -321,7 +321,7 @@ def test_awkward_but_proper_csv(run):
     assert cleaned["Namen"][0] == 'Ann, "A"/Bob'
 
 
-def test_labels_cannot_steer_the_terminal(run):
+def test_labels_cannot_control_the_terminal(run):
     evil = "\x1b[31m[bold]evil[/bold]"
     rows = [f"{i % 2 * 9 + i / 7},{evil}|b" for i in range(10)] + ["1,b", "8," + evil]
     with open("t.csv", "w", encoding="utf-8") as file:
@@ -390,7 +390,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         ),
     ],
 )
-def test_what_the_user_can_mend_ends_in_one_line(run, tmp_path, content, arguments, message):
+def test_errors_of_the_user_are_one_line(run, tmp_path, content, arguments, message):
     name = bad(tmp_path, "t.csv", content)
     status, out, err = run("clean", name, *arguments)
     assert status == 1
@@ -438,7 +438,7 @@ def test_warnings_are_lines_too(run, tmp_path):
     assert "UserWarning" not in err
 
 
-def test_too_little_memory_says_what_to_do(run, people_csv, monkeypatch):
+def test_too_little_memory_is_an_error_with_advice(run, people_csv, monkeypatch):
     def greedy(*arguments, **options):
         raise MemoryError
 
@@ -456,7 +456,7 @@ CELLS += ["2020-01-01", "2020-02-30", "True", "007", "1_000", "\0", "\u202e", "9
     st.lists(st.sampled_from(["x", "y", "", "self", "names", "é"]), min_size=1, unique=True),
     st.lists(st.lists(st.sampled_from(CELLS), min_size=6, max_size=6), max_size=8),
 )
-def test_no_table_makes_a_traceback(columns, rows):
+def test_no_table_causes_a_traceback(columns, rows):
     frame = pd.DataFrame([row[: len(columns)] for row in rows], columns=columns)
     arguments = ["clean", "-", "--candidates", "names", "--method", "plknn"]
     result = CliRunner().invoke(main, arguments, input=frame.to_csv(index=False))
@@ -505,7 +505,7 @@ def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_
     status, screen = terminal("clean", people_csv, *CLEAN)
     assert status == 0
     table = screen.partition("id,height,weight")[2].partition("rows with several")[0]
-    assert len(table.splitlines()) == 62  # the heading, 60 rows, and what is said next
+    assert len(table.splitlines()) == 62  # the heading, 60 rows, and the next message
     assert "\x1b" not in table
 
 
@@ -528,7 +528,7 @@ def test_another_separator_is_suggested(run, people_csv):
     assert "sep='|'" in err
 
 
-def test_a_cell_that_says_missing_is_an_error_with_a_way_out(run, people):
+def test_a_cell_with_a_word_for_missing_is_an_error_with_advice(run, people):
     people.loc[[3, 8], "names"] = ["NA", "null"]
     people.to_csv("t.csv", index=False)
     status, out, err = run("clean", "t.csv", *QUICK)
@@ -550,7 +550,7 @@ def test_decimal_commas_are_noticed(run, people):
     assert "Warning" not in run("clean", "t.csv", *QUICK, "--exclude", "height")[2]
 
 
-def test_what_is_odd_about_the_table_is_said_before_the_fit(run, people):
+def test_warnings_about_the_table_come_before_the_fit(run, people):
     people["height"] = people["height"].str.replace(".", ",")
     people["photo_id"] = [str(7 * i % 61) for i in range(len(people))]
     people.loc[:40, "names"] = "anna|robert"
@@ -657,12 +657,12 @@ def test_a_device(run, people_csv, torch):
 
 
 @pytest.mark.parametrize("command", ["clean", "fit", "review"])
-def test_the_help_says_that_a_device_uses_all_rows(run, command):
+def test_the_help_explains_that_a_device_uses_all_rows(run, command):
     assert "with --device always all rows" in " ".join(run(command, "--help")[1].split())
 
 
 def device_commands():
-    """Every command with a device, on files that it would refuse if it read them."""
+    """Every command with a device, on files that it would reject if it read them."""
     Path("no.model").write_text("no model")
     learn = [*CLEAN, "--device", "abacus"]
     yield "clean", "no.csv", *learn
@@ -671,13 +671,13 @@ def device_commands():
     yield "predict", "no.model", "no.csv", "--device", "abacus"
 
 
-def test_a_device_that_is_not_here_is_refused_before_anything_is_read(run, torch):
+def test_a_device_that_is_not_here_is_rejected_before_anything_is_read(run, torch):
     for command in device_commands():
         err = run.fails(*command)
         assert err.startswith("Error: Device 'abacus' is not available")
 
 
-def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkeypatch):
+def test_a_device_without_pytorch_is_rejected_before_anything_is_read(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
     message = "Error: A device needs torch: pip install 'ambilearn[torch]'\n"
     for command in device_commands():
@@ -688,7 +688,7 @@ def test_a_device_without_pytorch_is_refused_before_anything_is_read(run, monkey
     ("command", "out"), [("fit", "people.model"), ("review", "review.html"), ("clean", "out.csv")]
 )
 def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, command, out):
-    """The table was said to be damaged, or it was an error of a codec."""
+    """The error was that the table is damaged, or that of a codec."""
     try:
         odd = Path(people_csv).rename(os.fsdecode(b"caf\xff.csv"))
     except OSError:
@@ -760,7 +760,7 @@ def test_the_review_page_shows_given_labels_and_suggestions(run, wrong_labels):
         ("clean", ["--label", "said"], "cannot be the column of true labels"),
     ],
 )
-def test_options_that_do_not_fit_given_labels_are_refused(
+def test_options_that_do_not_fit_given_labels_are_rejected(
     run, wrong_labels, command, options, message
 ):
     status, _, err = run(command, "said.csv", "--given-label", "said", *options)

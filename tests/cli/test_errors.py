@@ -1,4 +1,4 @@
-"""What is said of errors: of those that were thought of, and of those that were not."""
+"""Messages of expected and of unexpected errors."""
 
 import errno
 import os
@@ -43,7 +43,7 @@ def test_memory_is_named():
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ZeroDivisionError("a\n  b"), RecursionError()])
-def test_what_nobody_thought_of_is_ours_and_how_to_report_it_is_said(error):
+def test_an_unexpected_error_explains_how_to_report_it(error):
     assert not isinstance(error, EXPECTED)
     first, second = describe_error(error).splitlines()
     assert first.startswith(f"unexpected {type(error).__name__}: ")

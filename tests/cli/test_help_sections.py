@@ -15,7 +15,7 @@ tea_option = section("Tea")
 @cake_option("--cream", is_flag=True, help="On top.")
 @tea_option("--secret", hidden=True)
 def invite(guest, sugar, milk, cream, secret):
-    """Invite a guest. With words nobody reads in a list."""
+    """Invite a guest. The list of commands does not show this sentence."""
     click.echo(f"{guest} {sugar} {milk} {cream}")
 
 
@@ -23,7 +23,7 @@ def help_of(command, *arguments):
     return CliRunner().invoke(command, [*arguments, "--help"]).output
 
 
-def test_options_stand_under_their_titles():
+def test_options_are_listed_under_their_titles():
     text = help_of(invite).partition("\nCake:\n")[2]
     assert " ".join(text.split()) == (
         "--sugar SPOONS How sweet. [default: 2] --cream On top. Tea: --milk White tea. "
@@ -43,7 +43,7 @@ def group(*names):
     return made, commands
 
 
-def test_commands_stand_as_they_were_added():
+def test_commands_are_listed_as_they_were_added():
     made, commands = group("zoo", "bar", "cinema")
     for command in commands:
         made.add_command(command)
@@ -51,7 +51,7 @@ def test_commands_stand_as_they_were_added():
     assert lines == ["  zoo     Do zoo.", "  bar     Do bar.", "  cinema  Do cinema."]
 
 
-def test_commands_stand_under_their_titles():
+def test_commands_are_listed_under_their_titles():
     made, (zoo, bar, cinema) = group("zoo", "bar", "cinema")
     made.add_section("Day", zoo)
     made.add_section("Night", cinema, bar)

@@ -1,4 +1,4 @@
-"""What clean and predict write of hostile tables is read back by everybody, as it was."""
+"""Tables with hostile text that clean and predict write are read back unchanged."""
 
 import json
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_clean(table, names):
             assert row["label"] in candidates
 
 
-def test_formulas_are_escaped_where_asked_for(model, tmp_path):
+def test_formulas_are_escaped_on_request(model, tmp_path):
     source, out = tmp_path / "t.jsonl", tmp_path / "o.csv"
     write_json_lines(source, [{"=h": "=cmd|'/c calc'!A0", "n": "-1.5", "q": "'tis", "x": 1}])
     run("predict", model, source, "--out", out)
@@ -107,7 +107,7 @@ def test_formulas_are_escaped_where_asked_for(model, tmp_path):
     assert b'"=h": "=cmd' in run("predict", model, source, "--escape-formulas")  # JSON has types
 
 
-def test_formulas_of_annotators_are_escaped_where_asked_for(tmp_path):
+def test_formulas_of_annotators_are_escaped_on_request(tmp_path):
     rows = [f"{i % 2 * 9 + i / 7},{['=a', 'b'][i % 2]},{['=a', 'b'][i % 2]}" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["x,=ann,+ben", *rows, ""]))
     options = ["--candidates", "=ann", "--candidates", "+ben", "--method", "plknn"]

@@ -1,4 +1,4 @@
-"""No command destroys what it reads, by whatever name it is told to."""
+"""No command overwrites its input, by whatever name the output is given."""
 
 import os
 from pathlib import Path
@@ -50,10 +50,10 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def refused(run):
-    """Function that runs a command which must leave all files as they are."""
+def rejected(run):
+    """Function that runs a command which must fail and change no file."""
 
-    def refused(*arguments, why="would overwrite an input file"):
+    def rejected(*arguments, why="would overwrite an input file"):
         before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
         status, out, err = run(*arguments)
         assert (status, out) == (1, "")
@@ -61,7 +61,7 @@ def refused(run):
         left = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
         assert left == before
 
-    return refused
+    return rejected
 
 
 @every_way
@@ -132,32 +132,32 @@ def test_pipes_and_devices_can_be_written_twice():
 @pytest.mark.parametrize(
     ("command", "ending"), [("clean", "csv"), ("fit", "csv"), ("review", "html")]
 )
-def test_the_table_is_never_overwritten(refused, people, command, ending, way):
+def test_the_table_is_never_overwritten(rejected, people, command, ending, way):
     table = Path(f"people.{ending}")
     people.to_csv(table, index=False)
     out = way(table, Path(f"out.{ending}"))
-    refused(command, table, *CLEAN, "--format", "csv", "--out", out)
+    rejected(command, table, *CLEAN, "--format", "csv", "--out", out)
 
 
 @every_way
 @pytest.mark.parametrize("command", ["clean", "fit", "review"])
-def test_the_corrections_are_never_overwritten(refused, people, people_csv, command, way):
+def test_the_corrections_are_never_overwritten(rejected, people, people_csv, command, way):
     ending = "html" if command == "review" else "csv"
     corrections = Path(f"mine.{ending}")
     corrections.write_text(f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n")
     out = way(corrections, Path(f"out.{ending}"))
-    refused(command, people_csv, *CLEAN, "--corrections", corrections, "--out", out)
+    rejected(command, people_csv, *CLEAN, "--corrections", corrections, "--out", out)
 
 
 @every_way
 @pytest.mark.parametrize("command", ["clean", "fit"])
 @pytest.mark.parametrize("option", ["--out", "--annotators-out"])
 @pytest.mark.parametrize("table", ["answers.csv", "items.csv"])
-def test_answers_and_features_are_never_overwritten(refused, command, option, table, way):
+def test_answers_and_features_are_never_overwritten(rejected, command, option, table, way):
     Path("answers.csv").write_text("item,who,label\np,ann,cat\np,ben,dog\nq,ann,dog\n")
     Path("items.csv").write_text("item,weight\np,4\nq,30\n")
     other = {"--out": "other.csv", "--annotators-out": "whom.csv"}
-    refused(
+    rejected(
         *[command, "answers.csv", "--item", "item", "--annotator", "who", "--answer", "label"],
         *["--features-from", "items.csv"],
         *[
@@ -170,12 +170,12 @@ def test_answers_and_features_are_never_overwritten(refused, command, option, ta
 
 @every_way
 @pytest.mark.parametrize("which", ["model", "table"])
-def test_model_and_table_are_never_overwritten_by_predict(run, refused, people_csv, which, way):
+def test_model_and_table_are_never_overwritten_by_predict(run, rejected, people_csv, which, way):
     model = Path("model.csv")  # so that its name could be that of a table
     assert run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", model)[0] == 0
     Path("new.csv").write_bytes(Path(people_csv).read_bytes())
     out = way({"model": model, "table": Path("new.csv")}[which], Path("out.csv"))
-    refused("predict", model, "new.csv", "--out", out)
+    rejected("predict", model, "new.csv", "--out", out)
 
 
 @pytest.fixture
@@ -188,10 +188,10 @@ def results(spec):
 
 
 @every_way
-def test_the_results_are_never_overwritten_by_the_report(refused, measured, way):
-    """They became a page of HTML, and the command ended as if all were well."""
+def test_the_results_are_never_overwritten_by_the_report(rejected, measured, way):
+    """They were replaced by an HTML page, and the exit status was 0."""
     out = way(Path("out/results.sqlite"), Path("report.html"))
-    refused("report", "mine.toml", "--output", out)
+    rejected("report", "mine.toml", "--output", out)
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
@@ -207,30 +207,30 @@ def test_the_sqlite_files_are_never_overwritten(run, results, ending):
     ("command", "name"), [("tables", "mine.csv"), ("figures", "mine-curves.svg")]
 )
 def test_the_results_are_never_overwritten_by_tables_and_figures(
-    refused, results, command, name, way
+    rejected, results, command, name, way
 ):
     target = Path("folder") / name
     if way in (by_path, by_another_path):
         results = results.rename(target)
     else:
         way(results, target)
-    refused(
+    rejected(
         *[command, "mine.toml", "--store", results, "--output", "folder"],
         why=f"{target} would overwrite an input file",
     )
 
 
 @every_way
-def test_the_experiment_file_is_never_overwritten(refused, results, way):
-    refused("report", "mine.toml", "--output", way(Path("mine.toml"), Path("report.html")))
+def test_the_experiment_file_is_never_overwritten(rejected, results, way):
+    rejected("report", "mine.toml", "--output", way(Path("mine.toml"), Path("report.html")))
 
 
 @pytest.mark.parametrize("command", ["tables", "figures"])
-def test_two_experiments_do_not_write_the_same_files(refused, results, command):
+def test_two_experiments_do_not_write_the_same_files(rejected, results, command):
     """The second replaced the first."""
     Path("yours.toml").write_bytes(Path("mine.toml").read_bytes())
     why = "would be written twice"
-    refused(command, "mine.toml", "yours.toml", "--output", "both", why=why)
+    rejected(command, "mine.toml", "yours.toml", "--output", "both", why=why)
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_two_experiments_do_not_write_the_same_files(refused, results, command):
     ],
 )
 def test_standard_streams_are_files_like_others(process, people, arguments, streams):
-    """What was sent to the end of the table, and read from there, as well."""
+    """Also if standard input and output are the same file."""
     people.to_csv("t.csv", index=False)
     before = Path("t.csv").read_bytes()
     status, _, err = process(*arguments, *CLEAN, **streams)
@@ -271,7 +271,7 @@ def test_another_file_may_come_from_standard_input(process, people_csv):
     ],
 )
 def test_pipe_is_written_in_place(run, people_csv, command, name, begin):
-    """It became a regular file, and whoever waited at its other end waited for ever."""
+    """It was replaced by a regular file, and the reader waited forever."""
     os.mkfifo(name)
     received = []
     reader = Thread(target=lambda: received.append(Path(name).read_bytes()), daemon=True)

@@ -43,7 +43,7 @@ def test_clean_answers_in_long_form(run, crowd):
 
 
 @pytest.mark.slow
-def test_the_wide_form_by_pattern_says_the_same(run, crowd):
+def test_the_wide_form_by_pattern_gives_the_same(run, crowd):
     run("clean", "answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--out", "long.csv")
     wide = ["--candidates", "a?", "--candidates", "r?", "--no-answer", "-1", "--method", "plknn"]
     options = ["--exclude", "truth", "--exclude", "item", "--out", "wide_out.csv"]
@@ -80,7 +80,7 @@ def test_select_with_nothing_left_to_choose(run, crowd):
 
 
 @pytest.mark.parametrize("option", [["--no-skills"], ["--min-votes", 2, "--fallback", "union"]])
-def test_without_skills_votes_count_alike(run, crowd, option):
+def test_without_skills_votes_have_equal_weights(run, crowd, option):
     options = ["--exclude", "truth", "--out", "c.csv", *option]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "judged" not in err
@@ -155,7 +155,7 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         ),
     ],
 )
-def test_what_is_wrong_is_said(run, crowd, arguments, message):
+def test_errors_are_explained(run, crowd, arguments, message):
     status, _, err = run("clean", *arguments, "--out", "c.csv")
     assert status != 0
     assert message in re.sub(r"\s+", " ", err)
@@ -176,7 +176,7 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
         (["--skills", "--min-votes", 1], "--skills and --min-votes cannot be combined"),
     ],
 )
-def test_fit_refuses_the_same(run, crowd, arguments, message):
+def test_fit_rejects_the_same_options(run, crowd, arguments, message):
     status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
     assert status != 0
     assert message in re.sub(r"\s+", " ", err)

@@ -32,7 +32,7 @@ def test_accuracy_counts_rows_of_known_label_only(said):
     assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
 
 
-def test_the_truth_is_a_candidate_everywhere_and_nothing_is_said(said):
+def test_no_message_if_the_truth_is_always_a_candidate(said):
     table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", label="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
         "100.0% of the 3 rows with a known label are right\n"

@@ -1,4 +1,4 @@
-"""``ambilearn review`` as a user meets it."""
+"""``ambilearn review`` as a user runs it."""
 
 import json
 import re
@@ -22,7 +22,7 @@ QUICK = ["--candidates", "names", "--method", "plknn"]  # where the method does 
 
 @pytest.fixture
 def table(tmp_path):
-    """Twenty rows of two groups, with candidates beside the true label."""
+    """Twenty rows of two groups, with false candidates."""
     lines = ["id,size,town,photo,names"]
     for i in range(20):
         own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
@@ -170,7 +170,7 @@ def test_missing_table_and_missing_corrections(table, tmp_path):
     assert "does not exist" in output
 
 
-def test_corrections_of_another_table_are_refused(table, tmp_path):
+def test_corrections_of_another_table_are_rejected(table, tmp_path):
     corrections = tmp_path / "c.csv"
     corrections.write_text("row,candidates,label\n1,x|y,x\n")
     output = run(table, "--candidates", "names", "--corrections", corrections, ok=False)
@@ -191,7 +191,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     assert "truth" not in data_in(out)["columns"]
 
 
-def test_the_next_command_says_all_about_the_table_again(table, tmp_path):
+def test_the_next_command_has_all_options_of_the_table(table, tmp_path):
     text = table.read_text().replace(",", "\t").replace("|", "/").replace("id", "i d", 1)
     path = tmp_path / "people.txt"
     heading, *rows = text.splitlines()
@@ -284,7 +284,7 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
     first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
     assert [label for label, _ in first] == wanted["label"].to_list()
     assert [share for _, share in first] == pytest.approx(wanted["score"].to_list(), abs=1e-5)
-    for row in data["rows"]:  # whoever was overruled can still be chosen
+    for row in data["rows"]:  # answers that were overruled can still be chosen
         assert set(row[1].split("|")) <= {data["classes"][j] for j in row[2]}
         assert min(row[3]) > 0
         assert sum(row[3]) <= 1 + 1e-4  # the rest is the confidence of other labels
@@ -333,7 +333,7 @@ def test_a_row_without_answers_can_be_settled(votes, tmp_path):
     assert {data["classes"][j] for j in labels} == {"cat", "dog", "emu"}
 
 
-def test_annotators_count_alike_if_that_is_wanted(votes, tmp_path):
+def test_annotators_have_equal_weights_without_skills(votes, tmp_path):
     output = run(votes, *VOTES, "--no-skills", "--out", tmp_path / "review.html")
     assert "judged" not in output
     assert "--no-answer -1 --method plknn --no-skills --corrections" in " ".join(output.split())

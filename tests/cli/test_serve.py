@@ -1,4 +1,4 @@
-"""``ambilearn review --serve`` as a user meets it: a process, its address, its files."""
+"""``ambilearn review --serve`` as a user runs it: a process, its address, its files."""
 
 import http.client
 import json
@@ -34,7 +34,7 @@ def table(tmp_path):
 
 
 class Process:
-    """The command in a process of its own."""
+    """The command in a separate process."""
 
     def __init__(self, *arguments):
         command = [sys.executable, "-m", "ambilearn", "review", *map(str, arguments)]
@@ -78,10 +78,10 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     first = Process(table, *OPTIONS, *outputs)
     first.act(id="x1", kind="answer", labels=[[3, "cleo"]])
     first.act(id="x2", kind="answer", labels=[[5, "zoe"], [7, "zoe"]])
-    refused = run("review", table, *OPTIONS)
-    assert refused.exit_code == 1
-    assert "is in use by another `ambilearn review --serve`" in refused.output
-    assert f"http://127.0.0.1:{first.port}/{first.token}/" in refused.output
+    rejected = run("review", table, *OPTIONS)
+    assert rejected.exit_code == 1
+    assert "is in use by another `ambilearn review --serve`" in rejected.output
+    assert f"http://127.0.0.1:{first.port}/{first.token}/" in rejected.output
     first.end(signal.SIGKILL)
     assert not cleaned.exists()
     assert stat.S_IMODE(os.stat(f"{table}.journal.address").st_mode) == 0o600  # it has the token
@@ -154,7 +154,7 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
         (["--model-out", "x.model"], "--model-out requires --serve."),
     ],
 )
-def test_options_that_do_not_fit_are_refused(table, arguments, message):
+def test_options_that_do_not_fit_are_rejected(table, arguments, message):
     result = run("review", table, "--candidates", "names", *arguments)
     assert result.exit_code == 2
     assert message in result.output
@@ -180,7 +180,7 @@ def test_outputs_are_checked_before_the_review(table, tmp_path):
     assert not (tmp_path / "people.csv.journal").exists()
 
 
-def test_a_file_that_is_no_journal_is_refused_and_kept(table, tmp_path):
+def test_a_file_that_is_no_journal_is_rejected_and_kept(table, tmp_path):
     other = tmp_path / "notes.txt"
     other.write_text("do not lose this\n")
     result = run("review", table, *OPTIONS, "--journal", other)

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or broken: in processes of their own, as a shell does."""
+"""Standard streams that are closed, full or broken, in separate processes."""
 
 import os
 import subprocess
@@ -133,7 +133,7 @@ sys.exit(number <= 2)
 
 @pytest.mark.parametrize("streams", ["", ">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
 def test_no_file_gets_the_descriptor_of_a_closed_stream(tmp_path, streams):
-    """Else messages of libraries would be written into somebody's table."""
+    """Otherwise messages of libraries would be written into a table."""
     target, state = tmp_path / "table.csv", "closed" if "2>" in streams else "open"
     line = f'exec "$0" -c "$1" "$2" {state} {streams}'
     ran = subprocess.run(["sh", "-c", line, sys.executable, PREPARED, target], capture_output=True)

@@ -42,7 +42,7 @@ def test_the_format_of_a_file(table, format, expected):
 
 
 @pytest.mark.parametrize(("format", "expected"), [(None, "csv"), ("parquet", "parquet")])
-def test_standard_input_is_csv_unless_told(format, expected):
+def test_standard_input_is_csv_by_default(format, expected):
     source, found = source_and_format("-", format)
     assert hasattr(source, "read")
     assert found == expected

@@ -1,4 +1,4 @@
-"""What is odd about a table is said in a line or two, however many columns it has."""
+"""Problems of a table are reported in a line or two, however many columns it has."""
 
 import io
 

@@ -76,6 +76,6 @@ def test_saturated_scores():
         ([], [], "at least one"),
     ],
 )
-def test_refuses(score, right, message):
+def test_rejects(score, right, message):
     with pytest.raises(ValueError, match=message):
         CheckedCalibration(score, right)

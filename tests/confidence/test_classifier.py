@@ -62,7 +62,7 @@ def test_scikit_learns_calibration_takes_our_methods(data, models):
     assert plain.score(X[1000:], y[1000:]) > 0.8
 
 
-def test_refuses_labels_of_another_type_or_number(data, models):
+def test_rejects_labels_of_another_type_or_number(data, models):
     X, y = data
     audited = AuditedClassifier(FrozenEstimator(models["bayes"]))
     with pytest.raises(ValueError, match="None of the labels in y, such as"):

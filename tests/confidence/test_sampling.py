@@ -59,11 +59,11 @@ def test_same_seed_same_rows():
 
 
 @pytest.mark.parametrize("score", [[], [[1.0]], [0.5, np.nan]])
-def test_refuses_scores(score):
+def test_rejects_scores(score):
     with pytest.raises(ValueError, match="one finite number for each row"):
         draw_audit(score, 1)
 
 
-def test_refuses_no_rows():
+def test_rejects_no_rows():
     with pytest.raises(ValueError, match="at least one row, not 0"):
         draw_audit([0.1, 0.2], 0)

@@ -159,13 +159,13 @@ def test_sparse_masks(data, fitted, calibration):
     np.testing.assert_allclose(found.cleaned, calibration.cleaned)
 
 
-def test_refuses_classifiers_without_candidate_sets(data):
+def test_rejects_classifiers_without_candidate_sets(data):
     model: BaseEstimator = LogisticRegression()
     with pytest.raises(TypeError, match="LogisticRegression does not learn from candidate sets"):
         calibrate_candidates(model, data[0], data[1])
 
 
-def test_refuses_a_model_that_is_not_fitted_or_to_other_rows(data, fitted):
+def test_rejects_a_model_that_is_not_fitted_or_to_other_rows(data, fitted):
     X, sets = data[:2]
     with pytest.raises(NotFittedError):
         calibrate_candidates(clone(fitted), X, sets)

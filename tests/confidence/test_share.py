@@ -101,7 +101,7 @@ def test_higher_level_is_wider():
         (([1, 0, 1], 2), "Stratum 0 has 2 rows"),
     ],
 )
-def test_refuses(arguments, message):
+def test_rejects(arguments, message):
     with pytest.raises(ValueError, match=message):
         estimate_share_right(*arguments)
     with pytest.raises(ValueError, match="level must be between 0 and 1"):

@@ -53,12 +53,12 @@ def test_search_stays_within_its_bounds():
 
 
 @pytest.mark.parametrize("targets", [[[1.0]], [[1.0, 0.0]] * 2, [[np.nan, 1.0]]])
-def test_refuses_targets(targets):
+def test_rejects_targets(targets):
     with pytest.raises(ValueError, match="scores and targets must"):
         fit_temperature([[0.4, 0.6]], targets)
 
 
 @pytest.mark.parametrize("row", [[np.nan, 0.0], [np.inf, 0.0], [-np.inf, -np.inf]])
-def test_refuses_scores_that_are_not_finite(row):
+def test_rejects_scores_that_are_not_finite(row):
     with pytest.raises(ValueError, match="must be finite"):
         fit_temperature([row], [[1.0, 0.0]])

@@ -73,7 +73,7 @@ def test_who_draws_lots_is_found_out(fitted):
 
 
 @pytest.mark.slow
-def test_a_label_that_nobody_gave_may_win():
+def test_a_label_in_no_answer_may_be_chosen():
     X, truth, answers = make_crowd(n=120, noise=0.2, errors=(0.1, 0.1, 0.1), lots=0)
     lost = answers["item"] == "i000"
     wrong = next(label for label in LABELS if label != truth[0])
@@ -96,7 +96,7 @@ def test_useless_features_leave_dawid_and_skene(crowd):
 
 
 @pytest.mark.slow
-def test_items_without_answers_are_told_by_their_features(crowd):
+def test_items_without_answers_are_labeled_by_their_features(crowd):
     X, truth, votes = crowd
     frame = votes.to_frame()
     fewer = Votes.from_long(frame[frame["item"] >= "i040"], items=item_names(150))
@@ -194,14 +194,14 @@ def test_wrong_parameters(crowd, params, message):
 @pytest.mark.parametrize(
     "estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())]
 )
-def test_a_classifier_without_weights_of_rows_is_refused(crowd, estimator):
+def test_a_classifier_without_weights_of_rows_is_rejected(crowd, estimator):
     X, _, votes = crowd
     message = "KNeighborsClassifier cannot learn from confidences: .*PLCL.* takes sample_weight"
     with pytest.raises(TypeError, match=message):
         CrowdClassifier(estimator).fit(X, votes)
 
 
-def test_other_rows_are_refused(crowd):
+def test_other_rows_are_rejected(crowd):
     X, _, votes = crowd
     with pytest.raises(ValueError, match="X has 10 rows but the votes have 150 items"):
         CrowdClassifier(LogisticRegression()).fit(X[:10], votes)
@@ -209,7 +209,7 @@ def test_other_rows_are_refused(crowd):
         CrowdClassifier(LogisticRegression()).predict(X)
 
 
-def test_confidence_in_labels_that_nobody_gave(crowd):
+def test_confidence_in_labels_without_answers(crowd):
     X, _, votes = crowd
     model = CrowdClassifier(PLCL(), random_state=0).fit(X, votes)
     counts = votes.counts().toarray()
@@ -224,7 +224,7 @@ def test_confidence_in_labels_that_nobody_gave(crowd):
     np.testing.assert_array_equal(few.unvoted_[3:], 0.0)  # there is no answer to be wrong
 
 
-def test_a_crowd_of_one_opinion(crowd):
+def test_annotators_who_all_agree(crowd):
     X, _, _ = crowd
     votes = Votes.from_wide([["x", "x"]] * 20, annotators=["ann", "ben"])
     model = CrowdClassifier(PLCL(n_neighbors=3), random_state=0).fit(X[:20], votes)

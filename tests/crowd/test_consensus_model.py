@@ -132,7 +132,7 @@ def test_columns_of_a_data_frame_are_labels():
 @pytest.mark.parametrize(
     "options", [{"smoothing": 0}, {"smoothing": np.nan}, {"smoothing": "x"}, {"max_iter": 0}]
 )
-def test_refuses_parameters(options):
+def test_rejects_parameters(options):
     votes = Votes.from_wide([["a", "b"], ["b", "b"]])
     with pytest.raises(ValueError, match=rf"{next(iter(options))} must be"):
         consensus(votes, [[0.5, 0.5]] * 2, **options)

@@ -126,7 +126,7 @@ def test_the_features_give_the_order_and_may_have_more():
     assert votes.to_candidates(weights=False).weights is None
 
 
-def test_answers_without_features_are_left_out_aloud():
+def test_answers_without_features_are_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="2 answers to 1 item without features left out: 'y'"):
         votes = Votes.from_long(LONG, items=["x"])
     assert votes.classes.tolist() == ["cat", "dog"]
@@ -152,7 +152,7 @@ def test_answers_without_features_are_left_out_aloud():
         (lambda: Votes.from_wide(WIDE, items=["x"]), "items has 1 name, and there are 2 rows"),
     ],
 )
-def test_refused(make, message):
+def test_rejected(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -203,7 +203,7 @@ def test_the_counts_matter():
     assert not np.allclose(counted.label_distributions_, uncounted.label_distributions_)
 
 
-def test_columns_of_one_name_are_refused():
+def test_columns_of_one_name_are_rejected():
     frame = pd.DataFrame([["x", "y"], ["y", "y"]], columns=["ann", "ann"])
     with pytest.raises(ValueError, match="The annotator 'ann' has several columns"):
         Votes.from_wide(frame)

@@ -17,7 +17,7 @@ from ambilearn.datasets.registry import DatasetInfo
 
 @pytest.fixture(autouse=True)
 def private_machine(tmp_path, monkeypatch):
-    """A user cache of its own for each test, and no settings of the person who runs it."""
+    """A separate user cache for each test, and no settings of the developer."""
     cache = tmp_path / "user-cache"
     for name in ("XDG_CACHE_HOME", "HOME"):  # Linux and macOS, also in new processes
         monkeypatch.setenv(name, str(cache))
@@ -30,8 +30,8 @@ def private_machine(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def deaf_address():
-    """Address at which nobody listens: the port is taken, and no connection accepted."""
+def closed_address():
+    """Address that accepts no connection: the port is in use, and nothing listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -48,7 +48,7 @@ def arrays():
 
 
 @pytest.fixture
-def shop(tmp_path, arrays, deaf_address):
+def shop(tmp_path, arrays, closed_address):
     """Folder of a source with one .mat file, and the entry that describes it."""
     X, mask, y = arrays
     folder = tmp_path / "source"
@@ -67,7 +67,7 @@ def shop(tmp_path, arrays, deaf_address):
         mean_candidates=round(float(mask.sum(1).mean()), 2),
         license="none",
         file=path.name,
-        folder_url=deaf_address + "/",
+        folder_url=closed_address + "/",
         checksum=checksum(path),
         size=path.stat().st_size,
     )
@@ -93,7 +93,7 @@ def _on_read_only_disk(path, mode):
 
 @pytest.fixture
 def disk(monkeypatch):
-    """Function that puts a folder on a bad disk, for whoever opens files there for writing.
+    """Function that simulates a bad disk for files that are opened for writing in a folder.
 
     A real full or read-only disk would need a user who may mount one.
     """
@@ -122,5 +122,5 @@ def full_folder(tmp_path, disk):
 
 @pytest.fixture
 def read_only(disk):
-    """Function that makes a folder one that nobody may write to, not even root."""
+    """Function that makes a folder read-only, even for root."""
     return lambda folder: disk(folder, _on_read_only_disk)

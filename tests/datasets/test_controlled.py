@@ -184,7 +184,7 @@ def test_labels_too_rare_for_folds_are_supported():
     X = y[:, None] + rng.normal(size=(81, 2))
     sets, _ = make_candidates(y, kind="instance", X=X, classes=range(5), random_state=0)
     assert sets.covers(y).all()
-    assert not sets.to_mask()[:, 3:].any()  # the classifier never heard of them
+    assert not sets.to_mask()[:, 3:].any()  # the classifier has not learned them
     with pytest.raises(ValueError, match="as proba="):
         make_candidates(np.arange(5), kind="instance", X=np.ones((5, 1)))
 

@@ -267,7 +267,7 @@ def test_damaged_or_missing_parts_are_rejected(part):
 
 def test_any_damaged_file_is_rejected_or_read():
     content = save(workbook(["a", "b"], ["x", 1], ["y", 2.5])).getvalue()
-    refused = 0
+    rejected = 0
     for position in range(0, len(content), 23):
         damaged = bytearray(content)
         damaged[position] ^= 0x55
@@ -276,8 +276,8 @@ def test_any_damaged_file_is_rejected_or_read():
                 warnings.simplefilter("ignore")
                 read_frame(io.BytesIO(damaged), format="xlsx")
         except InvalidFileError:
-            refused += 1
-    assert refused > 50
+            rejected += 1
+    assert rejected > 50
 
 
 def test_text_streams_are_rejected():

@@ -80,7 +80,7 @@ def test_a_mirror_is_used_when_set(shop, home, monkeypatch):
     folder, info = shop
     with serve(folder) as server:
         monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
-        assert fetch_file(info, home).is_file()  # at its own source nobody listens
+        assert fetch_file(info, home).is_file()  # its own source does not answer
 
 
 def test_an_existing_file_needs_no_network(shop):
@@ -158,7 +158,7 @@ def test_the_next_download_repairs_a_broken_one(shop, home):
 
 def test_no_network(shop, home):
     _, info = shop
-    with pytest.raises(NetworkError) as caught:  # nobody listens at the source
+    with pytest.raises(NetworkError) as caught:  # the source does not answer
         fetch_file(info, home)
     assert "no network (" in str(caught.value)
     assert "refused" in str(caught.value)
@@ -168,7 +168,7 @@ def test_no_network(shop, home):
 
 
 def test_unknown_host(shop, home, monkeypatch):
-    """As a resolver has it; those of some networks answer with an address of their own."""
+    """Simulated, because resolvers of some networks answer with their own address."""
 
     def unknown(host, *_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -229,7 +229,7 @@ def test_flipped_bit_on_disk_is_found_and_force_repairs_it(shop, home):
         path.write_bytes(content)
         with pytest.raises(ChecksumError, match=f"fetch --force --data-home {home} tiny`"):
             fetch_file(at(info, server), home)
-        assert path.read_bytes() == content  # the user's file is not touched unasked
+        assert path.read_bytes() == content  # the user's file is not changed without --force
         fetch_file(at(info, server), home, force=True)
     assert checksum(path) == info.checksum
 
@@ -294,11 +294,11 @@ def test_an_interrupted_download_is_not_used(shop, home, how):
             child.wait()
     parts = left_in(home)
     assert info.file not in parts
-    assert len(parts) == (1 if how == "killed" else 0)  # who is killed cannot tidy up
+    assert len(parts) == (1 if how == "killed" else 0)  # a killed process cannot remove it
     assert find_file(info, home) is None
     with serve(folder) as server:
         assert checksum(fetch_file(at(info, server), home)) == info.checksum
-    assert left_in(home) == [info.file]  # what was left went with the next download
+    assert left_in(home) == [info.file]  # the next download removes the rest
 
 
 def test_two_processes_at_once(shop, home):

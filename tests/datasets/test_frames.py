@@ -225,15 +225,15 @@ from ambilearn.datasets.frames import read_frame
 file = io.BytesIO()
 table = {"x": ["1", "2"], "v": [[1.0, 2.0], [3.0]], "n": [1, 2]}
 parquet.write_table(pyarrow.table(table), file)
-content, refused = file.getvalue(), 0
+content, rejected = file.getvalue(), 0
 for position in range(len(content)):
     damaged = bytearray(content)
     damaged[position] = (damaged[position] + 34) % 256
     try:
         read_frame(io.BytesIO(damaged), format="parquet")
     except InvalidFileError:
-        refused += 1
-print(refused)
+        rejected += 1
+print(rejected)
 """
 
 

@@ -89,8 +89,8 @@ def test_uci_classes_have_their_published_sizes(real_data_dir):
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_embedded_sets_need_no_file_and_no_network(name, deaf_address, monkeypatch):
-    monkeypatch.setenv("AMBILEARN_MIRROR", deaf_address)
+def test_embedded_sets_need_no_file_and_no_network(name, closed_address, monkeypatch):
+    monkeypatch.setenv("AMBILEARN_MIRROR", closed_address)
     data = load_dataset(name, download=False)
     assert (*data.X.shape, len(data.classes)) == EMBEDDED[name]
     assert data.X.dtype == np.float64

@@ -122,7 +122,7 @@ def test_wrong_options(options, message):
         votes_to_candidates(VOTES, **options)
 
 
-def test_text_is_split_only_when_asked():
+def test_text_is_split_only_with_a_separator():
     assert parse_labels("a|b", None, 0) == {"a|b"}
     assert parse_labels(" a | b|a", "|", 0) == {"a", "b"}
     assert parse_labels("a::b", "::", 0) == {"a", "b"}

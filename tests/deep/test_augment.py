@@ -83,7 +83,7 @@ def test_the_strong_view_without_its_parts_is_the_image(n_channels):
     )
 
 
-def test_colors_change_as_said():
+def test_colors_change_as_documented():
     x = torch.randn(1, 3, 4, 4)
     u = torch.full((1, StrongImageView.n_random), 0.5)
     u[:, 2], u[:, 11] = 0.9, 0.0

@@ -59,7 +59,7 @@ def test_a_stopped_run_continues(tmp_path, random_state):
     "change",
     [{"lr": 0.01}, {"loss": "cc"}, {"epochs": 7}, {"X": X[::-1]}, {"Y": ["a"] * 20 + ["c"] * 20}],
 )
-def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
+def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
     path = tmp_path / "run"
     with pytest.raises(StopError):
         make(path, callbacks=[stop_at(2)]).fit(X, Y)
@@ -71,7 +71,7 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
 
 
 @pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b"\x02\0\0\0\0\0\0\0{}"])
-def test_another_file_is_refused_and_kept(tmp_path, content):
+def test_another_file_is_rejected_and_kept(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL: delete it"):
@@ -79,7 +79,7 @@ def test_another_file_is_refused_and_kept(tmp_path, content):
     assert path.read_bytes() == content
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path):
+def test_a_damaged_checkpoint_is_rejected(tmp_path):
     path = tmp_path / "run"
     with pytest.raises(StopError):
         make(path, callbacks=[stop_at(2)]).fit(X, Y)

@@ -99,6 +99,6 @@ def test_a_file_that_cannot_be_read_is_named_with_its_row(make, message, tmp_pat
 
 
 @pytest.mark.parametrize("size", [(1, 2, 3), "large", (0, 4)])
-def test_a_wrong_size_is_refused(size, tmp_path):
+def test_a_wrong_size_is_rejected(size, tmp_path):
     with pytest.raises(ValueError, match="image_size must be"):
         ImageFiles.of([save(tmp_path / "a.png")], image_size=size)

@@ -46,7 +46,7 @@ def test_an_instance_is_copied_and_a_callable_called():
         (dict, "module must make a torch.nn.Module, but .* returned a dict"),
     ],
 )
-def test_a_callable_that_makes_no_module_is_refused(module, message):
+def test_a_callable_that_makes_no_module_is_rejected(module, message):
     with pytest.raises(TypeError, match=message):
         choose_features(module, (3,))
 
@@ -73,7 +73,7 @@ class _Returns(nn.Module):
         (_Returns(lambda x: x.flatten(1).long()), "module must return .* torch.int64"),
     ],
 )
-def test_a_wrong_output_is_refused_with_the_name_of_the_parameter(module, message):
+def test_a_wrong_output_is_rejected_with_the_name_of_the_parameter(module, message):
     with pytest.raises(ValueError, match=message):
         add_heads(module, torch.randn(2, 3, 6, 6), 4)
 
@@ -91,7 +91,7 @@ def test_frozen_layers_stay_in_evaluation_mode():
     assert not any(layer.training for layer in network.modules())
 
 
-def test_all_labels_are_alike_at_first():
+def test_all_labels_are_equal_at_first():
     network = add_heads(nn.Linear(3, 4), torch.randn(2, 3), 2)
     for logits in network(torch.randn(5, 3)):
         assert (logits == 0).all()

@@ -26,7 +26,7 @@ def test_device():
 
 
 @pytest.mark.parametrize("name", ["cuda:77", "nonsense", "xla"])
-def test_a_device_that_is_not_there(name):
+def test_an_unavailable_device(name):
     with pytest.raises(ValueError, match=f"device='{name}' cannot be used on this machine"):
         options.choose_device(name)
 
@@ -52,7 +52,7 @@ def test_views(augment, rows, strong, expected):
 
 
 @pytest.mark.parametrize("augment", [(abs,), (abs, 3), [1, 2]])
-def test_wrong_views_are_refused(augment):
+def test_wrong_views_are_rejected(augment):
     with pytest.raises(ValueError, match="augment must be 'auto', None, or a pair"):
         options.choose_views(augment, MATRIX, True)
 

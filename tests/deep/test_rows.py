@@ -51,12 +51,12 @@ def test_an_array_that_must_not_be_written_is_taken():
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
     ],
 )
-def test_wrong_arrays_are_refused(X, message):
+def test_wrong_arrays_are_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         check_rows(X, None)
 
 
-def test_matrices_are_told_from_images_and_files():
+def test_matrices_images_and_files_are_distinguished():
     assert is_matrix([[1.0, 2.0]])
     assert is_matrix(np.zeros((2, 2)))
     assert is_matrix([[1.0], [1.0, 2.0]])
@@ -101,7 +101,7 @@ def test_datasets(item, shape):
         ([torch.zeros(2), torch.tensor([0.0, torch.inf])], "row 1 has such an entry"),
     ],
 )
-def test_wrong_datasets_are_refused(items, message):
+def test_wrong_datasets_are_rejected(items, message):
     with pytest.raises(ValueError, match=message):
         check_rows(_Items(items), None)
 

@@ -125,7 +125,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_parts_that_do_not_fit_are_refused(fitted, change, path, monkeypatch):
+def test_parts_that_do_not_fit_are_rejected(fitted, change, path, monkeypatch):
     plain = saving.plain_state
     monkeypatch.setattr(saving, "plain_state", lambda state: change(plain(state)))
     try:

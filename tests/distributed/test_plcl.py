@@ -277,7 +277,7 @@ def test_clone_and_parameters():
     assert set(model.get_params()) == {*PLCL().get_params(), "n_partitions"}
 
 
-def test_second_fit_forgets_the_first(fitted, groups, blocks):
+def test_second_fit_replaces_the_first(fitted, groups, blocks):
     X, Y, _ = groups()
     fitted.set_params(complementary=False, kernel="linear").fit(blocks(X, 80), blocks(Y, 80))
     assert not hasattr(fitted, "complementary_distributions_")

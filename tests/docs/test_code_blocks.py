@@ -1,4 +1,4 @@
-"""The code in the pages runs as it stands, each page from top to bottom."""
+"""The code in the pages runs unchanged, each page from top to bottom."""
 
 import csv
 import json

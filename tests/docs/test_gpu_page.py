@@ -51,7 +51,7 @@ def test_what_was_promised_was_measured(script):
     assert one["outputs"] <= 1e-8
 
 
-def test_a_stack_was_measured_there_too(script):
+def test_a_stack_was_measured_on_the_gpu(script):
     stacks = script["results"]("gpu_stack")
     assert [each["rows"] for each in stacks] == [11_495, 30_000, 100_000]
     assert all(each["time_ratio"] <= 4 for each in stacks)

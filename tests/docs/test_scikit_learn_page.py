@@ -296,13 +296,13 @@ def test_what_works(tool, form):
     assert tool(FORMS[form]) > 0.8
 
 
-def test_a_sparse_mask_and_where_it_is_refused():
+def test_a_sparse_mask_and_where_it_is_rejected():
     mask = SETS.to_sparse()
     assert splits(mask) > 0.9
     assert searches(mask) > 0.9
-    for refuses in (cross_validation, curves):
+    for rejects in (cross_validation, curves):
         with pytest.raises(ValueError, match=r"parameter of .* must be an array-like"):
-            refuses(mask)
+            rejects(mask)
     dense = cross_val_score(PLKNN(), X, SETS, cv=FOLDS)
     np.testing.assert_array_equal(cross_val_score(PLKNN(), X, as_candidates(mask), cv=FOLDS), dense)
 
@@ -374,7 +374,7 @@ REFUSALS = (
 )
 
 
-def assert_refuses(attempt):
+def assert_rejects(attempt):
     """The tool says no to every form of sets, and does not learn something else in silence."""
     for y in (SETS.to_sets(), OBJECTS, MASK, SETS):
         with pytest.raises((ValueError, TypeError, AttributeError, NotImplementedError)) as error:
@@ -389,7 +389,7 @@ def accuracy_of(confidences):
 
 def plain_scoring():
     for scoring in ("accuracy", "f1_macro"):
-        assert_refuses(
+        assert_rejects(
             lambda y, scoring=scoring: cross_val_score(
                 PLKNN(), X, y, cv=FOLDS, scoring=scoring, **CHECKED
             )
@@ -398,13 +398,13 @@ def plain_scoring():
 
 
 def stratified_folds():
-    assert_refuses(lambda y: cross_val_score(PLKNN(), X, y, cv=StratifiedKFold(3)))
+    assert_rejects(lambda y: cross_val_score(PLKNN(), X, y, cv=StratifiedKFold(3)))
     stratified = list(StratifiedKFold(3).split(X, PLKNN().fit(X, SETS).transduction_))
     assert cross_val_score(PLKNN(), X, SETS, cv=stratified, **CHECKED).min() > 0.9
 
 
 def calibration():
-    assert_refuses(lambda y: CalibratedClassifierCV(PLKNN(), cv=FOLDS).fit(X, y))
+    assert_rejects(lambda y: CalibratedClassifierCV(PLKNN(), cv=FOLDS).fit(X, y))
     X_train, X_known, sets_train, _, _, y_known = train_test_split(X, SETS, Y, random_state=0)
     model = PLCL().fit(X_train, sets_train)
     calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(X_known, y_known)
@@ -413,13 +413,13 @@ def calibration():
 
 
 def bagging():
-    assert_refuses(lambda y: BaggingClassifier(PLKNN()).fit(X, y))
+    assert_rejects(lambda y: BaggingClassifier(PLKNN()).fit(X, y))
     bag = [PLKNN().fit(*resample(X, SETS, random_state=i)) for i in range(10)]
     assert accuracy_of(np.mean([model.predict_proba(X) for model in bag], axis=0)) > 0.9
 
 
 def voting():
-    assert_refuses(lambda y: VotingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
+    assert_rejects(lambda y: VotingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
     vote = PLVoting(estimators=[("a", PLKNN()), ("b", PLCL())]).fit(X, SETS)
     voters = [model.fit(X, SETS) for model in (PLCL(), PLKNN())]
     mean = np.mean([model.predict_proba(X) for model in voters], axis=0)
@@ -428,7 +428,7 @@ def voting():
 
 
 def stacking():
-    assert_refuses(lambda y: StackingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
+    assert_rejects(lambda y: StackingClassifier([("a", PLKNN()), ("b", PLCL())]).fit(X, y))
     members = [("a", PLCL()), ("b", PLKNN())]
     stack = PLStacking(estimators=members, final_estimator=PLCL(), cv=FOLDS).fit(X, SETS)
     assert stack.score(X, Y) > 0.9
@@ -462,7 +462,7 @@ WAYS_ROUND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS_ROUND.values())
-def test_ways_round(way):
+def test_workarounds(way):
     way()
 
 
@@ -474,8 +474,8 @@ OTHERS = [
 ]
 
 
-def test_halving_is_refused():
-    assert_refuses(lambda y: HalvingGridSearchCV(PLKNN(), {"n_neighbors": [3, 5]}).fit(X, y))
+def test_halving_is_rejected():
+    assert_rejects(lambda y: HalvingGridSearchCV(PLKNN(), {"n_neighbors": [3, 5]}).fit(X, y))
 
 
 def test_the_cleaned_labels_are_for_every_other_classifier():
@@ -490,13 +490,13 @@ def test_the_cleaned_labels_are_for_every_other_classifier():
     ):
         truth = CODES if labels is partly else Y
         assert model.fit(X, labels).score(X, truth) > 0.9
-    for refuses in (
+    for rejects in (
         lambda y: AdaBoostClassifier(tree).fit(X, y),
         lambda y: SelfTrainingClassifier(tree).fit(X, y),
         lambda y: make_pipeline(LinearDiscriminantAnalysis(), PLKNN()).fit(X, y),
     ):
         with pytest.raises(ValueError, match="1d array"):
-            refuses(MASK)
+            rejects(MASK)
 
 
 def test_displays_take_true_labels():

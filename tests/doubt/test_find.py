@@ -54,7 +54,7 @@ def test_rows_without_their_truth_are_found_and_their_truth_is_suggested(method)
     assert absent[doubt.order[:10]].mean() > 0.7
 
 
-def test_the_outputs_on_the_rows_that_were_learned_from_cannot_tell():
+def test_outputs_on_training_rows_do_not_find_swapped_labels():
     """What held-out outputs are for."""
     X, mask, _, absent = swapped(n=120, d=60, extra=0.2)
     model = PLCL(reg=0.001, max_iter=10, tol=0)
@@ -179,7 +179,7 @@ def test_an_ensemble_without_a_closed_form_is_judged_by_folds():
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
-def test_members_that_are_none_are_refused():
+def test_members_that_are_none_are_rejected():
     X, mask, _, _ = swapped(n=20)
     with pytest.raises(ValueError, match="'a' is not a classifier"):
         find_doubtful(X, mask, estimator=PLStacking(estimators=[("a", StandardScaler())]))
@@ -188,7 +188,7 @@ def test_members_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize("method", [PLCL(), PLKNN(), PLStacking()], ids=str)
-def test_folds_are_taken_where_they_are_asked_for(method):
+def test_folds_are_used_on_request(method):
     X, mask, _, absent = swapped()
     told = []
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
@@ -254,7 +254,7 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
     assert set(everything.suggestion) == {None}
 
 
-def test_a_cache_shares_the_factor_and_refuses_other_rows():
+def test_a_cache_shares_the_factor_and_rejects_other_rows():
     X, mask, _, _ = swapped(n=40)
     cache = FitCache()
     SURE().fit(X, mask, cache=cache)
@@ -267,14 +267,14 @@ def test_a_cache_shares_the_factor_and_refuses_other_rows():
         find_doubtful(X[:, :2], mask, estimator=SURE(), cache=cache)
 
 
-def test_too_few_rows_for_folds_are_refused_but_not_by_the_closed_form():
+def test_too_few_rows_for_folds_are_rejected_but_not_by_the_closed_form():
     X, sets = [[0.0], [1.0]], [{"a"}, {"a", "b"}]
     with pytest.raises(ValueError, match="2 rows, too few to leave some out"):
         find_doubtful(X, sets, estimator=IPAL())
     assert find_doubtful(X, sets, estimator=PLCL()).score.shape == (2,)
 
 
-def test_what_a_method_refuses_is_refused():
+def test_input_that_a_method_rejects_is_rejected():
     X, mask, _, _ = swapped(n=20)
     with pytest.raises(ValueError, match="reg"):
         find_doubtful(X, mask, estimator=PLCL(reg=-1))
@@ -283,7 +283,7 @@ def test_what_a_method_refuses_is_refused():
 
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), LogisticRegression()])
-def test_a_classifier_of_ordinary_labels_is_refused_and_may_take_part_in_a_vote(classifier):
+def test_a_classifier_of_ordinary_labels_is_rejected_and_may_take_part_in_a_vote(classifier):
     X, mask, _, _ = swapped(n=40)
     name = type(classifier).__name__
     for each in (classifier, make_pipeline(StandardScaler(), classifier)):
@@ -317,7 +317,7 @@ def test_pl_cl_is_the_default():
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_a_foreign_classifier_with_refit_is_refused_in_words_and_may_take_part():
+def test_a_foreign_classifier_with_refit_is_rejected_and_may_take_part():
     X, mask, _, _ = swapped(n=60)
     with pytest.raises(TypeError, match="LogisticRegressionCV does not learn from candidate sets"):
         find_doubtful(X, mask, estimator=LogisticRegressionCV())
@@ -359,7 +359,7 @@ def test_doubt_is_printed_in_one_line_and_is_a_table():
     assert pd.isna(table.loc[3, "suggestion"])
 
 
-def test_rows_of_weight_zero_are_scored_and_negative_weights_are_refused():
+def test_rows_of_weight_zero_are_scored_and_negative_weights_are_rejected():
     X, mask, _, _ = swapped(n=40)
     sets = replace(as_candidates(mask), row_weights=np.arange(40) % 3.0)
     assert np.isfinite(find_doubtful(X, sets).score).all()

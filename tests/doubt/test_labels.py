@@ -128,7 +128,7 @@ def test_weights_of_rows_are_used(problem):
         ({"pred_probs": P, "labels": ["a", "b", None, "b"]}, "label of row 2"),
     ],
 )
-def test_wrong_input_is_refused_with_advice(options, message):
+def test_wrong_input_is_rejected_with_advice(options, message):
     with pytest.raises(ValueError, match=message):
         find_doubtful(**options)
 
@@ -177,7 +177,7 @@ def test_a_label_that_is_always_wrong():
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1])
-def test_features_that_tell_nothing_change_no_label(share):
+def test_uninformative_features_change_no_label(share):
     # Without the check, every label of the rarer kind would be "corrected".
     rng = np.random.default_rng(0)
     given = np.where(rng.random(100) < share, "rare", "usual")

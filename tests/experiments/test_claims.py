@@ -1,4 +1,4 @@
-"""Claims: a task has one runner at a time, whatever becomes of the runner."""
+"""Claims: a task has one runner at a time, even if a runner is killed."""
 
 import os
 import socket
@@ -78,7 +78,7 @@ def test_a_failure_completes_a_task(store, ours, others):
 
 
 def test_existing_files_are_overwritten(store):
-    """It is for the caller to say what is to be measured again."""
+    """The caller decides which tasks are repeated."""
     store.save(DONE, {})
     with Claims(store) as later:
         assert later.take(TASK.key) is Claim.OURS
@@ -152,7 +152,7 @@ def test_damaged_claims_are_ignored(store, ours, runner, expires):
 
 
 def test_a_claim_dated_in_the_future_is_void_if_it_is_not_renewed(store, ours, monkeypatch):
-    """A run waited for it in silence, for years."""
+    """A run waited for it without a message."""
     write_claim(store, "elsewhere 17 x", expires=time.time() + 1e9)
     assert ours.take(TASK.key) is Claim.OTHERS
     monkeypatch.setattr(claims_module, "LEASE", 0.05)

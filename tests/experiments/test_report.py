@@ -1,4 +1,4 @@
-"""The report: complete, self-contained, and shown by a real browser without complaint."""
+"""The report: complete, self-contained, and shown by a real browser without errors."""
 
 import re
 import shutil

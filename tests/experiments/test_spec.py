@@ -154,9 +154,9 @@ def test_an_experiment_file_can_define_a_grid():
 
 
 def test_a_grid_names_parameters_of_its_method():
-    other = '{ label = "b", method = "PL-KNN", grid = { neighbours = [3, 5] } }'
+    other = '{ label = "b", method = "PL-KNN", grid = { n_neighbor = [3, 5] } }'
     text = MINIMAL.replace('["PL-CL"]', f'["PL-CL", {other}]')
-    with pytest.raises(SpecError, match=r"PLKNN has no parameter 'neighbours'.*n_neighbors"):
+    with pytest.raises(SpecError, match=r"PLKNN has no parameter 'n_neighbor'.*n_neighbors"):
         parse_spec("b", text)
 
 

@@ -303,7 +303,7 @@ def test_a_damaged_store_is_rejected_or_gives_the_same_results(tmp_path):
             store.save(expected[task.key], HERE)
     content = path.read_bytes()
     rng = np.random.default_rng(0)
-    counts = {"refused": 0, "harmless": 0}
+    counts = {"rejected": 0, "harmless": 0}
     for place in rng.integers(0, len(content), 150).tolist():
         damaged = bytearray(content)
         damaged[place] ^= int(rng.integers(1, 256))
@@ -313,7 +313,7 @@ def test_a_damaged_store_is_rejected_or_gives_the_same_results(tmp_path):
         try:
             found = use(path)
         except StoreError:
-            counts["refused"] += 1
+            counts["rejected"] += 1
         else:
             assert all(expected[key] == result for key, result in found.items())
             counts["harmless"] += 1

@@ -47,7 +47,7 @@ def test_numbers_of_a_real_run(small):
     assert record["p_holm"] == holm(tested)[table.records.index(record)]
 
 
-def test_one_setting_is_enough_where_the_file_says_so(small):
+def test_one_setting_is_shown_if_the_file_selects_it(small):
     table = build_tables(small)[1]
     assert table.header == ["method", "iris", "wine"]
     values = small.values(small.lines[0], small.cases[3], "transductive.confidences")
@@ -136,7 +136,7 @@ def test_wins_ties_and_losses_are_counted_by_group(measured):
     assert "PL-CL" not in rows
 
 
-def test_counts_without_results_say_so(measured):
+def test_counts_without_results_are_marked(measured):
     table = build_tables(measured("controlled", lambda label, task: None))[0]
     assert table.rows[0][1].startswith(UNMEASURED)
 

@@ -90,7 +90,7 @@ def test_smoothing_and_roughness(problem):
     assert graph.label_roughness(rest) <= graph.label_roughness(p)
 
 
-def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
+def test_fewer_rows_than_neighbors_uses_all_others_with_a_warning(problem):
     X, Y, _ = problem
     sets = support(Y[:4])
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):

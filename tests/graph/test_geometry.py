@@ -59,7 +59,7 @@ def test_kernel_distances(X):
 
 
 def test_transformer_searches_unit_rows(X):
-    """The radius holds nearly all of the sphere; on X itself it would hold nobody."""
+    """The radius covers nearly all of the sphere; on X itself it would contain no row."""
     X *= 100
     for transformer in (KNeighborsTransformer(), RadiusNeighborsTransformer(radius=1.9)):
         geometry, exact = LocalGeometry(X, 5, neighbors=transformer), LocalGeometry(X, 5)

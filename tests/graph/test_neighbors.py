@@ -24,7 +24,7 @@ from ambilearn.graph import neighbors as module
 from ambilearn.graph.neighbors import (
     NeighborSearch,
     nearest_in_matrix,
-    refuse_search_in_kernel,
+    reject_search_in_kernel,
     usable_neighbors,
     warn_inexact,
 )
@@ -432,10 +432,10 @@ def test_approximate_neighbors_are_the_nearest_of_those_found(data):
 
 def test_kernel_matrix_supports_exact_search_only():
     for neighbors in ("auto", "exact"):
-        refuse_search_in_kernel(neighbors)
+        reject_search_in_kernel(neighbors)
     for neighbors in ("approximate", KNeighborsTransformer()):
         with pytest.raises(ValueError, match=r"kernel='precomputed'.* 'auto' or 'exact', not"):
-            refuse_search_in_kernel(neighbors)
+            reject_search_in_kernel(neighbors)
 
 
 @needs_ann

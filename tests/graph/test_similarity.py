@@ -75,7 +75,7 @@ def test_more_weight_gives_smoother_confidences(problem):
     assert (np.diff(rough) < 0).all()
 
 
-def test_fewer_rows_than_neighbors_uses_all_others_and_says_so(problem):
+def test_fewer_rows_than_neighbors_uses_all_others_with_a_warning(problem):
     X, Y, _ = problem
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
         graph = SimilarityGraph(X[:4], support(Y[:4]), 10)

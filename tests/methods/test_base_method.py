@@ -47,7 +47,7 @@ def test_weights_of_rows_go_to_the_base(wrapper, base):
 
 @pytest.mark.parametrize("base", [IPAL(), PLCP(estimator=IPAL()), PLVoting()], ids=str)
 @pytest.mark.parametrize("wrapper", [PLCP, PLDA])
-def test_weights_of_rows_are_refused_if_the_base_cannot_use_them(wrapper, base):
+def test_weights_of_rows_are_rejected_if_the_base_cannot_use_them(wrapper, base):
     name = type(base).__name__
     with pytest.raises(ValueError, match=f"{name}, the estimator to be wrapped, cannot weight"):
         wrapper(estimator=base).fit(X, MASK, sample_weight=WEIGHTS)
@@ -74,7 +74,7 @@ def test_a_wrapper_computes_where_its_base_can(dispatch):
 
 
 @pytest.mark.parametrize("wrapper", [PLCP, PLDA])
-def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapper):
+def test_parameters_of_an_estimator_that_is_not_given_are_rejected(wrapper):
     advice = rf"'estimator__reg' cannot be set: estimator is None.*{wrapper.__name__}\(estimator="
     with pytest.raises(ValueError, match=advice):
         wrapper().set_params(estimator__reg=0.5)
@@ -88,7 +88,7 @@ def test_parameters_of_an_estimator_that_is_not_given_are_refused_in_words(wrapp
 
 
 @pytest.mark.parametrize(("wrapper", "default"), [(PLCP, PLAGGD), (PLDA, PLKNN)])
-def test_the_default_that_the_refusal_names_is_the_default(wrapper, default):
+def test_the_default_that_the_error_names_is_the_default(wrapper, default):
     with pytest.raises(ValueError, match=rf"\(estimator={default.__name__}\(\)\)\.$"):
         wrapper().set_params(estimator__n_neighbors=5)
     assert type(wrapper().fit(X, MASK).estimator_) is default

@@ -1,4 +1,4 @@
-"""Every method × inputs that are damaged, odd or extreme: the right answer, or a refusal in words.
+"""Every method × inputs that are damaged, odd or extreme: the right answer, or a clear error.
 
 Odd forms of candidate sets are in ``tests/candidates``, odd problems in ``test_matrix.py``.
 """
@@ -47,7 +47,7 @@ def assert_sound(model, mask, X):
 
 
 @every_method
-def test_fitted_to_sparse_rows_and_asked_dense_ones_and_the_reverse(method, problem):
+def test_sparse_and_dense_rows_can_be_mixed_in_fit_and_predict(method, problem):
     X, mask, X_new = problem
     dense, thin = make(method).fit(X, mask), make(method).fit(sparse.csr_array(X), mask)
     expected = dense.predict_proba(X_new)
@@ -102,18 +102,18 @@ def test_entries_that_are_stored_in_two_parts_are_added_up(method, problem):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
-def test_damaged_rows_are_refused_in_fit_and_predict(sparse_format, what, kind):
+def test_damaged_rows_are_rejected_in_fit_and_predict(sparse_format, what, kind):
     X, message = make_damaged(sparse_format, what, kind)
     with pytest.raises(ValueError, match="^X is a damaged sparse matrix .*" + message):
         PLKNN(n_neighbors=1).fit(X, [0, 1, 0])
     model = PLKNN(n_neighbors=1).fit(np.eye(3)[:, :2], [0, 1, 0])
-    for ask in (model.predict, model.predict_proba, model.decision_function):
+    for predict in (model.predict, model.predict_proba, model.decision_function):
         with pytest.raises(ValueError, match="^X is a damaged sparse matrix .*" + message):
-            ask(X)
+            predict(X)
 
 
 @every_method
-def test_every_method_refuses_damaged_rows_and_sets(method, problem):
+def test_every_method_rejects_damaged_rows_and_sets(method, problem):
     X, mask, X_new = problem
     damaged, _ = make_damaged("csr", "index too large")
     for arguments in [(damaged, [0, 1, 0]), (np.eye(3), damaged)]:
@@ -125,7 +125,7 @@ def test_every_method_refuses_damaged_rows_and_sets(method, problem):
         make(method).fit(X, mask).predict(X_new)
 
 
-def test_the_transformer_refuses_damaged_rows():
+def test_the_transformer_rejects_damaged_rows():
     X, _ = make_damaged("csc", "index too large")
     with pytest.raises(ValueError, match=r"^X is a damaged sparse matrix"):
         PLDATransformer(n_neighbors=1).fit_transform(X, [0, 1, 0])
@@ -171,7 +171,7 @@ def test_read_only_rows_are_fine(problem):
         assert_sound(make(method).fit(X, mask), mask, X_new)
 
 
-REFUSED = {
+REJECTED = {
     "masked": (lambda X: np.ma.array(X, mask=X > 2), r"^X is a masked array with .*SimpleImputer"),
     "masked rows": (lambda X: [np.ma.array(x, mask=x > 9) for x in 5 * X], "^Row . of X is a mask"),
     "times": (lambda X: X.astype(int).astype("M8[D]"), "^X contains times"),
@@ -197,10 +197,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("form", REFUSED)
-def test_rows_that_are_refused(form, problem):
+@pytest.mark.parametrize("form", REJECTED)
+def test_rows_that_are_rejected(form, problem):
     X, mask, X_new = problem
-    distort, said = REFUSED[form]
+    distort, said = REJECTED[form]
     with pytest.raises((ValueError, TypeError), match=said):
         PLCL(n_neighbors=3).fit(distort(X), mask)
     model = PLCL(n_neighbors=3).fit(X, mask)
@@ -208,7 +208,7 @@ def test_rows_that_are_refused(form, problem):
         model.predict(distort(np.vstack([X_new, X])))
 
 
-def test_masked_weights_of_rows_are_refused(problem):
+def test_masked_weights_of_rows_are_rejected(problem):
     X, mask, _ = problem
     weights = np.ma.array(np.ones(len(X)), mask=np.arange(len(X)) == 3)
     with pytest.raises(ValueError, match=r"^sample_weight is a masked array.* \[3\]"):

@@ -63,7 +63,7 @@ def test_a_kernel_matrix_has_no_rows_to_search(method):
 
 
 @pytest.mark.parametrize("method", [PLCL, PLAGGD])
-def test_fits_with_a_cache_tell_neighbors_apart(method):
+def test_fits_with_a_cache_distinguish_neighbors(method):
     X, Y, _ = ambiguous(n=40)
     cache = FitCache()
     for neighbors in ("auto", "exact", KNeighborsTransformer(), KNeighborsTransformer()):

@@ -311,7 +311,7 @@ def test_cross_validation_slices_a_precomputed_kernel():
     np.testing.assert_allclose(given_K, cross_val_score(PLCL(kernel="linear"), X, Y, cv=3))
 
 
-def test_a_second_fit_forgets_the_first():
+def test_a_second_fit_replaces_the_first():
     X, Y, _ = ambiguous()
     model = PLCL().fit(X, Y).set_params(graph=False, complementary=False, kernel="linear")
     model.fit(X[:, :2], Y)
@@ -320,4 +320,4 @@ def test_a_second_fit_forgets_the_first():
     assert model.n_features_in_ == 2
     with pytest.raises(ValueError, match="empty"):
         model.fit(X, np.zeros_like(Y))
-    model.predict(X[:, :2])  # a fit that was refused leaves the model as it was
+    model.predict(X[:, :2])  # a fit that was rejected leaves the model as it was

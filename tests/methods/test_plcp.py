@@ -107,7 +107,7 @@ def test_the_partner_predicts_and_the_base_is_kept():
     assert base.n_features_in_ == 4
 
 
-def test_full_blur_makes_the_partner_independent():
+def test_a_blurred_partner_is_independent():
     X, Y, _ = ambiguous(n=50, extra=0.5)
     deaf = [PLCP(estimator=b, kappa=1e-13).fit(X, Y) for b in (SURE(), IPAL(), None)]
     for other in deaf[1:]:
@@ -118,7 +118,7 @@ def test_full_blur_makes_the_partner_independent():
     assert np.abs(hearing[0] - hearing[1]).max() > 1e-3
 
 
-def test_less_blur_makes_surer():
+def test_less_blur_increases_confidences():
     X, Y, _ = ambiguous(n=50, extra=0.8)
     sure = [
         PLCP(kappa=kappa, max_iter=1, partner_iter=1)
@@ -315,7 +315,7 @@ def test_stages(capsys):
     assert caught[0].filename == __file__
 
 
-def test_a_partner_that_is_sure_does_not_end_the_stages():
+def test_a_certain_partner_does_not_end_the_stages():
     """Its confidences stand still at zeros and ones while what it tells the base still moves."""
     X, Y, _ = ambiguous(n=35, d=12, n_labels=5, extra=0.5, seed=1)
     one, two = (PLCP(kappa=2.0, max_iter=stages).fit(X, Y) for stages in (4, 5))

@@ -139,7 +139,7 @@ def test_hard_assignment_appends_prototypes_and_soft_assignment_their_means():
     assert ((soft >= lower - 1e-9) & (soft <= upper + 1e-9)).all()
 
 
-def test_a_row_is_augmented_alike_in_any_company():
+def test_a_row_is_augmented_independently_of_the_batch():
     """The width of the Gaussian is the training rows', not the batch's as in the authors' code."""
     X, Y, _ = ambiguous(n=60)
     for assignment in ("hard", "soft"):
@@ -271,7 +271,7 @@ def test_the_given_classifier_is_left_as_it_was():
     assert PLDA(n_neighbors=3).fit(X, Y).estimator_.n_neighbors == 3
 
 
-def test_a_global_wish_for_frames_changes_nothing():
+def test_a_global_setting_of_data_frames_changes_nothing():
     import sklearn
 
     X, Y, _ = ambiguous(n=60)

@@ -101,7 +101,7 @@ def test_rows_whose_neighbors_share_no_candidate_stay_undecided():
 
 
 @pytest.mark.filterwarnings("ignore:n_neighbors:UserWarning")
-def test_new_rows_may_ask_all_training_rows():
+def test_new_rows_may_have_all_training_rows_as_neighbors():
     X, y = [[0.0], [1.0], [3.0]], [{0}, {0, 1}, {1}]
     model = PLKNN(n_neighbors=10).fit(X, y)
     expected = plknn_votes(np.array([2.0]), np.array(X), np.array([[1, 0], [1, 1], [0, 1]]), 3)

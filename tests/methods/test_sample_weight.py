@@ -65,7 +65,7 @@ def test_twice_the_weight_is_the_row_twice(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", [SURE(), PLCL(graph=False)], ids=repr)
-def test_where_rows_meet_in_the_classifier_alone_that_holds_for_sets_too(estimator, data):
+def test_without_a_graph_that_holds_for_sets_too(estimator, data):
     X, mask, _, _ = data
     times = np.arange(len(X)) % 3 + 1
     estimator = clone(estimator).set_params(tol=0, max_iter=20)
@@ -160,7 +160,7 @@ def test_plknn_multiplies_votes(data):
     np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-12)
 
 
-def test_a_shared_cache_knows_the_weights(data):
+def test_a_shared_cache_distinguishes_weights(data):
     X, mask, _, v = data
     cache = FitCache()
     PLCL().fit(X, mask, cache=cache)

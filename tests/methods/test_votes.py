@@ -60,7 +60,7 @@ def test_restored_masses_are_the_prior_ones(seed):
         assert np.ptp(ratios[sets.labels == label]) < 1e-12
 
 
-def test_half_the_way_back_are_geometric_means():
+def test_half_of_the_mass_gives_geometric_means():
     sets = support([{0, 1}, {0, 1}, {0, 1}])
     f = np.array([0.9, 0.1, 0.9, 0.1, 0.9, 0.1])
     half = restore_class_mass(sets, f, sets.prior(), share=0.5)

@@ -85,7 +85,7 @@ def test_every_form_of_weights_gives_the_same_bits(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_estimator
-def test_weights_that_know_the_truth_help(estimator):
+def test_weights_that_favor_the_truth_help(estimator):
     X, mask, y = ambiguous(n=80, extra=0.7, seed=3)
     hint = mask + 3.0 * np.eye(mask.shape[1])[y]
     blind, told = (clone(estimator).fit(X, each) for each in (mask, hint))

@@ -142,7 +142,7 @@ def test_a_plain_drawing_is_embedded_unchanged(tmp_path):
         "<?xml-stylesheet href='a.xsl'?>",
     ],
 )
-def test_a_drawing_with_scripts_or_links_is_refused(tmp_path, body):
+def test_a_drawing_with_scripts_or_links_is_rejected(tmp_path, body):
     path = write_svg(tmp_path, DRAWING.replace("BODY", body))
     assert embed_image(path) == (None, Problem.ACTIVE)
 

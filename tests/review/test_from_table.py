@@ -50,7 +50,7 @@ def test_rows_have_cells_candidates_and_the_text_of_the_table():
     assert (review.separator, review.method) == ("|", "PLCL")
 
 
-def test_features_come_first_and_what_tells_nothing_is_not_shown():
+def test_features_come_first_and_constant_columns_are_not_shown():
     names = ["a|b", "b|c", "c"]
     rows = [f"{i},same,,{i / 7},{'uvw'[i % 3]},{'ab'[i % 2]},{names[i % 3]}" for i in range(30)]
     text = "\n".join(["count,fixed,blank,size,town,truth,names", *rows])

@@ -1,4 +1,4 @@
-"""Images of a table: recognized, found from the page, embedded, or refused."""
+"""Images of a table: recognized, found from the page, embedded, or rejected."""
 
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -115,7 +115,7 @@ def test_addresses_on_the_network_stay(folder):
      "data:text/html,<script>alert(1)</script>", "ftp://example.org/a.png",
      "x" * 5000 + ":y", "a:\0b"],
 )  # fmt: skip
-def test_other_addresses_are_refused(folder, cell):
+def test_other_addresses_are_rejected(folder, cell):
     made = images(folder)
     address, problem = made.find(cell)
     assert address is None or urlsplit(address).scheme == ""
@@ -164,7 +164,7 @@ def forbidden(folder, outside):
 
 
 @pytest.mark.parametrize("embed", [False, True])
-def test_images_outside_the_folder_of_the_table_are_refused(folder, outside, embed):
+def test_images_outside_the_folder_of_the_table_are_rejected(folder, outside, embed):
     made = images(folder, embed)
     cells = forbidden(folder, outside)
     assert {made.find(cell) for cell in cells} == {(None, Problem.OUTSIDE)}
@@ -172,7 +172,7 @@ def test_images_outside_the_folder_of_the_table_are_refused(folder, outside, emb
 
 
 @pytest.mark.parametrize("embed", [False, True])
-def test_links_out_of_the_folder_are_followed_and_refused(folder, outside, embed):
+def test_links_out_of_the_folder_are_followed_and_rejected(folder, outside, embed):
     try:
         (folder / "table" / "link.png").symlink_to(outside / "b.png")
         (folder / "table" / "links").symlink_to(outside)

@@ -155,7 +155,7 @@ def test_a_failure_leaves_the_old_page(people, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_half_a_character_is_refused_with_its_place(people, tmp_path):
+def test_half_a_character_is_rejected_with_its_place(people, tmp_path):
     rows = [replace(people.rows[0], raw="before\ud83d"), *people.rows[1:]]
     with pytest.raises(ValueError, match=r"lone surrogate\) after '.*before'"):
         write_review(replace(people, rows=rows), tmp_path / "page.html")

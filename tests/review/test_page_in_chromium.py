@@ -300,7 +300,7 @@ def test_other_label_by_type_ahead(window, people_page):
     expect(page.locator("#decided")).to_have_text("2 of 6 decided")
 
 
-def test_a_label_that_the_table_does_not_know(window, people_page):
+def test_a_label_that_the_table_does_not_have(window, people_page):
     page = window.open(people_page)
     press(page, "o")
     page.keyboard.type("dora|emil")
@@ -341,7 +341,7 @@ def test_deciding_with_the_mouse(window, people_page):
     expect(chosen(page, 0)).to_have_count(0)
 
 
-def test_after_a_click_the_keys_belong_to_the_rows(window, people_page, tmp_path):
+def test_after_a_click_keys_act_on_the_rows(window, people_page, tmp_path):
     page = window.open(people_page)
     page.locator(".segments label", has_text="Undecided").click()
     press(page, "ArrowDown", "Enter")
@@ -439,8 +439,8 @@ def test_two_tabs_share_their_work(window, people_page):
 
 
 def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
-    refuse = "Storage.prototype.setItem = () => { throw new Error('a private window') }"
-    page = window.open(people_page, script=refuse)
+    reject = "Storage.prototype.setItem = () => { throw new Error('a private window') }"
+    page = window.open(people_page, script=reject)
     expect(page.get_by_role("alert")).to_contain_text("does not keep your work")
     press(page, "Enter")
     expect(chosen(page, 4)).to_have_text("bob")
@@ -564,7 +564,7 @@ def suggesting_page(people, tmp_path):
     return write_review(replace(people, rows=rows), tmp_path / "suggesting.html")
 
 
-def test_a_suggestion_stands_apart_below_the_candidates(window, suggesting_page):
+def test_a_suggestion_is_below_the_candidates(window, suggesting_page):
     page = window.open(suggesting_page)
     assert shown(page) == [3, 5, 4, 1, 2, 0]
     expect_current(page, 3)
@@ -675,10 +675,10 @@ def test_hostile_labels_come_back_unchanged(window, hostile, tmp_path):
 def test_nothing_can_be_sent(any_window, people_page):
     page = any_window.open(people_page)
     sent = """address => Promise.all([
-        fetch(address).catch(() => "refused"),
+        fetch(address).catch(() => "rejected"),
         new Promise(done => {
             const image = new Image();
-            image.onerror = () => done("refused");
+            image.onerror = () => done("rejected");
             image.onload = () => done("loaded");
             image.src = address;
         }),
@@ -688,7 +688,7 @@ def test_nothing_can_be_sent(any_window, people_page):
         return sum("Content Security Policy" in text for text in any_window.trouble) >= 2
 
     with page.expect_console_message(both_are_reported):
-        assert page.evaluate(sent, "http://127.0.0.1:9/x.png") == ["refused", "refused"]
+        assert page.evaluate(sent, "http://127.0.0.1:9/x.png") == ["rejected", "rejected"]
 
 
 def test_script_that_gets_in_does_not_run(any_window, people_page):

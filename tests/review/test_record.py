@@ -33,7 +33,7 @@ def test_classes_are_all_labels_sorted_as_people_sort(people):
         ([replace(ROW, confidences=[float("inf"), 1.0])], "Row 0 has a confidence that is not"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(rows, message):
+def test_parts_that_do_not_fit_are_rejected(rows, message):
     with pytest.raises(ValueError, match=message):
         Review("t.csv", ["x"], rows)
 

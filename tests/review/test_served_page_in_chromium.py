@@ -148,7 +148,7 @@ def test_filtered_rows_get_one_label(served, visit):
     assert all(row % 2 for row in served.labels())
 
 
-def test_answers_wait_while_the_network_is_gone(served, visit):
+def test_answers_wait_while_the_network_is_down(served, visit):
     page = visit(served)
     page.window.context.set_offline(True)
     press(page, "Enter", "Enter", "Enter", "u")
@@ -179,7 +179,7 @@ def test_a_server_that_is_started_again_gets_the_answers(tmp_path, visit):
     again.close()
 
 
-def test_a_second_tab_is_told_so_and_can_take_over(served, visit):
+def test_a_second_tab_shows_a_message_and_can_take_over(served, visit):
     page = visit(served)
     press(page, "Enter")
     wait_saved(page)
@@ -203,7 +203,7 @@ def test_a_second_tab_is_told_so_and_can_take_over(served, visit):
     assert len(served.labels()) == 3
 
 
-def test_an_answer_that_the_server_refuses_is_taken_back(served, visit):
+def test_an_answer_that_the_server_rejects_is_taken_back(served, visit):
     page = visit(served)
     page.route("**/act?*", lambda route: route.continue_(post_data=json.dumps({"id": "bad"})))
     press(page, "Enter")

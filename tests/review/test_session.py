@@ -51,7 +51,7 @@ def test_a_settled_row_has_its_label_and_does_not_come_again(rows):
     assert here.labels_ == {first[0]: "cow"}
 
 
-def test_a_label_that_nobody_had_can_be_given(rows):
+def test_a_new_label_can_be_given(rows):
     here = session(rows)
     here.settle(4, "zebra")
     assert here.transduction_[4] == "zebra"
@@ -227,14 +227,14 @@ def test_a_failing_fit_is_reported_and_answers_go_on(rows):
         (1, float("nan"), "cannot be a label"),
     ],
 )
-def test_wrong_answers_are_refused(rows, row, label, message):
+def test_wrong_answers_are_rejected(rows, row, label, message):
     here = session(rows)
     with pytest.raises(ValueError, match=message):
         here.settle(row, label)
     assert here.labels_ == {}
 
 
-def test_other_estimators_are_refused(rows):
+def test_other_estimators_are_rejected(rows):
     with pytest.raises(TypeError, match="does not learn from candidate sets"):
         ReviewSession(StandardScaler(), *rows[:2])
     with pytest.raises(ValueError, match="random_share must be"):

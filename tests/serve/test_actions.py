@@ -38,6 +38,6 @@ def test_actions_are_read():
         {"id": "a", "kind": "answer", "labels": [[3, "x" * 100_001]]},
     ],
 )
-def test_anything_else_is_refused(content):
+def test_anything_else_is_rejected(content):
     with pytest.raises(InvalidActionError):
         parse_action(content)

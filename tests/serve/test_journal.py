@@ -53,7 +53,7 @@ def test_a_cut_header_begins_a_new_journal(path):
     assert read(path) == []
 
 
-def test_a_garbled_last_line_is_ignored_and_one_before_is_refused(path):
+def test_a_garbled_last_line_is_ignored_and_one_before_is_rejected(path):
     lines = write(path).splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]) + b"\0\0\0\0\n")
     assert read(path) == ["a0", "a1"]
@@ -73,7 +73,7 @@ def test_a_garbled_last_line_is_ignored_and_one_before_is_refused(path):
         ({"the content of the table": "abc"}, "--sep was '|' and is None"),
     ],
 )
-def test_another_table_or_other_options_are_refused_and_nothing_changes(path, about, message):
+def test_another_table_or_other_options_are_rejected_and_nothing_changes(path, about, message):
     content = write(path)
     with pytest.raises(InvalidFileError) as caught:
         Journal(path, about)
@@ -82,14 +82,14 @@ def test_another_table_or_other_options_are_refused_and_nothing_changes(path, ab
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"{}\n", b"[1]\n", b'{"format": "other"}\n'])
-def test_other_files_are_refused_and_not_changed(path, content):
+def test_other_files_are_rejected_and_not_changed(path, content):
     path.write_bytes(content)
     with pytest.raises(InvalidFileError, match="is not the journal of a review"):
         Journal(path, ABOUT)
     assert path.read_bytes() == content
 
 
-def test_a_journal_of_another_version_is_refused(path):
+def test_a_journal_of_another_version_is_rejected(path):
     content = write(path).replace(b'"version":1', b'"version":2')
     path.write_bytes(content)
     with pytest.raises(InvalidFileError, match="another version"):

@@ -1,4 +1,4 @@
-"""Requests that do not come from the page are refused, and the review goes on."""
+"""Requests that do not come from the page are rejected, and the review continues."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ ANSWER = {"kind": "answer", "labels": [[3, "anna"]]}
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """One server for all tests of this file, in whose folder lies a secret."""
+    """One server for all tests of this file, with a secret file in its folder."""
     folder = tmp_path_factory.mktemp("table")
     (folder.parent / "secret.png").write_bytes(b"secret")
     for name, size in (("small.png", 4), ("large.png", 900)):
@@ -94,7 +94,7 @@ def test_it_listens_on_the_loopback_interface_only(served):
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 32, "%00", "..", "é"])
-def test_a_wrong_token_is_refused(served, token):
+def test_a_wrong_token_is_rejected(served, token):
     n = len(served.journal.entries)
     line = f"GET /{token}/state?tab=a HTTP/1.1\r\nHost: 127.0.0.1:{served.server.port}\r\n\r\n"
     served.server.strange = RateLimit(5, 20)
@@ -130,7 +130,7 @@ def test_other_hosts_and_origins_neither_read_nor_write(served, headers):
     assert_untouched(served, n)
 
 
-def test_two_hosts_in_a_request_are_refused(served):
+def test_two_hosts_in_a_request_are_rejected(served):
     port, token = served.server.port, served.server.token
     head = f"GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"
     assert b" 403 " in raw(served, head.encode()).splitlines()[0]
@@ -180,7 +180,7 @@ def test_images_are_checked_before_they_are_sent(served):
         assert served.request("GET", f"image/{bad}")[0] == 404
 
 
-def test_a_body_of_100_megabytes_is_refused_unread(served):
+def test_a_body_of_100_megabytes_is_rejected_unread(served):
     n = len(served.journal.entries)
     port, token = served.server.port, served.server.token
     head = (
@@ -212,7 +212,7 @@ def test_a_body_of_100_megabytes_is_refused_unread(served):
         ("Content-Length: {n}\r\nOrigin: http://evil.example", 403),
     ],
 )
-def test_a_request_whose_end_or_origin_is_not_clear_is_refused(served, headers, status):
+def test_a_request_whose_end_or_origin_is_not_clear_is_rejected(served, headers, status):
     n = len(served.journal.entries)
     host = f"127.0.0.1:{served.server.port}"
     body = json.dumps({"id": "unclear", **ANSWER})
@@ -222,7 +222,7 @@ def test_a_request_whose_end_or_origin_is_not_clear_is_refused(served, headers, 
     assert_untouched(served, n)
 
 
-def test_the_body_of_a_refused_request_is_not_taken_for_a_request(served):
+def test_the_body_of_a_rejected_request_is_not_taken_for_a_request(served):
     n = len(served.journal.entries)
     host = f"127.0.0.1:{served.server.port}"
     inner = json.dumps({"id": "inner", **ANSWER})
@@ -251,7 +251,7 @@ def test_an_image_that_becomes_a_link_is_not_sent(make_served, tmp_path):
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "a"}', b"null", b'"\\ud800"']
 )
-def test_a_body_that_is_no_action_is_refused(served, body):
+def test_a_body_that_is_no_action_is_rejected(served, body):
     n = len(served.journal.entries)
     connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=60)
     origin = {"Origin": f"http://127.0.0.1:{served.server.port}"}
@@ -264,12 +264,12 @@ def test_a_body_that_is_no_action_is_refused(served, body):
 
 
 @pytest.mark.parametrize("tab", ["", "?tab=", "?tab=a%0a", "?tab=" + "a" * 65])
-def test_a_request_without_a_sound_tab_is_refused(served, tab):
+def test_a_request_without_a_sound_tab_is_rejected(served, tab):
     assert served.request("GET", f"state{tab}")[0] == 400
     assert served.request("POST", f"act{tab}", {"id": "q", **ANSWER})[0] == 400
 
 
-def test_other_methods_and_garbage_are_refused(served):
+def test_other_methods_and_garbage_are_rejected(served):
     n = len(served.journal.entries)
     for method in ("PUT", "DELETE", "OPTIONS", "HEAD"):
         assert served.request(method, "state?tab=a")[0] == 501

@@ -131,7 +131,7 @@ def test_a_random_row_that_the_order_has_reached_stays_reviewed_after_a_restart(
     assert again.session.released_rows() == set()
 
 
-def test_a_second_tab_is_refused_until_it_takes_over_or_the_first_is_closed(served):
+def test_a_second_tab_is_rejected_until_it_takes_over_or_the_first_is_closed(served):
     assert served.service.state("a")["writer"]
     assert not served.service.state("b")["writer"]
     with pytest.raises(OtherTabError):
@@ -160,7 +160,7 @@ def test_after_the_end_nothing_is_accepted(served):
     assert served.service.state("a", "old")["ended"]
 
 
-def test_started_again_it_goes_on(make_served):
+def test_started_again_it_continues(make_served):
     first = make_served(random_share=0.2)
     first.service.state("a")
     first.service.act("a", Answer("x1", {3: "cleo"}))

@@ -1,4 +1,4 @@
-"""Every test in a folder of its own."""
+"""A separate folder for every test."""
 
 import pytest
 

@@ -80,7 +80,7 @@ def test_items_without_answers_may_be_anything(files):
     assert clean_table(table, "plknn").frame["label"].notna().all()
 
 
-def test_answers_without_features_are_left_out_aloud(files):
+def test_answers_without_features_are_left_out_with_a_warning(files):
     answers, items = files
     frame = pd.read_csv(items, dtype=str).iloc[1:]
     with pytest.warns(UserWarning, match="to 1 item without features left out: 'i000'"):
@@ -115,13 +115,13 @@ def test_corrections(files, tmp_path):
         ({"min_votes": 99}, "no label has 99 votes"),
     ],
 )
-def test_refused(files, options, message):
+def test_rejected(files, options, message):
     answers, items = files
     with pytest.raises(InvalidFileError, match=message):
         read_answer_table(answers, features_from=items, **options)
 
 
-def test_other_names_of_items_are_refused(files):
+def test_other_names_of_items_are_rejected(files):
     answers, items = files
     frame = pd.read_csv(items, dtype=str)
     frame["item"] = frame["item"].str.upper()

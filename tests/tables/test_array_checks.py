@@ -1,4 +1,4 @@
-"""Arrays that are not what they say: found before memory is taken for them."""
+"""Arrays that do not match their headers are found before memory is allocated."""
 
 import io
 import json
@@ -66,13 +66,13 @@ def test_a_header_that_announces_something_else(shape):
         check(buffer.getvalue() + bytes(48))
 
 
-def test_objects_are_refused():
+def test_objects_are_rejected():
     with pytest.raises(InvalidModelError, match="should have"):
         check(npy(np.array([{}], dtype=object), allow_pickle=True))
 
 
 @pytest.mark.parametrize("content", [b"", b"no array", npy(np.ones(3))[:20], b"\x93NUMPY\x09\x00"])
-def test_what_is_no_array_is_an_error(content):
+def test_other_objects_are_an_error(content):
     with pytest.raises((ValueError, KeyError)):
         check(content)
 
@@ -126,7 +126,7 @@ def test_json_takes_no_more_memory_than_estimated(item):
     assert peak < estimate_json_size(content) < 120 * len(content)
 
 
-def test_json_that_would_fill_the_memory_is_refused():
+def test_json_that_would_fill_the_memory_is_rejected():
     content = b"[" + b"{}," * 1000 + b"{}]"
     check_json_size(content, 10**6)
     with pytest.raises(InvalidModelError, match=r"describes objects of up to \d+ bytes, more than"):

@@ -86,7 +86,7 @@ def test_missing_truths_are_left_out(frame):
         ({"label": ""}, "column 'label', row 0: the label is missing"),
     ],
 )
-def test_refuses(frame, changes, message):
+def test_rejects(frame, changes, message):
     with pytest.raises(InvalidFileError, match=message):
         audit_table(frame.assign(**changes), "truth")
     with pytest.raises(InvalidFileError, match="'names'"):

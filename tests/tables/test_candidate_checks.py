@@ -1,4 +1,4 @@
-"""What is proper and yet probably a mistake is said, and nothing else is."""
+"""Warnings of valid tables that are probably mistakes, and no other warnings."""
 
 import warnings
 
@@ -91,7 +91,7 @@ def test_many_misspelled_labels_are_counted():
     assert "'mdrgaret' for 'margaret' (row 22) and 4 more. Correct" in check(rows)
 
 
-def test_misspelled_answers_are_counted_without_the_rows_that_nobody_answered():
+def test_misspelled_answers_are_counted_without_unanswered_rows():
     """Rows without answers have all labels as candidates."""
     frame = {"x": np.arange(30) / 7, "A": ["anna"] * 10 + ["annna"] + [""] * 19}
     frame["B"] = ["robert"] * 11 + [""] * 19
@@ -122,7 +122,7 @@ def test_several_labels_that_are_in_nearly_every_set():
     assert text.startswith("t.csv: 'a', 'b', 'c', 'd', 'e' and 2 more are candidates in 100%")
 
 
-def test_a_frequent_label_without_company_is_just_frequent():
+def test_a_frequent_label_that_is_often_alone_is_not_reported():
     assert check([{"no"}] * 39 + [{"yes"}]) == ""
 
 
@@ -161,7 +161,7 @@ def test_ordinary_labels_of_votes(labels):
     assert vote_check(*labels) == ""
 
 
-def test_candidates_of_one_column_may_say_none():
+def test_candidates_of_one_column_may_contain_codes_for_no_answer():
     assert check([{"none", "cat"}, {"cat"}, {"none"}]) == ""
 
 
@@ -228,6 +228,6 @@ def test_numbers_are_names_if_they_are_whole():
     assert looks_like_answers(timed, "label") == ("item", "annotator")
 
 
-def test_few_rows_tell_nothing():
+def test_few_rows_give_no_estimate():
     _, _, answers = make_crowd()
     assert looks_like_answers(answers.head(4), "label") is None

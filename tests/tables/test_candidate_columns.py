@@ -157,7 +157,7 @@ def test_annotators_who_never_agree():
 
 
 @pytest.mark.parametrize("fallback", ["error", "union"])
-def test_min_votes_on_one_column_is_refused_not_ignored(fallback):
+def test_min_votes_on_one_column_is_rejected_not_ignored(fallback):
     message = r"min_votes=2 counts votes over several columns.* 'c' is one column.*--min-votes"
     with pytest.raises(ValueError, match=message):
         csv("x,c\n1,cat|dog\n2,dog\n", min_votes=2, fallback=fallback)
@@ -184,7 +184,7 @@ def test_a_warning_where_another_sign_separates_labels():
         ("a||b", r"Row 1 has an empty label in 'a\|\|b'"),
     ],
 )
-def test_cells_that_are_no_candidates_are_refused(cell, message):
+def test_cells_that_are_no_candidates_are_rejected(cell, message):
     with pytest.raises(InvalidFileError, match=r"t.jsonl, candidates in 'c': .*" + message):
         column(["a"], cell)
 
@@ -214,7 +214,7 @@ def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_same_labels():
 
 
 @pytest.mark.parametrize("other", ["1.5", "v1", "1.0.0", "1e0"])
-def test_numbers_beside_other_labels_stay_text(other):
+def test_numbers_with_other_labels_stay_text(other):
     assert csv(f"A,B\n1,1.0\n2,{other}\n", "A B").sets.to_sets() == [{"1", "1.0"}, {"2", other}]
 
 
@@ -244,7 +244,7 @@ def test_one_code_need_not_be_in_a_list():
 
 
 @pytest.mark.parametrize("empty", ["-1,-1", ",-1", ",", "-1|-1,"])
-def test_a_row_that_nobody_answered_may_have_any_label(empty):
+def test_a_row_without_answers_may_have_any_label(empty):
     text = f"A,B\n1,2\n{empty}\n3,3\n"
     with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without answers, 1: any label may be"):
         sets, texts, votes = csv(text, "A B", no_answer=["-1"])
@@ -256,7 +256,7 @@ def test_a_row_that_nobody_answered_may_have_any_label(empty):
     assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
 
 
-def test_nobody_answered_anything():
+def test_no_answer_at_all():
     with pytest.raises(InvalidFileError, match="'A', 'B': There is no answer at all"):
         csv("A,B\n-1,-1\n,-1\n", "A B", no_answer=["-1"])
 
@@ -282,7 +282,7 @@ FRAME = pd.DataFrame([["1", "a", "b", "a"]] * 3, columns=["x", "A1", "A2", "B*"]
         (["A?"], ["A1", "A2"]),
         (["A[13]"], ["A1"]),
         (["B*"], ["B*"]),  # a column of that very name
-        (["nowhere"], ["nowhere"]),  # for others to refuse
+        (["nowhere"], ["nowhere"]),  # rejected later
     ],
 )
 def test_patterns(names, expected):

@@ -74,7 +74,7 @@ def test_candidates_of_a_row(table):
         assert cleaned.choices.margins[row] == margin
 
 
-def test_the_model_on_the_way_labels_new_rows(table, people):
+def test_the_fitted_model_labels_new_rows(table, people):
     model = clean_table(table, "plknn").model
     assert (model.predict(people)["label"] == people["truth"]).mean() > 0.9
 
@@ -145,7 +145,7 @@ def test_confidences_belong_to_the_votes_that_were_chosen():
 
 @pytest.mark.parametrize("method", ["plcl", "plknn", "ipal"])
 def test_a_wrong_only_candidate_is_doubted_first_and_the_right_one_suggested(people, method):
-    """Today's order never came to such a row: one candidate is no close call."""
+    """The margin alone never selects such a row: it has one candidate."""
     row = people["names"].eq(people["truth"]).idxmax()
     wrong = {"anna": "bob", "bob": "cleo", "cleo": "anna"}[people["truth"][row]]
     people.loc[row, "names"] = wrong
@@ -175,8 +175,8 @@ def test_a_label_is_suggested_where_doubt_is_above_zero(people):
     assert suggestion.notna().sum() < cleaned.doubt.suggestion.astype(bool).sum()
 
 
-def test_rows_that_a_person_settled_are_not_asked_for_again(people_csv, people):
-    """Also where the label of the person is one that no similar row has."""
+def test_rows_that_a_person_settled_are_last(people_csv, people):
+    """Also if the label of the person is one that no similar row has."""
     row = next(i for i, text in enumerate(people["names"]) if "|" in text)
     text = f"row,candidates,label\n{row},{people['names'][row]},zoe\n"
     table = read_candidate_table(
@@ -338,7 +338,7 @@ def test_calibration_changes_neither_labels_nor_scores_nor_the_order(digits, cal
     )
 
 
-def test_confidence_is_empty_where_the_sets_cannot_tell(table):
+def test_confidence_is_empty_if_it_cannot_be_calibrated(table):
     cleaned = clean_table(table, "plknn")
     assert cleaned.frame["confidence"].isna().all()
     assert cleaned.frame["score"].notna().all()

@@ -41,7 +41,7 @@ def values_of(kind, *cells):
         (["true", "2"], "category"),
     ],
 )
-def test_the_cells_tell_the_kind(cells, kind):
+def test_the_cells_determine_the_kind(cells, kind):
     assert kind_of(*cells) == kind
 
 
@@ -112,7 +112,7 @@ def test_ids_names_and_paths_are_left_out_as_ever(cells):
     assert kind_or_reason(cells) == "is text with 60 different values in 60 rows"
 
 
-def test_a_name_that_numpy_would_shorten_is_refused():
+def test_a_name_that_numpy_would_shorten_is_rejected():
     frame = pd.DataFrame({"x\0": ["1", "2"], "a\0b": ["3", "4"]})
     with pytest.raises(InvalidFileError, match=r"column 'x\\x00': its name ends in a NUL"):
         find_features("t.csv", frame, ["x\0", "a\0b"])
@@ -276,13 +276,13 @@ def test_a_cell_of_another_kind_is_named(kind, cell):
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", float("inf"), "1e999"])
-def test_infinity_is_refused(cell):
+def test_infinity_is_rejected(cell):
     with pytest.raises(InvalidFileError, match=r"column 'x', row 1: .* is not a finite number"):
         values_of("number", "1", cell)
 
 
 @pytest.mark.parametrize("cell", ["1e200", -1e76, "-1E+99"])
-def test_a_number_whose_square_overflows_is_refused(cell):
+def test_a_number_whose_square_overflows_is_rejected(cell):
     with pytest.raises(InvalidFileError, match=r"t.csv, column 'x', row 1: .* is too large.*unit"):
         values_of("number", "1", cell, "2")
 
@@ -364,7 +364,7 @@ def test_codes_with_commas_are_no_numbers():
         find_features("t.csv", frame, ["x"], categorical=["x"])
 
 
-def test_a_missing_column_is_named_with_what_is_meant():
+def test_a_missing_column_is_named_with_a_similar_one():
     frame = pd.DataFrame({"heigth": [1]})
     with pytest.raises(InvalidFileError, match=r"no column 'height'\. Did you mean 'heigth'\?"):
         parse_features("new.csv", frame, [Column("height", "number")])

@@ -81,7 +81,7 @@ def test_labels_that_are_numbers():
         ("0,anna|bob,  ", r"the label of row 0 is empty"),
     ],
 )
-def test_what_does_not_belong_to_the_table_is_named(line, message):
+def test_corrections_of_other_rows_are_named(line, message):
     with pytest.raises(InvalidFileError, match=message) as caught:
         read(f"row,candidates,label\n1,bob,anna\n{line}\n")
     assert "\n" not in str(caught.value)

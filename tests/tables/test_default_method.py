@@ -20,7 +20,7 @@ def table(people):
 
 @pytest.fixture
 def votes():
-    """Rows that three annotators named, two of them rightly."""
+    """Rows labeled by three annotators, two of whom are right."""
     rng = np.random.default_rng(0)
     truth = np.arange(30) % 3
     right = np.array(list("pqr"))[truth]
@@ -45,7 +45,7 @@ def test_the_pages_name_the_limit():
 
 
 def test_a_stack_is_always_exact():
-    """Nobody has measured what it is worth on landmarks."""
+    """Its accuracy with landmarks was not measured."""
     assert MAX_STACKED_ROWS < MAX_EXACT_ROWS
 
 
@@ -82,7 +82,7 @@ def test_outputs_of_very_many_labels_are_no_features(table):
     assert choose_default(replace(table, candidates=fewer)).name == "plstacking"
 
 
-def test_of_sentences_a_stack_knows_no_more():
+def test_for_sentences_plcl_is_the_default():
     frame = make_sentences(40)
     options = {"candidates": "mood", "exclude": ["truth"]}
     table = read_candidate_table(frame, **options)
@@ -115,7 +115,7 @@ def test_functions_follow_the_rule(table):
     assert fit_table(table, params={"reg": 0.1}).about["method"] == "plcl"
 
 
-def test_a_parameter_that_nobody_has_is_not_called_one_of_plcl(table):
+def test_an_unknown_parameter_is_not_called_one_of_plcl(table):
     assert choose_default(table, {"foo": 1}).name == "plstacking"
     assert choose_default(table, {"plcl__reg": 0.1}).name == "plstacking"
     assert choose_default(table, {"reg": 0.1}).name == "plcl"

@@ -1,4 +1,4 @@
-"""A user's table on a device: here, PyTorch's tensors in the processor's memory."""
+"""A user's table on a device; in these tests, PyTorch tensors in host memory."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_a_model_comes_back_as_if_fitted_here(table, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ON_DEVICE)
-def test_predicts_there_what_it_predicts_here(table, method):
+def test_predictions_on_the_device_equal_those_on_the_host(table, method):
     model = fit_table(table, method)
     here, there = (model.choices(table.frame, device=device) for device in (None, "cpu"))
     assert there.labels.tolist() == here.labels.tolist()
@@ -48,7 +48,7 @@ def test_predicts_there_what_it_predicts_here(table, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["plcl", "plknn", "plstacking"])
-def test_a_model_fitted_there_is_saved_and_loaded(table, method, tmp_path):
+def test_a_model_fitted_on_a_device_is_saved_and_loaded(table, method, tmp_path):
     model = fit_table(table, method, device="cpu")
     save_model(model, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
@@ -57,7 +57,7 @@ def test_a_model_fitted_there_is_saved_and_loaded(table, method, tmp_path):
     assert loaded.predict(table.frame, device="cpu")["label"].to_list() == expected
 
 
-def test_cleans_there(table):
+def test_cleans_on_the_device(table):
     here, there = (clean_table(table, device=device) for device in (None, "cpu"))
     for name in ("label", "suggestion"):
         assert there.frame[name].to_list() == here.frame[name].to_list()
@@ -65,7 +65,7 @@ def test_cleans_there(table):
 
 
 @pytest.mark.slow
-def test_thorough_doubt_is_the_same_there(table):
+def test_thorough_doubt_is_the_same_on_the_device(table):
     model = fit_table(table, "plstacking")
     here, there = (
         judge_candidates(model, table, device=device, thorough=True) for device in (None, "cpu")
@@ -80,12 +80,12 @@ def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatc
     assert fit_table(table, "plcl", device="cpu").method.n_landmarks is None
 
 
-def test_a_search_is_refused(table):
+def test_a_search_is_rejected(table):
     with pytest.raises(ValueError, match="selected on the CPU"):
         fit_table(table, select=True, device="cpu")
 
 
-def test_sparse_features_are_refused():
+def test_sparse_features_are_rejected():
     with (
         pytest.raises(ValueError, match="The features are sparse"),
         device_rows(sparse.csr_array(np.eye(3)), "cpu"),
@@ -93,6 +93,6 @@ def test_sparse_features_are_refused():
         pass
 
 
-def test_methods_without_a_way_are_refused(table):
+def test_methods_without_device_support_are_rejected(table):
     with pytest.raises(ValueError, match="does not support device arrays"):
         fit_table(table, "plda", device="cpu")

@@ -133,13 +133,13 @@ def test_candidates_or_given_label():
         ("x,name,label\n1,a,a\n2,b,b\n3,a,a\n", "'label' already"),
     ],
 )
-def test_tables_that_cannot_be_corrected_are_refused(text, message):
+def test_tables_that_cannot_be_corrected_are_rejected(text, message):
     table = read_candidate_table(StringIO(text), given_label="name", format="csv")
     with pytest.raises(InvalidFileError, match=message):
         correct_table(table)
 
 
-def test_an_empty_cell_is_refused():
+def test_an_empty_cell_is_rejected():
     file = StringIO("x,name\n1,a\n2,\n3,b\n")
     with pytest.raises(InvalidFileError, match="Row 1 has no candidate label"):
         read_candidate_table(file, given_label="name", format="csv")

@@ -41,7 +41,7 @@ def test_files_in_the_folder_are_found(folder):
         ("data:image/png;base64,AAAA", "row 1: .* is not a file"),
     ],
 )
-def test_other_cells_are_refused_with_their_row(folder, cell, message):
+def test_other_cells_are_rejected_with_their_row(folder, cell, message):
     with pytest.raises(InvalidFileError, match=message):
         find_image_files("t, column 'p'", ["pics/a.png", cell], [folder])
 
@@ -89,7 +89,7 @@ def test_options_that_contradict_each_other(table, options, message):
         read_candidate_table(table, candidates="names", **options)
 
 
-def test_a_method_that_cannot_learn_from_images_is_refused(table):
+def test_a_method_that_cannot_learn_from_images_is_rejected(table):
     read = read_candidate_table(table, candidates="names", image="photo")
     with pytest.raises(ValueError, match="PLCL cannot learn from the images in column 'photo'"):
         fit_table(read, "plcl")

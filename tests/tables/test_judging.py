@@ -84,7 +84,7 @@ def test_new_texts_are_less_familiar_than_those_of_the_fit():
 
 
 @pytest.mark.slow
-def test_a_person_is_right_whatever_annotators_say(crowd, tmp_path):
+def test_the_label_of_a_person_overrides_annotators(crowd, tmp_path):
     table = _read(crowd)
     (tmp_path / "c.csv").write_text(f"row,candidates,label\n3,{table.texts[3]},gnu\n")
     corrected = _read(crowd, corrections=tmp_path / "c.csv")

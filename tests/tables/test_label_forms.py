@@ -1,4 +1,4 @@
-"""Every way in which labels get from a table into a model brings them into one Unicode form."""
+"""Labels are normalized to one Unicode form, however they get from a table into a model."""
 
 import io
 
@@ -92,6 +92,6 @@ def test_an_earlier_column_of_candidates_is_no_feature():
     assert table.features.left_out == {"old": "holds candidate labels"}
 
 
-def test_an_invisible_separator_is_refused():
+def test_an_invisible_separator_is_rejected():
     with pytest.raises(ValueError, match="sep must not be empty or invisible"):
         read("x,names\n1,a\n", sep="\u200b")

@@ -26,7 +26,7 @@ def test_parameters_and_seed():
 
 
 @pytest.mark.parametrize("name", ["plcl", "sure", "plaggd", "lalo"])
-def test_landmarks_for_large_tables_unless_told_otherwise(name):
+def test_landmarks_for_large_tables_by_default(name):
     assert make_method(name, n_rows=MAX_EXACT_ROWS - 1).n_landmarks is None
     assert make_method(name, n_rows=MAX_EXACT_ROWS).n_landmarks == DEFAULT_N_LANDMARKS
     assert make_method(name, {"n_landmarks": None}, n_rows=MAX_EXACT_ROWS).n_landmarks is None
@@ -82,6 +82,6 @@ def test_members_of_a_stack_are_reached_by_their_names():
 
 
 @pytest.mark.parametrize("key", ["plcl__foo", "foo__reg", "restore_mass", "passthrough__x"])
-def test_what_no_member_has_is_refused(key):
+def test_a_parameter_that_no_member_has_is_rejected(key):
     with pytest.raises(ValueError, match=r"foo|no parameter"):
         make_method("plstacking", {key: 1})

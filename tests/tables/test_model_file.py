@@ -1,4 +1,4 @@
-"""Saving and loading; foreign and changed files are refused and never executed."""
+"""Saving and loading; foreign and changed files are rejected and never executed."""
 
 import hashlib
 import io
@@ -154,7 +154,7 @@ def test_saving_replaces_in_one_step(table, tmp_path, monkeypatch):
     assert {p.name for p in tmp_path.iterdir()} == {"model", "people.csv"}
 
 
-def refused(path, message):
+def rejected(path, message):
     with pytest.raises(InvalidModelError, match=message) as caught:
         load_model(path)
     assert "\n" not in str(caught.value)
@@ -193,32 +193,32 @@ def test_foreign_files(tmp_path, kind):
         path.write_bytes(
             {"pickle": pickle.dumps(Payload()), "csv": b"a,b\n1,2\n", "empty": b""}[kind]
         )
-    refused(path, "is empty" if kind == "empty" else "is not a model|not a model of ambilearn")
+    rejected(path, "is empty" if kind == "empty" else "is not a model|not a model of ambilearn")
     assert not (tmp_path / "executed").exists()
 
 
 def test_a_skops_file_is_no_model(tmp_path):
     path = tmp_path / "model"
     skops.io.dump(LogisticRegression(), path)
-    refused(path, "not a model of ambilearn: the archive has no SHA256SUMS, about.json")
+    rejected(path, "not a model of ambilearn: the archive has no SHA256SUMS, about.json")
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
 def test_truncated_files(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(len(content) * share)])
-    refused(
+    rejected(
         saved,
         r"is damaged: its end is missing\. Was it copied or downloaded in part\? Do that again",
     )
 
 
 def test_flipped_bytes_never_go_unnoticed(saved, people):
-    """A byte anywhere: the file is refused, or the byte was of no importance (a time, say)."""
+    """A byte anywhere: the file is rejected, or the byte was of no importance (a time, say)."""
     content = saved.read_bytes()
     expected = bits(load_model(saved).choices(people))
     places = np.random.default_rng(0).integers(0, len(content), 150)
-    n_refused = 0
+    n_rejected = 0
     for place in places.tolist():
         changed = bytearray(content)
         changed[place] ^= 0x55
@@ -226,21 +226,21 @@ def test_flipped_bytes_never_go_unnoticed(saved, people):
         try:
             model = load_model(saved)
         except InvalidModelError:
-            n_refused += 1
+            n_rejected += 1
         else:
             assert bits(model.choices(people)) == expected
-    assert n_refused > 140
+    assert n_rejected > 140
 
 
 @pytest.mark.parametrize("name", ["about.json", "pipeline.skops"])
 def test_changed_members(saved, name):
     change(saved, name, lambda content: content + b" ")
-    refused(saved, f"{name} in the archive does not match its checksum: .*Fit the model again")
+    rejected(saved, f"{name} in the archive does not match its checksum: .*Fit the model again")
 
 
 def test_a_description_of_another_model(saved):
     forge(saved, "about.json", lambda content: content.replace(b'"height"', b'"width"'))
-    refused(saved, r"the pipeline does not match about\.json")
+    rejected(saved, r"the pipeline does not match about\.json")
 
 
 def test_a_description_with_an_endless_vector(saved):
@@ -250,7 +250,7 @@ def test_a_description_with_an_endless_vector(saved):
         return json.dumps(about).encode()
 
     forge(saved, "about.json", edit)
-    refused(saved, r"the pipeline does not match about\.json")
+    rejected(saved, r"the pipeline does not match about\.json")
 
 
 @pytest.mark.parametrize(
@@ -258,17 +258,17 @@ def test_a_description_with_an_endless_vector(saved):
 )
 def test_a_description_that_is_none(saved, content):
     forge(saved, "about.json", content)
-    refused(saved, "is damaged, or not a model|not a model of ambilearn")
+    rejected(saved, "is damaged, or not a model|not a model of ambilearn")
 
 
 def test_another_format(saved):
     forge(saved, "about.json", b'{"format": "other"}')
-    refused(saved, "not a model of ambilearn")
+    rejected(saved, "not a model of ambilearn")
 
 
 def test_a_model_of_a_removed_method_names_the_replacement(saved):
     edit_about(saved, {"format version": 1, "method": "pra"})
-    refused(saved, r"PRA was removed.*PLStacking\(estimators=\[\('plaggd', PLAGGD\(\)\)\]")
+    rejected(saved, r"PRA was removed.*PLStacking\(estimators=\[\('plaggd', PLAGGD\(\)\)\]")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_model_of_a_removed_method_names_the_replacement(saved):
 )
 def test_another_version_of_the_format(saved, version, message):
     edit_about(saved, {"format version": version, "ambilearn": "9.1"})
-    refused(saved, message)
+    rejected(saved, message)
 
 
 def edit_about(saved, entries):
@@ -304,9 +304,9 @@ def shell(frame):
         (lambda: {"a": os.mkdir}, "mkdir"),
     ],
 )
-def test_other_types_are_refused_before_anything_is_made(saved, tmp_path, make, named):
+def test_other_types_are_rejected_before_anything_is_made(saved, tmp_path, make, named):
     forge(saved, "pipeline.skops", skops.io.dumps(make()))
-    refused(saved, f"rejected: .*({named}).* is not part of a model")
+    rejected(saved, f"rejected: .*({named}).* is not part of a model")
     assert not (tmp_path / "executed").exists()
 
 
@@ -334,10 +334,10 @@ def test_schemas_edited_by_hand(saved, old, new, message):
         return schema.replace(old.encode(), new.encode())
 
     forge(saved, "pipeline.skops", lambda content: with_schema(content, edit))
-    refused(saved, message)
+    rejected(saved, message)
 
 
-def test_arrays_with_pickles_inside_are_refused(saved, tmp_path):
+def test_arrays_with_pickles_inside_are_rejected(saved, tmp_path):
     evil = io.BytesIO()
     np.save(evil, np.array([Payload()], dtype=object), allow_pickle=True)
 
@@ -345,7 +345,7 @@ def test_arrays_with_pickles_inside_are_refused(saved, tmp_path):
         return evil.getvalue() if name.endswith(".npy") else data
 
     forge(saved, "pipeline.skops", lambda content: edit_archive(content, replace_array))
-    refused(saved, r"the array \S+ should have 8 bytes and has \d+: the file is damaged")
+    rejected(saved, r"the array \S+ should have 8 bytes and has \d+: the file is damaged")
     assert not (tmp_path / "executed").exists()
 
 
@@ -378,11 +378,11 @@ def test_objects_that_text_describes_count_as_memory(saved, name, edit):
 
 
 @pytest.mark.slow
-def test_a_small_file_that_unpacks_to_more_than_the_default_limit_is_refused(saved):
+def test_a_small_file_that_unpacks_to_more_than_the_default_limit_is_rejected(saved):
     with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(268435456))
     assert saved.stat().st_size < 2**20
-    refused(saved, r"needs \d+ bytes in memory, more than max_bytes=268435456")
+    rejected(saved, r"needs \d+ bytes in memory, more than max_bytes=268435456")
 
 
 def test_a_model_that_packs_well_is_saved_so_that_it_can_be_loaded(table, tmp_path, monkeypatch):
@@ -411,7 +411,7 @@ NEEDED = ["ambilearn", "scikit-learn", "method", "chosen", "columns", "labels", 
 @pytest.mark.parametrize("name", [*NEEDED, "format version"])
 def test_metadata_that_lack_an_entry_are_named(saved, name):
     forge(saved, "about.json", with_about(**{name: None}))
-    refused(saved, f"about.json in the archive does not describe a model: '{name}' is missing")
+    rejected(saved, f"about.json in the archive does not describe a model: '{name}' is missing")
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_metadata_that_lack_an_entry_are_named(saved, name):
 )
 def test_metadata_of_wrong_types_are_named(saved, changes, message):
     forge(saved, "about.json", with_about(**changes))
-    refused(saved, message)
+    rejected(saved, message)
 
 
 def test_arrays_that_claim_more_than_they_have_take_no_memory(saved):
@@ -453,7 +453,7 @@ def test_arrays_that_claim_more_than_they_have_take_no_memory(saved):
         return header.getvalue() + data[-8:]
 
     forge(saved, "pipeline.skops", lambda content: edit_archive(content, claim))
-    refused(saved, r"the array \S+ should have 8000000000000 bytes and has 8")
+    rejected(saved, r"the array \S+ should have 8000000000000 bytes and has 8")
 
 
 def test_many_objects_that_share_an_array_are_counted(saved):
@@ -470,25 +470,25 @@ def test_many_objects_that_share_an_array_are_counted(saved):
         return buffer.getvalue()
 
     forge(saved, "pipeline.skops", add)
-    refused(saved, r"needs \d+ bytes in memory, more than max_bytes=\d+")
+    rejected(saved, r"needs \d+ bytes in memory, more than max_bytes=\d+")
 
 
 NDARRAY = {"__class__": "ndarray", "__module__": "numpy", "type": "numpy", "__id__": 1}
 
 
 @pytest.mark.parametrize("part", ["X_fit_", "classes_", "steps"])
-def test_a_model_that_lacks_a_part_is_refused_when_it_is_loaded(saved, part):
+def test_a_model_that_lacks_a_part_is_rejected_when_it_is_loaded(saved, part):
     def rename(schema):
         assert f'"{part}"'.encode() in schema
         return schema.replace(f'"{part}"'.encode(), b'"other_"')
 
     forge(saved, "pipeline.skops", lambda content: with_schema(content, rename))
-    refused(saved, "is damaged, or not a model")
+    rejected(saved, "is damaged, or not a model")
 
 
 def test_a_pipeline_that_is_none(saved):
     forge(saved, "pipeline.skops", skops.io.dumps({"a": [1, 2]}))
-    refused(saved, r"the pipeline does not match")
+    rejected(saved, r"the pipeline does not match")
 
 
 def test_another_scikit_learn_gives_one_warning(saved, recwarn):

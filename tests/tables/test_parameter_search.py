@@ -36,7 +36,7 @@ def test_selection_leaves_given_parameters_alone(table):
 
 @pytest.fixture
 def votes(tmp_path):
-    """Three of four annotators are usually right, the last one draws lots."""
+    """Three of four annotators are usually right, the last one answers at random."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 90)
     frame = pd.DataFrame({"x": truth * 2 + rng.normal(size=90) / 4, "y": rng.normal(size=90) / 4})
@@ -52,7 +52,7 @@ ANNOTATORS = ["a0", "a1", "a2", "a3"]
 
 
 def _without_weights(table):
-    """The table as it is to whoever does not count: with counts, a second vote needs no choice."""
+    """The table without the counts of votes as weights."""
     sets, fewer = (
         None if sets is None else replace(sets, weights=None)
         for sets in (table.candidates, table.two_votes)
@@ -86,7 +86,7 @@ def test_selection_holds_both_against_the_same_votes(votes, monkeypatch):
 
     monkeypatch.setattr("ambilearn.tables.parameter_search.covering_rate_scorer", scorer)
     fitted = fit_table(table, "plknn", select=True)
-    assert fitted.about["chosen"]["min_votes"] == 1  # among equals, what would be done without
+    assert fitted.about["chosen"]["min_votes"] == 1  # ties: the default
     assert seen[:15] == seen[15:]
     # Nothing else is to be chosen, and still something.
     chosen = fit_table(table, "plknn", {"n_neighbors": 3}, select=True).about["chosen"]

@@ -21,7 +21,7 @@ def matrix(transformer, table):
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def test_texts_have_length_two_beside_other_columns():
+def test_texts_have_length_two_among_other_columns():
     columns = [Column("age", "number"), Column("note", "text"), Column("more", "text")]
     notes = ["good and new", "good and old", ""]
     table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "note": notes, "more": ["x y"] * 3})

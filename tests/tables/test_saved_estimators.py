@@ -114,14 +114,14 @@ def test_labels_come_back(labels, path):
         ),
     ],
 )
-def test_what_cannot_be_saved_is_refused_and_leaves_no_file(make, error, message, path):
+def test_a_model_that_cannot_be_saved_leaves_no_file(make, error, message, path):
     model = make()
     with pytest.raises(error, match=message):
         save_model(model, path)
     assert not path.exists()
 
 
-def test_a_model_on_a_device_is_refused(dispatch, path):
+def test_a_model_on_a_device_is_rejected(dispatch, path):
     fitted = PLKNN().fit(strict.asarray(X), MASK)
     with pytest.raises(TypeError, match="PLKNN was fitted on a device: fit it to NumPy arrays"):
         save_model(fitted, path)
@@ -136,7 +136,7 @@ def test_an_estimator_with_endless_features_takes_no_memory(path):
 
 
 @pytest.mark.parametrize("part", ["X_fit_", "classes_", "n_features_in_"])
-def test_an_estimator_that_lacks_a_part_is_refused_when_it_is_loaded(path, part, monkeypatch):
+def test_an_estimator_that_lacks_a_part_is_rejected_when_it_is_loaded(path, part, monkeypatch):
     fitted = PLKNN().fit(X, MASK)
     about = describe_estimator(fitted)
     delattr(fitted, part)
@@ -146,7 +146,7 @@ def test_an_estimator_that_lacks_a_part_is_refused_when_it_is_loaded(path, part,
         load_model(path)
 
 
-def test_the_description_of_another_estimator_is_refused():
+def test_the_description_of_another_estimator_is_rejected():
     fitted = PLKNN().fit(X, MASK)
     about = describe_estimator(fitted)
     check_estimator(fitted, about, 2**20)

@@ -1,4 +1,4 @@
-"""What is known of skops' inner format, and for which of its versions."""
+"""The internal format of skops, for the supported versions."""
 
 import io
 import json
@@ -86,7 +86,7 @@ def test_other_types_are_neither_written_nor_read(foreign):
 
 
 @pytest.mark.parametrize("version", ["0.14.0", "0.17.0", "0.17.dev0", "1.15.0"])
-def test_versions_that_were_not_checked_are_refused(pipeline, monkeypatch, version):
+def test_versions_that_were_not_checked_are_rejected(pipeline, monkeypatch, version):
     content = dump_pipeline(pipeline)
     monkeypatch.setattr(skops, "__version__", version)
     for use in (lambda: load_pipeline(content), lambda: dump_pipeline(pipeline)):

@@ -47,7 +47,7 @@ def test_terms_of_one_text_are_kept_only_where_there_are_no_others():
     ]
 
 
-def test_endless_words_are_no_terms():
+def test_very_long_words_are_not_terms():
     encoder = TextEncoder().fit(["x" * 50 + " fine"] * 3)
     assert encoder.terms_.tolist() == ["fine"]
 

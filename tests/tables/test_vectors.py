@@ -75,7 +75,7 @@ def test_something_else_among_vectors_is_named_and_not_printed_in_full():
     assert len(str(caught.value)) < 200
 
 
-def test_a_vector_is_as_good_as_its_numbers_in_columns_of_their_own():
+def test_a_vector_equals_its_numbers_in_separate_columns():
     frame = make_vectors()
     table = read_candidate_table(frame, **OPTIONS)
     (column,) = table.features.columns
@@ -144,7 +144,7 @@ def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
     np.testing.assert_allclose(X.to_numpy(), np.stack(frame["embedding"]), rtol=1e-12)
 
 
-def test_a_shortened_array_is_named_wherever_it_stands():
+def test_a_shortened_array_is_named_in_any_row():
     cells = ["[0.1 0.2 0.3]", "[0.1 ... 0.3]"]
     with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
         find_vector_length("t", cells)

@@ -70,7 +70,7 @@ def test_parquet_comes_back_with_its_types(tmp_path):
 
 
 def test_pandas_reads_the_lists_that_were_written(tmp_path):
-    """It refused: "data type 'list<element: string>[pyarrow]' not understood"."""
+    """It rejected: "data type 'list<element: string>[pyarrow]' not understood"."""
     frame = pd.DataFrame({"l": [["a"], ["b", "c"]], "v": [[0.5, 1.0], [2.0, 3.0]], "i": [1, 2]})
     frame.to_parquet(tmp_path / "in.parquet", index=False)
     write_table(read_frame(tmp_path / "in.parquet"), tmp_path / "out.parquet")
@@ -141,7 +141,7 @@ def test_what_parquet_cannot_hold_leaves_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz", "t.pkl"])
-def test_other_endings_are_refused(name):
+def test_other_endings_are_rejected(name):
     with pytest.raises(InvalidFileError, match=r"are written to \.csv, .*choose such a name"):
         format_of_name(name)
 
@@ -241,7 +241,7 @@ def test_headings_lists_and_every_kind_of_text():
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_nothing_is_escaped_unless_asked_for():
+def test_nothing_is_escaped_by_default():
     file = io.BytesIO()
     write_table(pd.DataFrame({"=h": ["=a"], "x": ["-b"]}), file, format="csv")
     assert file.getvalue() == b"=h,x\n=a,-b\n"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
-from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, refuse_search_in_kernel
+from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, reject_search_in_kernel
 
 
 class LocalGeometry:
@@ -56,7 +56,7 @@ class LocalGeometry:
         neighbors: Any = "auto",
     ) -> None:
         if precomputed:
-            refuse_search_in_kernel(neighbors)
+            reject_search_in_kernel(neighbors)
             lengths = np.sqrt(np.clip(np.diag(X), 0, None))
             lengths[lengths == 0] = 1.0
             cosine = X / np.outer(lengths, lengths)

@@ -118,7 +118,7 @@ class NeighborSearch:
         """Choose the search method; a transformer is created but not fitted."""
         self.backend = choose_backend(self._X)
         if self.backend is not HOST:
-            _refuse_search_on_device(self._neighbors)
+            _reject_search_on_device(self._neighbors)
             self._neighbors = "exact"
         elif self._neighbors == "auto":  # stored, so that a saved search keeps its method
             self._neighbors = _choose_method(self._X)
@@ -299,7 +299,7 @@ def _is_euclidean(transformer: Any) -> bool:
     )
 
 
-def refuse_search_in_kernel(neighbors: Any) -> None:
+def reject_search_in_kernel(neighbors: Any) -> None:
     """Raise if a search method is set: a kernel matrix contains all distances."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
@@ -308,7 +308,7 @@ def refuse_search_in_kernel(neighbors: Any) -> None:
         )
 
 
-def _refuse_search_on_device(neighbors: Any) -> None:
+def _reject_search_on_device(neighbors: Any) -> None:
     """Raise if a search method other than exact is set: the others run on the CPU."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(

@@ -22,7 +22,7 @@ from ambilearn.graph.geometry import squared_kernel_distances
 from ambilearn.graph.neighbors import (
     NeighborSearch,
     nearest_in_matrix,
-    refuse_search_in_kernel,
+    reject_search_in_kernel,
     usable_neighbors,
     warn_inexact,
 )
@@ -68,7 +68,7 @@ class SimilarityGraph:
         k = usable_neighbors(n_neighbors, candidates.n_rows)
         self.search = NeighborSearch(neighbors)
         if precomputed:
-            refuse_search_in_kernel(neighbors)
+            reject_search_in_kernel(neighbors)
             squared = squared_kernel_distances(X)
             neighbor_indices = nearest_in_matrix(squared, k)
             distances = np.sqrt(np.take_along_axis(squared, neighbor_indices, axis=1))

@@ -120,12 +120,12 @@ def _check_svg(content: bytes) -> None:
         if _local(name) in ACTIVE_ELEMENTS or any(starmap(_is_active, attributes.items())):
             raise _ActiveSvgError
 
-    def refuse(*_: Any) -> None:
+    def reject(*_: Any) -> None:
         raise _ActiveSvgError
 
     parser.StartElementHandler = check_root
-    parser.EntityDeclHandler = refuse  # nested entities can expand to gigabytes
-    parser.ProcessingInstructionHandler = refuse  # style sheets, which may be programs
+    parser.EntityDeclHandler = reject  # nested entities can expand to gigabytes
+    parser.ProcessingInstructionHandler = reject  # style sheets, which may be programs
     parser.Parse(content, True)
 
 

@@ -48,7 +48,7 @@ def test_between_new_and_training_rows(library, block, kernel):
     np.testing.assert_allclose(library.to_host(found), cross_kernel(X, Z, kernel, 1.5), atol=1e-12)
 
 
-def test_a_kernel_function_computes_there(library):
+def test_a_kernel_function_computes_on_the_device(library):
     K = on_device(
         cross_kernel, library.to_device(rows(5)), library.to_device(rows(6)), lambda X, Z: X @ Z.T
     )

@@ -75,12 +75,12 @@ def test_the_search_stays_on_the_device(library):
 
 
 @pytest.mark.parametrize("neighbors", ["approximate"])
-def test_other_searches_are_refused(library, neighbors):
+def test_other_searches_are_rejected(library, neighbors):
     with pytest.raises(ValueError, match="On a device the neighbors are searched exactly"):
         NeighborSearch(neighbors).fit(library.to_device(rows()), 4)
 
 
-def test_a_search_can_be_moved(library):
+def test_a_search_can_be_copied_to_a_device(library):
     host = NeighborSearch()
     host.fit(rows(), 4)
     moved = host.to_device(library.to_device)

@@ -128,7 +128,7 @@ def test_equal_weights_are_no_weights(sizes, unit):
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=8),
     unit=st.floats(1e-100, 1e100),
 )
-def test_rows_of_equal_weights_are_uniform_to_the_last_bit_beside_others(sizes, unit):
+def test_rows_of_equal_weights_are_uniform_to_the_last_bit(sizes, unit):
     rows = [dict.fromkeys(range(size), unit) for size in sizes] + [{0: 1.0, 1: 3.0}]
     sets = support(rows)
     assert np.array_equal(sets.prior()[:-2], sets.uniform()[:-2])

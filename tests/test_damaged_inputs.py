@@ -1,6 +1,6 @@
-"""Every function that takes a sparse matrix or an array looks at its structure first.
+"""Every function that takes a sparse matrix or an array checks its structure first.
 
-A damaged matrix that gets through ends in a crash of the interpreter or in nonsense.
+Otherwise a damaged matrix crashes the interpreter or gives wrong results.
 """
 
 from decimal import Decimal
@@ -47,7 +47,7 @@ def raise_problem(summary):
         raise summary.problem
 
 
-DOORS = {
+FUNCTIONS = {
     "as_candidates": as_candidates,
     "fit, X": lambda m: PLKNN(n_neighbors=1).fit(m, SETS),
     "fit, y": lambda m: PLKNN(n_neighbors=1).fit(X, m),
@@ -75,7 +75,7 @@ DOORS = {
     "blocks of X": lambda m: raise_problem(summarize_rows(m)),
     "blocks of y": lambda m: raise_problem(summarize_sets(m)),
 }
-WHAT = {
+DAMAGE = {
     "csr": "index too large",
     "csc": "indptr ends late",
     "coo": "row too large",
@@ -86,20 +86,20 @@ WHAT = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sparse_format", FORMATS)
-def test_damaged_matrices_are_stopped(door, sparse_format, kind):
-    matrix, _ = make_damaged(sparse_format, WHAT[sparse_format], kind)
+def test_damaged_matrices_are_rejected(name, sparse_format, kind):
+    matrix, _ = make_damaged(sparse_format, DAMAGE[sparse_format], kind)
     with pytest.raises(ValueError, match=r" is a damaged sparse matrix \("):
-        DOORS[door](matrix)
+        FUNCTIONS[name](matrix)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_masked_entries_are_stopped(door):
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_masked_entries_are_rejected(name):
     masked = np.ma.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], mask=[[0, 0], [0, 1], [0, 0]])
     with pytest.raises(ValueError, match=r" is a masked array with .* the first at \[1, 1\]"):
-        DOORS[door](masked)
+        FUNCTIONS[name](masked)
 
 
 @pytest.mark.slow
@@ -143,11 +143,11 @@ LISTS_OF_LABELS = {
 }
 
 
-@pytest.mark.parametrize("door", LISTS_OF_LABELS)
+@pytest.mark.parametrize("name", LISTS_OF_LABELS)
 @pytest.mark.parametrize("form", NO_LABELS)
-def test_what_is_no_list_of_labels_is_stopped(door, form):
+def test_invalid_lists_of_labels_are_rejected(name, form):
     with pytest.raises(ValueError, match=r"must be a list of labels|There are . |a masked array"):
-        LISTS_OF_LABELS[door](NO_LABELS[form])
+        LISTS_OF_LABELS[name](NO_LABELS[form])
 
 
 NO_NUMBERS = {
@@ -168,11 +168,11 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("door", NUMBERS)
+@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("form", NO_NUMBERS)
-def test_what_is_no_number_is_stopped(door, form):
-    with pytest.raises(ValueError, match=f"^{door.partition(' ')[0]} must be numbers"):
-        NUMBERS[door](NO_NUMBERS[form])
+def test_invalid_numbers_are_rejected(name, form):
+    with pytest.raises(ValueError, match=f"^{name.partition(' ')[0]} must be numbers"):
+        NUMBERS[name](NO_NUMBERS[form])
 
 
 @pytest.mark.parametrize("weights", [[np.nan, 1, 1], [np.inf, 1, 1], [-1, 1, 1], [0, 0, 0]])
@@ -184,7 +184,7 @@ def test_weights_of_a_score_are_finite_and_not_negative(weights):
 @pytest.mark.parametrize(
     "labels", [[None, 1, 0], [np.nan, 1, 0], [pd.NA, 1, 0], [Decimal("sNaN"), 1, 0]]
 )
-def test_missing_labels_are_stopped(labels):
+def test_missing_labels_are_rejected(labels):
     for measure in (
         lambda: transductive_accuracy(labels, SETS, X, X),
         lambda: tolerance_accuracy([0, 1, 0], labels, 1),
@@ -200,13 +200,13 @@ def test_labels_are_compared_as_they_are():
 
 
 @pytest.mark.parametrize("votes", [5, None, "ab", np.array(5), [1, 2], [np.ma.masked], ["ab"]])
-def test_what_is_no_table_of_votes_is_stopped(votes):
+def test_invalid_tables_of_votes_are_rejected(votes):
     for read in (Votes.from_wide, votes_to_candidates):
         with pytest.raises(ValueError, match=r"a list (of votes )?(for each|per) row"):
             read(votes)
 
 
-def test_annotators_are_told_apart():
+def test_annotators_have_distinct_names():
     with pytest.raises(ValueError, match="annotators has 2 names, and there are 3 columns"):
         Votes.from_wide(np.eye(3, dtype=int), annotators=["ann", "ben"])
     with pytest.raises(ValueError, match="The annotators cannot be sorted"):
