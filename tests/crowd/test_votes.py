@@ -138,7 +138,7 @@ def test_answers_without_features_are_left_out_with_a_warning():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Votes.from_long(LONG, items=[1, 2]), "No answer is to one of the 2 items.*as num"),
+        (lambda: Votes.from_long(LONG, items=[1, 2]), "No answer is to one of the 2 items.*or num"),
         (lambda: Votes.from_long(LONG, items=["x", "y", "x"]), "'x' is in rows 0 and 2"),
         (lambda: Votes.from_long([("x", "ann", None)]), "no answer at all"),
         (lambda: Votes.from_long([("x", None, "a")]), "Answer 0 has no annotator"),
