@@ -50,7 +50,7 @@ def test_modules_of_public_names_need_no_import_of_their_own():
 
 
 @pytest.mark.parametrize("package", LAZY_PACKAGES, ids=lambda package: package.__name__)
-def test_unknown_names_are_refused(package):
+def test_unknown_names_are_rejected(package):
     with pytest.raises(AttributeError, match=r"No ambilearn.* attribute misspelled"):
         _ = package.misspelled
     assert not hasattr(package, "misspelled")

@@ -510,8 +510,8 @@ def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_
 
 
 @pytest.mark.parametrize("candidates", ["names", "label"])
-def test_what_clean_wrote_is_no_feature(run, people_csv, candidates):
-    """Neither are the candidates themselves, when one learns from the cleaned labels."""
+def test_columns_of_clean_are_not_features(run, people_csv, candidates):
+    """Nor are the candidates, if the cleaned labels are the candidates."""
     assert run("clean", people_csv, *QUICK, "--out", "cleaned.csv")[0] == 0
     options = ["--candidates", candidates, "--exclude", "truth", "--out", "model"]
     _, err = run.succeeds("fit", "cleaned.csv", *options)

@@ -50,7 +50,7 @@ def X(data):
 
 
 class Listed(TransformerMixin, BaseEstimator):
-    """A neighbors transformer that gives whatever graph it was told to."""
+    """A neighbors transformer that returns a given graph."""
 
     def __init__(self, graph=None, graph_of_new=None):
         self.graph = graph
