@@ -48,13 +48,6 @@ def test_the_table_has_every_method_for_features():
     assert sorted(rows) == sorted(method.name for method in CORE_METHODS.values())
 
 
-def test_the_first_page_of_the_documentation_counts_the_methods():
-    published = [name for name in CORE_METHODS if name not in ("plstacking", "plvoting")]
-    numbers = {7: "Seven", 8: "Eight", 9: "Nine", 10: "Ten"}
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert f"{numbers[len(published)]} published methods" in page
-
-
 @pytest.mark.slow
 def test_two_commands_lead_to_a_cleaned_table(tmp_path, monkeypatch):
     """`make release-check` runs both as they stand, in a folder without an environment."""
