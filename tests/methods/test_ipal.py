@@ -120,6 +120,15 @@ def test_residuals_of_labels_by_hand():
     np.testing.assert_allclose(model.predict_proba([[3.0, 4.0]]), [[1 / 3, 2 / 3, 0]], atol=1e-9)
 
 
+def test_residuals_above_one_change_the_confidences_of_their_row_only():
+    x, y = np.cos(np.deg2rad(80)), np.sin(np.deg2rad(80))
+    model = IPAL(n_neighbors=2).fit([[x, y], [x, -y], [-1.0, 0.0]], [0, 1, 2])
+    # The first row is the sum of both neighbors, each times 1 / 2x; without either, it is far away.
+    new = [[1.0, 0.0], [x, y]]
+    np.testing.assert_allclose(-model.decision_function(new), [[1 / (2 * x)] * 2 + [1], [0, 1, 1]])
+    np.testing.assert_allclose(model.predict_proba(new), [[0, 0, 1], [1, 0, 0]], atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_residuals_come_from_scipys_weights(seed):
     X, Y, _ = ambiguous(n=50, d=3, seed=seed)  # more neighbors than dimensions
