@@ -70,7 +70,7 @@ def run(*arguments):
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tmp_path):
     cleaned, corrections, model = (tmp_path / name for name in ("c.csv", "k.csv", "m.model"))

@@ -85,7 +85,7 @@ def test_every_task_is_executed_once_in_other_processes():
     assert os.getpid() not in {r.details["process"] for r in results}
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_killed_process_raises_and_results_are_kept():
     results = []
     with pytest.raises(
@@ -116,7 +116,7 @@ def test_every_task_is_executed_once_on_the_cluster(cluster):
     assert os.getpid() not in {r.details["process"] for r in results}
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_dead_worker_fails_only_its_task():
     distributed = pytest.importorskip("distributed")
     import dask
@@ -168,7 +168,7 @@ def scheduler(tmp_path):
         child.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_lost_scheduler_is_reported(scheduler, caplog):
     """distributed's own error was shown as a mistake of ambilearn."""
     import dask
@@ -250,7 +250,7 @@ list(on_processes(tell_and_wait, range(2), 2))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(os.name == "nt", reason="processes keep a parent's number on Windows")
 @pytest.mark.parametrize("moment", [1, 2, "at work"])
 def test_workers_end_with_a_killed_parent(moment):

@@ -200,7 +200,7 @@ def spec_file(tmp_path):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     store, tasks = tmp_path / "r.sqlite", tasks_of(runs=4)
     (tmp_path / "runner.py").write_text(STOPPING_RUNNER)
@@ -234,7 +234,7 @@ def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     assert_alike(contents(store), contents(tmp_path / "clean.sqlite"))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_two_runners_on_one_store_share_the_work(spec_file, tmp_path):
     store = tmp_path / "r.sqlite"
     logs = [tmp_path / "first", tmp_path / "second"]

@@ -32,7 +32,7 @@ def torture(tmp_path):
     return torture
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_wrong_result_is_found_minimized_and_stored(torture):
     outcome, said, kept = torture(planted_defects.wrong)
     assert outcome.kinds()["wrong"] == 1
@@ -42,7 +42,7 @@ def test_a_wrong_result_is_found_minimized_and_stored(torture):
     assert str(path) in said
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_crash_is_found_and_the_campaign_continues(torture):
     outcome, said, kept = torture(planted_defects.crash, cases=200)
     assert set(outcome.kinds()) >= {"crash"}
@@ -51,14 +51,14 @@ def test_a_crash_is_found_and_the_campaign_continues(torture):
     assert outcome.count(planted_defects.crash) > 10
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_hang_is_found(torture):
     outcome, _, kept = torture(planted_defects.hang, cases=10, patience=1.0)
     assert outcome.kinds()["hang"] == 1
     assert json.loads(kept[0].read_text())["case"] == "2"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_one_seed_gives_one_outcome(torture):
     counts = []
     for seed in (1, 1, 2):

@@ -67,7 +67,7 @@ def test_a_command_that_crashes_is_detected(ended, kind):
     assert caught.value.kind == kind
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("command", ["clean", "reproduce"])
 def test_after_a_kill_at_an_event_all_files_are_valid(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
