@@ -13,7 +13,6 @@ from protected import open_folder, read_only
 import ambilearn
 from ambilearn._utils.files import atomic_write, check_writable
 
-needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="needs the modes of POSIX")
 
 IMPORTS = """
@@ -184,14 +183,21 @@ def test_circular_link_raises(tmp_path):
     assert os.listdir(tmp_path) == ["loop"]
 
 
-@needs_pipes
-def test_pipe_is_written_in_place(tmp_path):
-    """It was replaced by a regular file; in a container, the null device would be as well."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    received = []
-    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+@pytest.fixture
+def pipe(tmp_path):
+    """A pipe, what was read from it, and the thread that reads it."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs pipes with names")
+    path, received = tmp_path / "pipe", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: received.append(path.read_bytes()), daemon=True)
     reader.start()
+    return path, received, reader
+
+
+def test_pipe_is_written_in_place(tmp_path, pipe):
+    """It was replaced by a regular file; in a container, the null device would be as well."""
+    pipe, received, reader = pipe
     with atomic_write(pipe) as file:
         file.write(b"half ")
         file.seek(0)  # the file is seekable
@@ -202,13 +208,8 @@ def test_pipe_is_written_in_place(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-@needs_pipes
-def test_failed_write_sends_nothing_to_a_pipe(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    received = []
-    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
-    reader.start()
+def test_failed_write_sends_nothing_to_a_pipe(pipe):
+    pipe, received, reader = pipe
     with pytest.raises(ValueError):  # noqa: PT011
         fail_halfway(pipe, ValueError)
     reader.join()

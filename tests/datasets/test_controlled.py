@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from binomial import assert_binomial
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
@@ -14,12 +14,6 @@ LABELS = [4, 7, 23, 78, 200]
 
 def labels(n, n_labels, seed=0):
     return np.random.default_rng(seed).integers(0, n_labels, n)
-
-
-def assert_binomial(count, n, probability):
-    """Not in the outer 1e-9 of the distribution: never seen by chance in this suite."""
-    low, high = stats.binom.ppf([5e-10, 1 - 5e-10], n, probability)
-    assert low <= count <= high, f"{count} of {n} is not a share of {probability}"
 
 
 @pytest.mark.parametrize("n_labels", LABELS)

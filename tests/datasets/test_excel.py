@@ -2,8 +2,6 @@
 
 import datetime
 import io
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 
@@ -283,17 +281,3 @@ def test_any_damaged_file_is_rejected_or_read():
 def test_text_streams_are_rejected():
     with pytest.raises(InvalidFileError, match="open as text"):
         read_frame(io.StringIO("a"), format="xlsx")
-
-
-def test_without_openpyxl_the_extra_is_named(tmp_path):
-    (tmp_path / "t.xlsx").write_bytes(save(workbook(["a"], [1])).getvalue())
-    code = (
-        "import sys; sys.modules['openpyxl'] = None\n"
-        "from ambilearn.datasets.frames import read_frame\n"
-        "read_frame('t.xlsx')"
-    )
-    command = [sys.executable, "-c", code]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert ran.stderr.splitlines()[-1] == (
-        "ImportError: Reading Excel files needs openpyxl: pip install 'ambilearn[excel]'"
-    )

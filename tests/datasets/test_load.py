@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -199,18 +197,3 @@ def test_loaded_data_can_be_fitted(shop):
     iris = load_dataset("iris")
     sets, _ = make_candidates(iris.y, r=1, random_state=0)
     assert PLCL(max_iter=3, tol=0.5).fit(iris.X, sets).score(iris.X, iris.y) > 0.8
-
-
-@pytest.mark.slow
-def test_importing_the_library_needs_none_of_the_tools():
-    """Data frames, downloads and the command line are there for those who use them."""
-    code = (
-        "import sys\n"
-        "for name in ('pandas', 'pyarrow', 'pooch', 'requests', 'click', 'rich'):\n"
-        "    sys.modules[name] = None\n"
-        "import ambilearn, ambilearn.metrics\n"
-        "from ambilearn.datasets import load_dataset, make_candidates\n"
-        "make_candidates(load_dataset('iris').y)\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr

@@ -2,20 +2,14 @@
 
 import numpy as np
 import pytest
+from binomial import assert_binomial
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import add_noise, make_candidates
 
 KINDS = ["swap", "drop"]
-
-
-def assert_binomial(count, n, probability):
-    """Not in the outer 1e-9 of the distribution: never seen by chance in this suite."""
-    low, high = stats.binom.ppf([5e-10, 1 - 5e-10], n, probability)
-    assert low <= count <= high, f"{count} of {n} is not a share of {probability}"
 
 
 def random_sets(n_rows, n_labels, seed):
