@@ -323,3 +323,15 @@ def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
     np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
     assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
+def test_sparse_rows_are_a_csr_array_in_a_method(form):
+    """Products of ``*`` are elementwise, whatever the user passes."""
+
+    class Squares(CandidateCounts):
+        def _fit(self, X, candidates, cache):
+            super()._fit(X, candidates, cache)
+            self.squares_ = (X * X).toarray()
+
+    np.testing.assert_array_equal(Squares().fit(form(X), SETS).squares_, X**2)

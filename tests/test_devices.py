@@ -36,7 +36,10 @@ from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.selection import CandidateSearchCV, FitCache
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 
-pytestmark = pytest.mark.array_library
+pytestmark = [
+    pytest.mark.array_library,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 def squared_product(X, Z):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
@@ -60,7 +60,7 @@ def rank_last(scores: Any, labels: Any) -> Any:
 
 
 def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
-    """Rows of a user in the processor's memory as float64 array or CSR matrix, checked.
+    """Rows of a user in host memory as float64 array or ``csr_array``, checked.
 
     The tags of the estimator determine whether they may be sparse. Options are those of
     :func:`sklearn.utils.validation.validate_data`.
@@ -75,7 +75,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         explain_unreadable(X, error)
         raise
     check_magnitude(X)
-    return X
+    # Of a csr_matrix, `*` would be the matrix product.
+    return csr_array(X) if issparse(X) else X
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
