@@ -166,8 +166,7 @@ def try_mutant(
     try:
         for batch in ([first] if first else [], tests):
             if batch and status in (0, 4, 5):  # 4 and 5: the test does not exist any more
-                (root / "tests.txt").write_text("\n".join(batch))
-                options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "@tests.txt"]
+                options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", *batch]
                 status, failed = run_tests(root, options, TIMEOUT)
     finally:
         file.write_text(original, encoding="utf-8")
