@@ -13,9 +13,10 @@ random row in ten, and compared with new orders at the same shares ("in rounds")
 half, order and share. The music clips are then resampled: another random 90 % of the rows for each
 seed.
 
-With ``--coverage`` half of the rows are reviewed through a session with PL-CL, which is faster than
-the stack. Each line has the true share of right labels and the interval that the session shows.
-The lines of both are in ``docs/review_session.jsonl``.
+With ``--coverage`` half of the rows are reviewed through a session with PL-CL, which is fitted
+after each tenth of the rows to save time. Each line has the true share of right labels and the
+interval that the session shows. The sums are in ``docs/review_session.jsonl``, with the lines of
+``--session`` and of ``review_latency.py``.
 """
 
 import argparse
@@ -141,10 +142,10 @@ def estimated(session, y):
 def cover(name, seed):
     """Print the true share of right labels and its interval at several points of a session."""
     X, sets, y, _, _ = noisy_split(name, seed)
-    refit_after = round(0.05 * len(y))
+    refit_after = round(0.1 * len(y))
     session = ReviewSession(PLCL(), X, sets, refit_after=refit_after, random_state=seed)
     for share in COVERAGE_SHARES:
-        review_until(session, round(share * len(y)), y)
+        review_until(session, round(share * len(y)), y, at_once=5)
         print_result(
             "review_coverage",
             data=name,
@@ -154,11 +155,11 @@ def cover(name, seed):
         )
 
 
-def review_until(session, n_settled, y):
-    """Settle rows in the order of the session."""
-    while len(session.labels_) < n_settled:
-        (row,) = session.next_rows()
-        session.settle(row, y[row])
+def review_until(session, n_settled, y, at_once=1):
+    """Settle rows in the order of the session, which changes after each, or after several."""
+    while (n_left := n_settled - len(session.labels_)) > 0:
+        for row in session.next_rows(min(at_once, n_left)):
+            session.settle(row, y[row])
 
 
 def through_session(X, sets, y, X_test, y_test, seed):

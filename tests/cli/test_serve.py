@@ -5,12 +5,15 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
 from urllib.parse import urlsplit
 
+import pandas as pd
 import pytest
+from annotators import item_names, make_crowd
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
@@ -158,6 +161,53 @@ def test_options_that_do_not_fit_are_rejected(table, arguments, message):
     result = run("review", table, "--candidates", "names", *arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Addresses that are opened in the browser, which then ends the review."""
+    addresses = []
+
+    def browse(address):
+        addresses.append(address)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    return addresses
+
+
+def test_one_address_is_printed_and_opened(table, opened, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        result = run("review", table, *OPTIONS, "--port", port)
+        assert f"Port {port} cannot be used" in result.output
+    options = ["--port", port, "--journal", tmp_path / "my.journal"]
+    result = run("review", table, *OPTIONS[:-1], *options)
+    assert result.exit_code == 0, result.output
+    (address,) = opened
+    assert address.startswith(f"http://127.0.0.1:{port}/")
+    assert result.output.count("http://") == 1
+    assert address in result.output
+    assert (tmp_path / "my.journal").exists()
+    assert "repeat the command with --cleaned-out FILE" in result.output
+
+
+@pytest.mark.usefixtures("opened")
+def test_answers_in_long_form_are_served(tmp_path):
+    X, _, answers = make_crowd(n=40)
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    features = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    features.insert(0, "item", item_names(40))
+    features.to_csv(tmp_path / "items.csv", index=False)
+    form = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
+    files = [*form, "--features-from", tmp_path / "items.csv", "--method", "plknn"]
+    answers = tmp_path / "answers.csv"
+    result = run("review", answers, *files, "--serve", "--cleaned-out", tmp_path / "c.csv")
+    assert result.exit_code == 0, result.output
+    assert "6 annotators judged" in result.output
+    assert run("clean", answers, *files, "--out", tmp_path / "e.csv").exit_code == 0
+    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "e.csv").read_bytes()
 
 
 def test_standard_input_cannot_be_served():

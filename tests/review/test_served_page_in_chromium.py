@@ -1,6 +1,7 @@
 """The page on a server in a real browser: what a person does, and what may go wrong."""
 
 import json
+import re
 
 import pytest
 from serve_review import Served
@@ -109,6 +110,22 @@ def test_random_rows_are_marked(served, visit):
     )
     assert marked
     assert set(marked) <= drawn
+
+
+def test_the_page_shows_what_the_work_is_worth(tmp_path, visit, monkeypatch):
+    served = Served(tmp_path, n=90, random_share=0.5, refit_after=5)
+    page = visit(served)
+    worth, sentence = page.locator("#worth"), page.locator("#sentence")
+    expect(worth).to_contain_text("no estimate before ten random rows")
+    expect(sentence).to_be_hidden()
+    monkeypatch.setattr(served.session, "changes_little", lambda: "Further answers change little.")
+    for _ in range(30):
+        press(page, "Enter")  # accept what the method found
+    wait_saved(page)
+    share = r"0 corrected, .* about \d+ % of all labels are right \(\d+ to \d+ %, by 1\d random rows"
+    expect(worth).to_have_text(re.compile(share))
+    expect(sentence).to_have_text("Further answers change little.")
+    served.close()
 
 
 def test_several_rows_get_one_label_after_a_preview(served, visit):

@@ -1,0 +1,109 @@
+"""Print the tables of ``measurements/review-that-learns.md``.
+
+``review_session.jsonl`` has the lines of ``benchmarks/review_curves.py --session``, of
+``benchmarks/review_latency.py``, and sums of the lines of ``benchmarks/review_curves.py
+--coverage``. With names of files, it is written anew from the lines in these files.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, t
+
+STORE = Path(__file__).parent / "review_session.jsonl"
+DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
+SHARES = (0.05, 0.1, 0.2)
+Lines = list[dict[str, Any]]
+
+
+def read(path: Path) -> Lines:
+    """The lines of a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def store(lines: Lines) -> None:
+    """Write the lines of sessions and times, and the sums of the intervals."""
+    sums: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+    for line in lines:
+        if line["benchmark"] == "review_coverage" and line["low"] is not None:
+            found = sums[line["data"], line["settled"]]
+            found[0] += 1
+            found[1] += line["low"] <= line["truth"] <= line["high"]
+    kept = [line for line in lines if line["benchmark"] != "review_coverage"]
+    for (data, settled), (runs, covered) in sorted(sums.items()):
+        names = {"benchmark": "review_coverage", "data": data, "settled": settled}
+        kept.append(names | {"runs": runs, "covered": covered})
+    STORE.write_text("".join(json.dumps(line) + "\n" for line in kept))
+
+
+def print_gains(lines: Lines, score: str) -> None:
+    """Mean gain of both orders over the halves, and the mean of the difference."""
+    found = {
+        (line["data"], line["order"], line["settled"], line["seed"]): line[score]
+        for line in lines
+        if line["benchmark"] == "review_session"
+    }
+    print(f"\n{score}\n\n| | after | session | new order at each step | difference |")
+    print("|---|---|---|---|---|")
+    for data, title in DATA.items():
+        for share in SHARES:
+            seeds = sorted({key[3] for key in found if key[:3] == (data, "session", share)})
+            session, rounds = (
+                np.array([found[data, order, share, seed] for seed in seeds])
+                for order in ("session", "in rounds")
+            )
+            cells = map(with_interval, (session, rounds, session - rounds))
+            print(f"| {title} ({len(seeds)}) | {share:.0%} | {' | '.join(cells)} |")
+
+
+def with_interval(values: Any) -> str:
+    """Mean with half the 95 % interval."""
+    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
+    return f"{values.mean():.3f} ± {half:.3f}".replace("0.", ".").replace("-", "−")
+
+
+def print_coverage(lines: Lines) -> None:
+    """Share of the sessions whose interval covers the truth, at each point."""
+    found = [line for line in lines if line["benchmark"] == "review_coverage"]
+    shares = sorted({line["settled"] for line in found})
+    print(f"\n| settled | {' | '.join(f'{share:.0%}' for share in shares)} |")
+    print("|---|" + "---|" * len(shares))
+    for data, title in DATA.items():
+        at = {line["settled"]: line for line in found if line["data"] == data}
+        cells = [
+            f"{at[s]['covered'] / at[s]['runs']:.3f} ({at[s]['runs']})" if s in at else ""
+            for s in shares
+        ]
+        print(f"| {title} | {' | '.join(cells)} |".replace("0.", "."))
+    runs, covered = (sum(line[name] for line in found) for name in ("runs", "covered"))
+    print(f"\nall: {covered} of {runs}, {covered / runs:.3f}")
+    for share in shares:
+        here = [line for line in found if line["settled"] == share]
+        n, k = (sum(line[name] for line in here) for name in ("runs", "covered"))
+        low, high = binomtest(k, n).proportion_ci()
+        print(f"{share:.0%}: {k} of {n}, {k / n:.3f} ({low:.3f} to {high:.3f})")
+
+
+def print_latency(lines: Lines) -> None:
+    """Percentiles in milliseconds."""
+    print("\n| method, rows, answers | | 50 % | 90 % | 99 % | longest |\n|---|---|---|---|---|---|")
+    for line in lines:
+        if line["benchmark"] == "review_latency":
+            for name in ("answer", "order"):
+                cells = [f"{1000 * line[f'{name}_p{p}']:.1f}" for p in (50, 90, 99, 100)]
+                what = f"{line['method']}, {line['rows']:,}, {line['answers']}"
+                print(f"| {what} | {name} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        store([line for name in sys.argv[1:] for line in read(Path(name))])
+    lines = read(STORE)
+    print_gains(lines, "gain")
+    print_gains(lines, "gain_new_rows")
+    print_coverage(lines)
+    print_latency(lines)
