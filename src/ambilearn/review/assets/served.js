@@ -131,6 +131,7 @@ async function listen() {
       ended = reply.body.ended;
       showState(reply.body);
       if (document.documentElement.dataset.ready !== "true") ready();
+      await pause(rows.length / 100); // a new order of many rows keeps keys waiting: not too often
     } else if (!reply.aborted) await pause(RETRY);
   }
   showConnection();

@@ -50,6 +50,7 @@ function matcher(query, decisions) {
 
 /** The rows that pass all filters. */
 function filteredRows(rows, decisions, { status, label, query }) {
+  if (status === "all" && label === null && !query.trim()) return [...rows];
   const matches = matcher(query, decisions);
   return rows.filter(
     (row) =>
