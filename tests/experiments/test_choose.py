@@ -9,9 +9,9 @@ from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Task
 
 pytestmark = pytest.mark.slow
-GRID = {"reg": [0.01, 0.03, 1.0], "mu": [0.0, 1.0]}
+GRID = {"reg": [0.01, 0.05, 1.0], "lam": [0.0, 0.3]}
 SEARCH = {"kind": "random", "points": 3, "scoring": "approximated", "grid": GRID, "seed": 0}
-TASK = Task("wine", "PLCL", 0, candidates={"p": 0.9}, rows=40, select="label-free", search=SEARCH)
+TASK = Task("wine", "SURE", 0, candidates={"p": 0.9}, rows=40, select="label-free", search=SEARCH)
 
 
 @pytest.mark.parametrize(("kind", "fits"), [("random", 15), ("halving", 8), ("grid", 30)])
@@ -19,7 +19,7 @@ def test_chosen_parameters_are_points_of_the_grid(kind, fits):
     search = SEARCH | {"kind": kind, "points": None if kind == "grid" else 3}
     task = TASK.to(search=search)
     params, account = choose(task, make_split(task))
-    assert all(params[name] in SEARCH["grid"][name] for name in ("reg", "mu"))
+    assert all(params[name] in SEARCH["grid"][name] for name in GRID)
     assert account["points"] == (6 if kind == "grid" else 3)
     assert account["fits"] == fits
 
@@ -64,7 +64,7 @@ def test_all_selections_and_runs_use_the_same_points(points_seen):
 def test_the_current_parameters_are_always_tried(points_seen):
     for seed in range(3):
         points = points_seen(TASK.to(search=SEARCH | {"seed": seed}))
-        assert points[0] == {"reg": 0.03, "mu": 1.0}
+        assert points[0] == {"reg": 0.05, "lam": 0.3}
         assert len({tuple(point.values()) for point in points}) == 3
 
 
