@@ -274,8 +274,9 @@ method_options = _add(
 doubt_option = method_option(
     "--no-doubt",
     is_flag=True,
-    help="Do not look for rows whose true label is not a candidate. Saves five fits of deepplcl, "
-    "ipal and plda, and in `review` of stacks and votes; for other methods it saves little.",
+    help="Do not look for rows whose true label is not a candidate. Saves five fits of some "
+    "methods, such as deepplcl, ipal and plda, and in `review` of stacks and votes; for methods "
+    "with a kernel and for plknn it saves little.",
 )
 
 calibration_option = method_option(
