@@ -8,7 +8,7 @@ Held-out outputs of PL-CL have a closed form, so that its seed matters little; t
 with ten seeds. Simulated crowds: 1000 items, 40 annotators with an accuracy of .4 to .9 (.55 to .95
 for two labels), and outputs of a classifier that are fixed and too flat. `rho` is the probability
 that an annotator makes the mistake that others make in the same item, `delta` the share of items
-that look like another label to people and features alike, which nothing can detect. Simulated
+that look like another label to both people and features, which nothing can detect. Simulated
 answers to real rows: PL-CL learns from half of the rows of a table and predicts the others, with
 the plain outputs, a temperature by the closed form of the rounds, and by folds of PL-CL itself.
 

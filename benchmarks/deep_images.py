@@ -73,7 +73,7 @@ def load(archive):
 
 
 def load_answers(path, y):
-    """Three people's answers in the order of the images: by class, then by number."""
+    """The answers of three people in the order of the images: by class, then by number."""
     with np.load(path) as data:
         answers, truth = data["answers"], data["truth"]
     order = np.argsort(truth, kind="stable")
@@ -103,7 +103,7 @@ def make_candidates(y, seed, q=0.0, eta=0.0, answers=None, votes=None, **_):
 
 
 def add_suggestions(model, X, mask, n_folds=3):
-    """Candidates with the label that held-out outputs put before all of them."""
+    """Candidates and the label whose held-out output exceeds those of all candidates."""
     from ambilearn import find_doubtful
 
     doubt = find_doubtful(X, mask, estimator=model, n_folds=n_folds)

@@ -1,6 +1,6 @@
 """Wrong labels in ordinary data: `find_doubtful` and cleanlab on the same features.
 
-Needs cleanlab, in an environment of its own (``pip install cleanlab . pandas``). Data: five tables
+Needs cleanlab, in a separate environment (``pip install cleanlab . pandas``). Data: five tables
 with 15 % of the labels replaced at random (``uniform``) or 20 % by the next label (``pair``), three
 seeds each, at most 1000 rows; and one answer of a random annotator for each music clip and sentence
 (``crowd``). cleanlab gets held-out probabilities of five folds of logistic regression or SVC; its
@@ -87,7 +87,7 @@ def labeled_rows(name, noise, seed):
 
 
 def compare(X, y, given):
-    """AUC, share of right labels, calibration and CPU seconds of both ways."""
+    """AUC, share of right labels, calibration and CPU seconds of both."""
     wrong = given != y
     began = process_time()
     doubt = find_doubtful(X, given)

@@ -1,8 +1,8 @@
-"""What `ambilearn clean`, `fit` and `review` take on a table with the answers of a crowd.
+"""Time of `ambilearn clean`, `fit` and `review` on a table with the answers of a crowd.
 
 1000 rows, 512 features, 59 annotators, about 2.5 answers to each row, ten labels. The commands run
-one after the other, in each source tree in turn, with one thread. One JSON line a command: wall
-time and processor time in seconds. The latter depends less on what else is running.
+one after the other, in each source tree in turn, with one thread. One JSON line per command: wall
+time and CPU time in seconds. The CPU time depends less on other processes.
 """
 
 import argparse

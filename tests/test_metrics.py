@@ -262,7 +262,7 @@ def test_scorers_of_an_ordinary_classifier(labels):
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
-    """Knows the labels b and a only, in this order, and is sure of b."""
+    """Has only the labels b and a, in this order, and always predicts b."""
 
     classes_ = np.array(["b", "a"])
 

@@ -272,13 +272,13 @@ def test_invalid_searches_raise_a_clear_error(wine, options, message):
 
 
 class Counting:
-    """Scorer that knows how good each point is, and counts how often it was asked."""
+    """Scorer with a given score for each point that counts its calls."""
 
     def __init__(self, quality):
-        self.quality, self.asked = quality, {}
+        self.quality, self.calls = quality, {}
 
     def __call__(self, model, X, y):
-        self.asked[model.alpha] = self.asked.get(model.alpha, 0) + 1
+        self.calls[model.alpha] = self.calls.get(model.alpha, 0) + 1
         return self.quality(model.alpha)
 
 
@@ -287,14 +287,14 @@ def test_halving_drops_the_worse_half_after_each_fold(wine):
     scorer = Counting(lambda alpha: -abs(alpha - 6))
     search = CandidateSearchCV(QUICK, grid, scoring=scorer, halving=True).fit(*wine)
     assert search.best_params_ == {"alpha": 6.0}
-    assert sorted(scorer.asked.values()) == [1, 1, 1, 1, 2, 2, 3, 5]
+    assert sorted(scorer.calls.values()) == [1, 1, 1, 1, 2, 2, 3, 5]
     assert search.n_fits_ == 16
-    assert scorer.asked[6.0] == 5
+    assert scorer.calls[6.0] == 5
     assert np.isnan(search.cv_results_["split4_test_score"]).sum() == 7
 
 
 def test_a_dropped_point_is_never_the_best(wine):
-    """After one fold a mean may be high by chance; those who met more folds have outlived it."""
+    """After one fold a mean may be high by chance; points with more folds are ranked before."""
     order = iter([0.9, 0.9, 0.9, 0.8] + [0.1] * 20)
     search = CandidateSearchCV(
         QUICK, {"alpha": [1.0, 2.0, 3.0, 4.0]}, scoring=lambda *_: next(order), halving=True

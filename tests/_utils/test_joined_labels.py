@@ -34,7 +34,7 @@ def test_the_advice_in_the_message_works():
 @pytest.mark.parametrize(
     "names",
     [
-        ["a|b", "b|c", "a|c"],  # no row is certain, and b wanders
+        ["a|b", "b|c", "a|c"],  # no row is certain, and b is in different places
         ["a ; b", "b", "a"],  # the parts are labels of their own
         ["cat, dog", "dog, fox", "fox"],
         ["a|b|c", "b|c", "c|d", "d"],

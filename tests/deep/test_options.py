@@ -1,4 +1,4 @@
-"""What parameters stand for, given the rows and the machine."""
+"""Values of parameters for given rows and a given machine."""
 
 import numpy as np
 import pytest

@@ -44,7 +44,7 @@ def held_by(client):
 
 
 def eventually(condition):
-    """Whether it holds in the end: the workers let go a little later than we do."""
+    """Whether it holds in the end: workers release results a little later."""
     gc.collect()  # models of earlier tests may still hold something
     for _ in range(6000):
         if condition():

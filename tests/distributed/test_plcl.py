@@ -150,7 +150,7 @@ def test_several_partitions_are_as_accurate(digits, blocks):
 
 
 def test_results_are_in_the_order_of_the_rows(groups, blocks):
-    """Rows with one candidate show where they went."""
+    """Rows with one candidate show their place."""
     X, Y, y = groups()
     Y[::3] = np.eye(4, dtype=bool)[y[::3]]
     model = DistributedPLCL(**SMALL, n_partitions=4).fit(blocks(X, 50), blocks(Y, 50))

@@ -28,7 +28,7 @@ def test_all_methods_were_measured_at_every_share():
 
 
 def test_what_the_page_says_of_the_losses():
-    """Who loses most and least by swapping, and what dropping costs beside it."""
+    """The methods that lose most and least by swapping, and the cost of dropping."""
     script = runpy.run_path(str(DOCS / "make_fragility_picture.py"))
 
     def accuracy(data, method, noise, eta):

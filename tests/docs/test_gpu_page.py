@@ -29,7 +29,7 @@ def test_the_picture_can_be_drawn_again(script, tmp_path):
 
 
 def test_what_was_promised_was_measured(script):
-    """Seconds of exact fits by their rows, on one H200; memory; the floor; agreement."""
+    """Seconds of exact fits by their rows, on one H200; memory; lower bound; agreement."""
     fits = {each["rows"]: each for each in script["results"]("gpu_fit")}
     limits = {11_495: 1.0, 30_000: 4.0, 100_000: 30.0}
     assert all(fits[rows]["seconds"] <= limit for rows, limit in limits.items())

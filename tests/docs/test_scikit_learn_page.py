@@ -280,7 +280,7 @@ def test_every_line_of_the_page_is_tried():
     assert table_under("Supported tools") == list(WORKS)
     assert table_under("Others") == OTHERS
     headings = re.findall(r"^### (.+)$", PAGE, re.M)
-    assert headings == [*WAYS_ROUND, "Others"]
+    assert headings == [*WORKAROUNDS, "Others"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -367,20 +367,18 @@ def test_confidences_out_of_fold_lose_the_weights():
     assert seen[3:] == [[0.5, 3.5]] * 3
 
 
-# Does not work, and the way round
+# Unsupported tools, and workarounds
 
-REFUSALS = (
-    "Unknown label type|1d array|only supports binary or multiclass|can't handle a mix|Suppor"
-)
+ERRORS = "Unknown label type|1d array|only supports binary or multiclass|can't handle a mix|Suppor"
 
 
 def assert_rejects(attempt):
-    """The tool says no to every form of sets, and does not learn something else in silence."""
+    """The tool raises an error for every form of sets."""
     for y in (SETS.to_sets(), OBJECTS, MASK, SETS):
         with pytest.raises((ValueError, TypeError, AttributeError, NotImplementedError)) as error:
             attempt(y)
         if not isinstance(error.value, AttributeError):
-            assert re.search(REFUSALS, str(error.value)), error.value
+            assert re.search(ERRORS, str(error.value)), error.value
 
 
 def accuracy_of(confidences):
@@ -449,7 +447,7 @@ def lists_of_lists():
         assert GridSearchCV(PLKNN(), grid, cv=FOLDS).fit(X, y).best_score_ > 0.9
 
 
-WAYS_ROUND = {
+WORKAROUNDS = {
     "Lists of lists": lists_of_lists,
     '`scoring="accuracy"`': plain_scoring,
     "Stratified folds": stratified_folds,
@@ -461,9 +459,9 @@ WAYS_ROUND = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS_ROUND.values())
-def test_workarounds(way):
-    way()
+@pytest.mark.parametrize("workaround", WORKAROUNDS.values())
+def test_workarounds(workaround):
+    workaround()
 
 
 OTHERS = [

@@ -34,7 +34,7 @@ METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking
 
 
 def swapped(n=160, share=0.15, seed=0, **options):
-    """Rows of which some have another label in the place of the true one: X, mask, y, which."""
+    """X, mask, y, and the rows whose true label is replaced by another."""
     X, mask, y = ambiguous(n=n, seed=seed, **{"d": 8, "n_labels": 6, "extra": 0.15} | options)
     rng = np.random.default_rng(seed)
     absent = (rng.random(n) < share) & (mask.sum(axis=1) < mask.shape[1])

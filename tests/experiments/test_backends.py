@@ -225,8 +225,8 @@ def test_a_local_cluster_is_not_open_to_the_network():
     assert {address.ip for address in listening} <= {"127.0.0.1", "::1"}
 
 
-# A parent of two workers that is killed at a moment of its own life: when it has started so many
-# processes, of which none can be at work yet, or when it is told to.
+# A parent of two workers that is killed when it has started a number of processes, before any of
+# them works, or on request.
 PARENT = """
 import os, signal, sys, threading
 from multiprocessing.process import BaseProcess

@@ -1,4 +1,4 @@
-"""The runner, also killed and doubled: real processes, real signals."""
+"""The runner, with killed and concurrent runners: real processes, real signals."""
 
 import os
 import re
@@ -158,7 +158,7 @@ def test_processes_give_the_same_results(tmp_path):
     assert_alike(contents(tmp_path / "one.sqlite"), contents(tmp_path / "two.sqlite"))
 
 
-# A runner that stands still after six results until it is killed, or its test has gone.
+# A runner that waits after six results until it is killed, or its test has ended.
 STOPPING_RUNNER = """
 import sys
 from pathlib import Path
@@ -169,7 +169,7 @@ from ambilearn.experiments.store import Store
 if __name__ == "__main__":
     results = []
 
-    def stand_still(result):
+    def wait_after_six(result):
         results.append(result)
         if len(results) == 6:
             print("six results are stored", flush=True)
@@ -177,7 +177,7 @@ if __name__ == "__main__":
 
     with Store(sys.argv[2]) as store:
         tasks = parse_spec("runs", Path(sys.argv[1]).read_text()).tasks()
-        run_tasks(tasks, store, jobs=2, on_result=stand_still)
+        run_tasks(tasks, store, jobs=2, on_result=wait_after_six)
 """
 
 
