@@ -1,6 +1,6 @@
 """Confidences before and after calibration, and audits by a few checked rows.
 
-    python benchmarks/calibration.py sets     # the table of candidate sets, ten random halves
+    python benchmarks/calibration.py sets     # candidate sets and a crowd, ten random halves
     python benchmarks/calibration.py audit    # coverage and width of the interval of an audit
     python benchmarks/calibration.py checked  # calibration error after an audit
 
@@ -143,6 +143,12 @@ def compare_sets(arguments):
                 cells += [f"{acted} of {len(parts)}"]
                 lines.append(f"| {name} {method} {rows} | " + " | ".join(cells) + " |")
     _table("excess ECE | before | after | change | calibrated", lines)
+    if "music" in arguments.crowds:
+        import crowd_calibration
+
+        print("\naccuracy, confidence, ECE, excess ECE, ± 95 % interval, maximum; halves")
+        for method in crowd_calibration.METHODS:
+            crowd_calibration.real("music", method, True, arguments.halves)
 
 
 def _interval(values):
@@ -251,7 +257,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("out/calibration"))
     parser.add_argument("--halves", type=int, default=10, help="random halves")
     parser.add_argument("--audits", type=int, default=1000, help="simulated audits")
-    parser.add_argument("--repeats", type=int, default=25, help="audits that calibrate")
+    parser.add_argument("--repeats", type=int, default=100, help="audits that calibrate")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--crowds", nargs="*", choices=CROWDS, default=CROWDS)
     arguments = parser.parse_args()

@@ -12,8 +12,8 @@ that look like another label to both people and features, which nothing can dete
 answers to real rows: PL-CL learns from half of the rows of a table and predicts the others, with
 the plain outputs, a temperature by the closed form of the rounds, and by folds of PL-CL itself.
 
-Prints a table: accuracy, mean confidence, expected calibration error (ECE), and excess ECE with its
-standard deviation and maximum over the repetitions.
+Prints a table: accuracy, mean confidence, expected calibration error (ECE), and excess ECE with
+half the width of a 95 % interval over the repetitions, and its maximum.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 from common import data_folder
 from crowd import load_rows, make_features
-from scipy.stats import zscore
+from scipy.stats import t, zscore
 from sklearn.pipeline import make_pipeline
 
 from ambilearn import PLCL, PLStacking
@@ -65,9 +65,10 @@ def measure(confidences, truth):
 
 
 def show(name, rows):
-    """Print means over the repetitions."""
-    means, spread, most = np.mean(rows, 0), np.std(rows, 0)[3], np.max(rows, 0)[3]
-    cells = " ".join(f"{value:7.3f}" for value in [*means, spread, most])
+    """Print means over the repetitions, and a 95 % interval and the maximum of the excess ECE."""
+    n, means, most = len(rows), np.mean(rows, 0), np.max(rows, 0)[3]
+    half = t.ppf(0.975, n - 1) * np.std(rows, 0, ddof=1)[3] / n**0.5 if n > 1 else 0.0
+    cells = " ".join(f"{value:7.3f}" for value in [*means, half, most])
     print(f"{name:<52}{cells} {len(rows):4d}", flush=True)
 
 
@@ -76,14 +77,22 @@ def real(name, method, halves, repeats):
     votes, X, truth, X_new, truth_new = load_rows(data_folder() / "crowd", name)
     estimator = make_pipeline(make_features(name), METHODS[method]())
     truth, truth_new = (np.searchsorted(votes.classes, y) for y in (truth, truth_new))
-    frame, found = votes.to_frame(), {}
+    answers = [
+        (votes.items[i], votes.annotators[a], votes.classes[k])
+        for i, a, k in zip(
+            votes.item_indices, votes.annotator_indices, votes.label_indices, strict=True
+        )
+    ]
+    found = {}
     for seed in range(repeats):
         rows = np.arange(len(truth))
         if halves:
             rows = np.sort(np.random.default_rng(seed).permutation(rows)[: len(rows) // 2])
-        kept = votes.items[rows]
+        kept = set(votes.items[rows].tolist())
         part = Votes.from_long(
-            frame[frame["item"].isin(kept)], items=kept, classes=votes.classes.tolist()
+            [answer for answer in answers if answer[0] in kept],
+            items=votes.items[rows],
+            classes=votes.classes.tolist(),
         )
         for when, fit in (("before", fit_before), ("after", fit_after)):
             model = fit(X[rows], part, estimator, seed)
@@ -188,7 +197,7 @@ def main():
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     args = parser.parse_args()
-    print(f"{'':<52}accuracy, confidence, ECE, excess ECE, its deviation and maximum; n")
+    print(f"{'':<52}accuracy, confidence, ECE, excess ECE, ± 95 % interval, maximum; n")
     for method in args.methods:
         if "music" in args.parts:
             real("music", method, False, 1 if method == "PL-CL" else args.repeats)

@@ -1,7 +1,7 @@
 """Wrong labels in ordinary data: `find_doubtful` and cleanlab on the same features.
 
 Needs cleanlab, in a separate environment (``pip install cleanlab . pandas``). Data: five tables
-with 15 % of the labels replaced at random (``uniform``) or 20 % by the next label (``pair``), three
+with 15 % of the labels replaced at random (``uniform``) or 20 % by the next label (``pair``), ten
 seeds each, at most 1000 rows; and one answer of a random annotator for each music clip and sentence
 (``crowd``). cleanlab gets held-out probabilities of five folds of logistic regression or SVC; its
 AUC is the better of two scores, its corrected label the most likely one where `find_label_issues`
@@ -44,7 +44,7 @@ MAX_ROWS = 1000
 def main():
     """One line for each data set and kind of noise, and one for each estimator's time."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--data", nargs="+", default=[*TABLES, *CROWDS])
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()

@@ -107,6 +107,11 @@ def test_two_items_are_needed(crowd):
     X, _, _ = crowd
     with pytest.raises(ValueError, match="judged by the other rows, and the votes have 1 items"):
         CrowdClassifier(PLCL()).fit(X[:1], Votes.from_wide([["a", "b"]]))
+    for n in (2, 3):  # two are too few for folds
+        model = CrowdClassifier(PLCL(), random_state=0).fit(
+            X[:n], [["a", "a"], *[["b", "b"]] * (n - 1)]
+        )
+        assert model.transduction_.tolist() == ["a", "b", "b"][:n]
 
 
 def test_weights_reach_a_classifier_whose_fit_takes_any_parameter(crowd):

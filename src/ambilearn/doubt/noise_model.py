@@ -108,10 +108,12 @@ def _posterior(held_out: Any, matrix: Any, given: Any) -> NDArray[np.float64]:
 
 def _best_temperature(outputs: Any, given: Any, matrix: Any, weights: Any) -> float:
     likelihoods = matrix[:, given].T
+    below_best = outputs - outputs.max(axis=1, keepdims=True)  # so that no exponential overflows
 
     def loss(log_temperature: float) -> float:
-        held_out = softmax(np.exp(log_temperature) * outputs, axis=1)
-        return -float(weights @ np.log((held_out * likelihoods).sum(axis=1)))
+        powers = np.exp(np.exp(log_temperature) * below_best)
+        shares = np.einsum("ij,ij->i", powers, likelihoods) / powers.sum(axis=1)
+        return -float(weights @ np.log(shares))
 
     found = minimize_scalar(
         loss, bounds=_LOG_TEMPERATURES, method="bounded", options={"xatol": 0.01}

@@ -28,9 +28,11 @@ class LapackFactor(NamedTuple):
         inverse = invert_factor(self.lower)
         diagonal = np.empty(len(inverse))
         for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
+            block = slice(first, first + _COLUMNS_AT_ONCE)
             # Entries above the diagonal are not part of the factor.
-            columns = np.tril(inverse[first:, first : first + _COLUMNS_AT_ONCE])
-            diagonal[first : first + _COLUMNS_AT_ONCE] = np.sum(columns * columns, axis=0)
+            corner, below = np.tril(inverse[block, block]), inverse[block.stop :, block]
+            diagonal[block] = np.einsum("ij,ij->j", corner, corner)
+            diagonal[block] += np.einsum("ij,ij->j", below, below)
         return diagonal
 
 
