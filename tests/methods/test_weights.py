@@ -29,7 +29,7 @@ every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 OBJECTIVES = [PLCL(tol=0), PLCL(graph=False), PLAGGD(tol=0), LALO(tol=0), SURE(tol=0), PLDA(tol=0)]
 
 
-def weighted(seed=0, n=60):
+def weighted(seed=0, n=40):
     """X, a table of weights that favors the right label, and the right labels."""
     X, mask, y = ambiguous(n=n, extra=0.5, seed=seed)
     rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def assert_same_bits(a, b, X):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_estimator
 def test_equal_weights_change_no_bit(estimator):
-    X, mask, _ = ambiguous(n=60, extra=0.5)
+    X, mask, _ = ambiguous(n=40, extra=0.5)
     plain = clone(estimator).fit(X, mask)
     units = np.random.default_rng(0).uniform(1e-3, 1e3, (len(X), 1))
     assert_same_bits(clone(estimator).fit(X, mask * units), plain, X)
