@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from common import make_ambiguous, print_result
 
-from ambilearn import PLCL, PLStacking
+from ambilearn import PLCL, PLKNN, PLStacking
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
@@ -29,7 +29,7 @@ from ambilearn.serve.journal import Journal
 from ambilearn.serve.server import ReviewServer, prompt_replies
 from ambilearn.serve.service import ReviewService
 
-METHODS = {"plcl": PLCL, "stack": PLStacking}
+METHODS = {"plcl": PLCL, "plknn": PLKNN, "stack": PLStacking}
 PERCENTILES = (50, 90, 99, 100)
 
 
@@ -54,8 +54,10 @@ def measure(args, n_rows, path):
     """Serve a review, and print percentiles."""
     X, mask, _ = make_ambiguous(n_rows, 20, 10, 3.0)
     sets = as_candidates(mask)
-    params = {"n_landmarks": 2000} if n_rows >= 20_000 else {}
-    learner = Learner(METHODS[args.method](random_state=0, **params), X, sets)
+    method = METHODS[args.method]()
+    params = {"random_state": 0, "n_landmarks": 2000 if n_rows >= 20_000 else None}
+    method.set_params(**{k: v for k, v in params.items() if k in method.get_params()})
+    learner = Learner(method, X, sets)
     parse = label_parser(sets.classes)
     with Journal(path, {}) as journal:
         began = time.perf_counter()

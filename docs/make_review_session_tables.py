@@ -1,4 +1,4 @@
-"""Print the tables of ``measurements/review-that-learns.md``.
+"""Print the tables of ``measurements/interactive-review.md``.
 
 ``review_session.jsonl`` has the lines of ``benchmarks/review_curves.py --session``, of
 ``benchmarks/review_latency.py``, and sums of the lines of ``benchmarks/review_curves.py

@@ -121,6 +121,24 @@ def test_the_update_is_close_to_a_new_fit_and_better_than_none():
     assert distance(updated) < 0.8 * distance(stale)
 
 
+def test_updates_one_by_one_are_the_update_by_all_answers(rows, monkeypatch):
+    y = rows[2]
+    monkeypatch.setattr("ambilearn.review.standing._AT_ONCE", 2)
+    one_by_one, at_once = (session(rows, refit_after=100) for _ in range(2))
+    answers = {row: y[row] for row in (3, 14, 15, 9, 26)}
+    for row, label in answers.items():
+        one_by_one.settle(row, label)
+        one_by_one.next_rows()
+    one_by_one.settle(14, None)
+    one_by_one.next_rows()
+    one_by_one.settle(14, answers[14])
+    at_once.settle_rows(answers)
+    assert one_by_one.standing_.n_since == at_once.standing_.n_since == 5
+    ours, theirs = one_by_one.standing_, at_once.standing_
+    np.testing.assert_allclose(ours.confidences, theirs.confidences, atol=1e-12)
+    np.testing.assert_allclose(ours.doubt.score, theirs.doubt.score, atol=1e-12)
+
+
 def test_a_review_in_this_order_finds_more_than_one_by_chance():
     X, sets, y = make_rows(n=150, seed=2)
     here = session((X, sets), refit_after=10)

@@ -63,7 +63,7 @@ class ReviewSession:
         Share of random rows among those that :meth:`next_rows` returns. :meth:`estimate` needs
         them. Their answers are used by the method only when the order reaches them.
     refit_after : int, optional
-        Number of answers after which the method is fitted again; by default one for every hundred
+        Number of answers after which the method is fitted again; by default one for every fifty
         rows, and at least five.
     thorough : bool, default=True
         Compute the doubt of an ensemble by five further fits, as ``ambilearn review`` does.
@@ -137,7 +137,7 @@ class ReviewSession:
         else:
             self._learner = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
         n = self.n_rows = self._learner.n_rows
-        self.refit_after = max(5, n // 100) if refit_after is None else refit_after
+        self.refit_after = max(5, round(n / 50)) if refit_after is None else refit_after
         self.sets = self._learner.shown
         self._updater = Updater(self.sets, self._learner)
         self._random = RandomRows(n, random_share, random_state)

@@ -1,6 +1,6 @@
 """What is known of every row between two answers: labels, confidences, doubt, and the order."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from ambilearn.doubt import Doubt
 from ambilearn.review.learner import Labels, Learned, Learner
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 
-_REMEMBERED = 64  # columns of influence, n numbers each
+_AT_ONCE = 64  # rows whose influence is computed at once: n numbers each
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,16 @@ class Updater:
         self._sets, self._learner = sets, learner
         self._rows = pair_rows(sets)
         self._place = {label: j for j, label in enumerate(sets.classes.tolist())}
-        self._columns: dict[int, NDArray[np.float64]] = {}
+        self._fit: NDArray[np.float64] | None = None  # what the change is based on
+        self._answers: dict[int, Any] = {}  # that the change accounts for; None if undone
+        self._sum = _Change(0, 0)
 
     def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Standing:
         """State of all rows after the answers; the rows ``last`` are last in the order."""
         p = self._on_given_pairs(learned, labels)
         doubt = learned.doubt
         changed = [r for r in {*labels, *learned.labels} if labels.get(r) != learned.labels.get(r)]
-        change = self._change(changed, p, labels)
+        change = self._change(changed, learned, p, labels)
         if change is not None:
             best = self._support.best_pairs(p)
             moved = change[self._rows, self._sets.labels]
@@ -109,11 +111,31 @@ class Updater:
             p[at] = self._support.prior()[at]
         return p
 
-    def _change(self, rows: list[int], p: NDArray[np.float64], labels: Labels) -> "_Change | None":
-        """Change of the outputs by the new targets of some rows; None if it is not known."""
-        influence = self._influence(rows)
-        if influence is None:
-            return None
+    def _change(
+        self, rows: list[int], learned: Learned, p: NDArray[np.float64], labels: Labels
+    ) -> "_Change | None":
+        """Change of the outputs by the new targets of some rows; None if it is not known.
+
+        After a further answer, only the change by this answer is computed.
+        """
+        answers = {row: labels.get(row) for row in rows}
+        if self._fit is not learned.confidences or not self._answers.items() <= answers.items():
+            self._fit, self._answers = learned.confidences, {}
+            self._sum = _Change(len(self._sets), len(self._place))
+        new = [row for row in rows if row not in self._answers]
+        for first in range(0, len(new), _AT_ONCE):
+            some = new[first : first + _AT_ONCE]
+            influence = self._learner.influence(np.array(some))
+            if influence is None:
+                return None
+            self._sum.add(influence, self._targets(some, p, labels))
+            self._answers |= {row: answers[row] for row in some}
+        return self._sum if rows else None
+
+    def _targets(
+        self, rows: list[int], p: NDArray[np.float64], labels: Labels
+    ) -> NDArray[np.float64]:
+        """Change of the targets of some rows, shape (k, l)."""
         targets = np.zeros((len(rows), len(self._place)))
         for i, row in enumerate(rows):
             pairs = slice(self._sets.indptr[row], self._sets.indptr[row + 1])
@@ -122,23 +144,7 @@ class Updater:
                 targets[i] *= -1  # undone: its equal confidences are new
             elif labels[row] in self._place:
                 targets[i, self._place[labels[row]]] += 1
-        used = np.flatnonzero(targets.any(axis=0))
-        return _Change(influence @ targets[:, used], used, len(self._place))
-
-    def _influence(self, rows: Iterable[int]) -> NDArray[np.float64] | None:
-        rows = list(rows)
-        new = [row for row in rows if row not in self._columns]
-        if new:
-            found = self._learner.influence(np.array(new))
-            if found is None:
-                return None
-            self._columns.update(zip(new, found.T.astype(np.float32), strict=True))
-        if not rows:
-            return None
-        influence = np.column_stack([self._columns[row] for row in rows])
-        while len(self._columns) > _REMEMBERED:
-            del self._columns[next(iter(self._columns))]
-        return influence
+        return targets
 
     def _changed_doubt(
         self, doubt: Doubt | None, change: "_Change", inside: NDArray[np.float64]
@@ -153,12 +159,20 @@ class Updater:
 
 
 class _Change:
-    """A matrix of shape (n, l) of which only some columns are not zero."""
+    """A sum of matrices of shape (n, l); columns that are zero are not stored."""
 
-    def __init__(self, values: NDArray[np.float64], columns: NDArray[np.intp], size: int) -> None:
-        self._values = np.column_stack([values, np.zeros(len(values))])
-        self._column = np.full(size, len(columns))
-        self._column[columns] = np.arange(len(columns))
+    def __init__(self, n_rows: int, n_labels: int) -> None:
+        self._values = np.zeros((n_rows, 1))  # the first column stays zero
+        self._column = np.zeros(n_labels, dtype=np.intp)
+
+    def add(self, influence: NDArray[np.float64], targets: NDArray[np.float64]) -> None:
+        """Add the product of two matrices of shapes (n, k) and (k, l)."""
+        used = np.flatnonzero(targets.any(axis=0))
+        new = used[self._column[used] == 0]
+        n_rows, n_columns = self._values.shape
+        self._column[new] = n_columns + np.arange(len(new))
+        self._values = np.column_stack([self._values, np.zeros((n_rows, len(new)))])
+        self._values[:, self._column[used]] += influence @ targets[:, used]
 
     def __getitem__(self, at: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.float64]:
         rows, labels = at

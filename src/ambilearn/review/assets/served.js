@@ -81,15 +81,16 @@ function showWorth(state) {
   byId("worth").textContent = `${parts.join(", ")}.`;
   byId("sentence").textContent = state.sentence ?? "";
   byId("sentence").hidden = !state.sentence;
-  const last = `the last fit accounts for all but ${number(state.unlearned)} answers`;
-  const behind = state.unlearned
-    ? state.updated ? `the order accounts for all answers, ${last}` : last
-    : state.fitting
-      ? "the order of the rows may still change"
-      : "order and fit account for all answers";
   byId("learning").textContent = state.problem
     ? `The method cannot be fitted again: ${state.problem}`
-    : `${state.fitting ? "Learning: " : "Up to date: "}${behind}.`;
+    : `${state.fitting ? "Learning" : state.unlearned ? "About to learn" : "Up to date"}: ${accounted(state)}.`;
+}
+
+/** Which answers order and fit account for. */
+function accounted({ unlearned, updated, fitting }) {
+  if (unlearned && updated) return `the order accounts for all answers, the last fit for all but ${number(unlearned)}`;
+  if (unlearned) return `the last fit accounts for all answers but ${number(unlearned)}`;
+  return fitting ? "the order of the rows may still change" : "order and fit account for all answers";
 }
 
 const CHANGING = ["list", "undo", "load", "several", "finish", "forget"];
