@@ -182,31 +182,10 @@ def test_bad_input_names_the_row_and_the_fault(y, message):
         as_candidates(y)
 
 
-def test_missing_y_lists_the_accepted_forms():
-    with pytest.raises(ValueError, match=r"target y is None.*sequence of label collections"):
-        as_candidates(None)
-
-
 @pytest.mark.parametrize("y", [[{"a"}, {"z"}], np.array(["a", "z"])])
 def test_label_outside_the_classes_names_row_and_label(y):
     with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
         as_candidates(y, classes=["a", "b"])
-
-
-def test_classes_that_do_not_fit_are_rejected():
-    with pytest.raises(ValueError, match="3 columns but there are 2 classes"):
-        as_candidates(MASK, classes=["a", "b"])
-    with pytest.raises(ValueError, match="more than once"):
-        as_candidates([{"a"}], classes=["a", "a"])
-    with pytest.raises(ValueError, match="column 'b' that is not among"):
-        as_candidates(pd.DataFrame({"a": [1], "b": [1]}), classes=["a", "c"])
-    with pytest.raises(ValueError, match="classes contain a missing value"):
-        as_candidates([{"a"}], classes=["a", None])
-
-
-def test_length_mismatch():
-    with pytest.raises(ValueError, match="X has 5 rows but y has candidate sets for 3"):
-        as_candidates(SETS, n_rows=5)
 
 
 @given(st.lists(st.sets(st.integers(-5, 20), min_size=1), min_size=1))

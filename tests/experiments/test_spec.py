@@ -208,16 +208,8 @@ def test_a_user_s_experiment_file(tmp_path):
     ("text", "message"),
     [
         ("title = ", "mine: Invalid value"),
-        (MINIMAL.replace("title", "titel"), "'title' is missing"),
         (MINIMAL + "extra = 1", "'extra' is not a known name"),
-        (MINIMAL.replace("PL-CL", "PL-XX"), "no method 'PL-XX'"),
         (MINIMAL + "[protocol]\nscalling = 'all'", "'protocol.scalling' is not a known name"),
-        (
-            MINIMAL.replace(
-                '["PL-CL"]', '[{ label = "a", method = "PL-CL", params = { alfa = 1 } }]'
-            ),
-            "PLCL has no parameter 'alfa'",
-        ),
     ],
 )
 def test_errors_name_the_mistake(text, message):

@@ -147,29 +147,18 @@ def test_corrections_are_applied():
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("x,names\n1,a\n", {"candidates": "name"}, r"no column 'name'.*Did you mean 'names'\?"),
         ("x;names\n1;a\n", {}, r"no column 'names'.*have another delimiter.*x;names"),
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),
-        ("x,names\n1,a\n2,\n", {}, r"candidates in 'names': Row 1 has no candidate"),
-        ("x,names\n1,a||b\n", {}, r"Row 0 has an empty label"),
-        ("names\na\nb\n", {}, r"no column is left as a feature"),
         ("x,names\n1,a\n2,b\n", {"features": ["names"]}, r"no column is left as a feature"),
         ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
-        ("x,names\n", {}, r"no rows"),
     ],
 )
 def test_errors(text, options, message):
     with pytest.raises(InvalidFileError, match=message) as caught:
         csv(text, **options)
     assert "\n" not in str(caught.value)
-
-
-def test_a_truth_of_several_labels():
-    file = io.StringIO('{"x": 1, "names": "a", "t": ["a", "b"]}\n{"x": 2, "names": "b"}\n')
-    with pytest.raises(InvalidFileError, match=r"column 't', row 0: expected one label"):
-        read_candidate_table(file, candidates="names", label="t", format="jsonl")
 
 
 def test_new_columns_need_new_names():
