@@ -356,6 +356,16 @@ COMMANDS = {
     "no results": (["tables", "demo"], "no result store out/results.sqlite", "reproduce` first"),
     "no store": (["report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
     "text as store": (["tables", "--store", "notes.txt"], "notes.txt cannot be used", "another"),
+    "text as new store": (
+        ["reproduce", "demo", "--quick", "--store", "notes.txt"],
+        "notes.txt cannot be used",
+        "another",
+    ),
+    "store below a file": (
+        ["reproduce", "demo", "--quick", "--store", "notes.txt/x.sqlite"],
+        "notes.txt",
+        "",
+    ),
     "data to fetch": (["data", "fetch"], "Name at least one data set", "data list"),
     "data to check": (["data", "check", "irs"], "no data set 'irs'", "The data sets are"),
     "no data": (

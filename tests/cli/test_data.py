@@ -32,11 +32,6 @@ def test_list_has_the_searched_folders(run, tmp_path, monkeypatch):
     ]
 
 
-def test_fetch_needs_a_name(run):
-    err = run.fails("data", "fetch", status=2)
-    assert "Name at least one data set" in err
-
-
 def test_fetch_of_an_unknown_name_suggests_one(run):
     err = run.fails("data", "fetch", "lots", status=2)
     assert "Did you mean 'lost'?" in err

@@ -45,27 +45,6 @@ def test_the_command_line_starts_without_the_heavy_parts():
     assert ran.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["reproduce", "demo", "--quick", "--data", "iris,nosuch"], "no data set 'nosuch'"),
-        (
-            ["reproduce", "demo", "--quick", "--store", "broken.sqlite"],
-            "cannot be used as a result",
-        ),
-        (["tables", "demo", "--quick", "--store", "broken.sqlite"], "cannot be used as a result"),
-        (["reproduce", "demo", "--quick", "--store", "broken.sqlite/x.sqlite"], "broken.sqlite"),
-        (["reproduce", "real-world"], "None of the data sets is on this machine"),
-    ],
-)
-def test_user_errors_are_one_line(run, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "broken.sqlite").write_text("this is no database, but long enough for one" * 10)
-    status, _, errors = run(*arguments)  # run raises what would be a traceback
-    assert status != 0
-    assert message in errors.replace("\n", " ")
-
-
 def test_an_unexpected_error_is_one_message(monkeypatch):
     def fail(*arguments, **options):
         raise KeyError("something of ours")
