@@ -55,7 +55,7 @@ def peak_memory(work):
         tracemalloc.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("model", [*MODELS, *EXACT], ids=str)
 def test_no_dense_matrix_of_rows_and_labels(model):
     X, mask, y = many_labels()
@@ -71,7 +71,7 @@ def test_no_dense_matrix_of_rows_and_labels(model):
     assert np.mean(model.transduction_ == y) > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_new_rows_are_predicted_without_one_either(monkeypatch):
     X, mask, y = (each[:300] for each in many_labels())
     model = SURE(max_iter=2, tol=0).fit(X, mask)
@@ -150,7 +150,7 @@ def test_accuracy_on_training_rows_takes_sparse_confidences_but_needs_all_output
         transductive_accuracy(y, mask, model.label_distributions_, model.train_output_)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "model", [MODELS[0], MODELS[1], EXACT[0], PLKNN(), IPAL(max_iter=2)], ids=str
 )

@@ -65,7 +65,7 @@ def test_commands_for_ones_own_table_run(clone):
         (clone / name).write_text(text, encoding="utf-8")
     lines = commands(OWN_DATA)
     assert {line.split()[1] for line in lines} == {"clean", "review", "audit", "fit", "predict"}
-    run_commands(lines + commands(REVIEW) + commands(TABLE_FILES))
+    run_commands(dict.fromkeys(lines + commands(REVIEW) + commands(TABLE_FILES)))
 
 
 @pytest.mark.slow

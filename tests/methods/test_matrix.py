@@ -345,7 +345,7 @@ def test_fits_are_sound(method):
     assert model.score(X, y) > 3 * chance
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @every_method
 def test_better_than_guessing_among_the_candidates(method, real_split):
     X, Y, y, X_test, y_test = real_split("lost")
