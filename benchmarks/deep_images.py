@@ -28,7 +28,8 @@ CLASSES = [
     *("dog", "frog", "horse", "ship", "truck"),
 ]
 NO_HEAD = {"comp_power": 0.0, "comp_weight": 0.0}
-SUPERVISED = {"loss": "cc", "strong_view": True}  # cross-entropy of both views
+# Cross-entropy of both views; the second half of the epochs has mixed views, as in PL-CL.
+SUPERVISED = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
 
 # Name: how the candidates are made, and parameters of DeepPLCL.
 SETTINGS = {
@@ -37,6 +38,7 @@ SETTINGS = {
     "no_head": ({"q": 0.5}, NO_HEAD),
     "no_strong": ({"q": 0.5}, {"strong_view": False}),
     "no_ramp": ({"q": 0.5}, {"ramp": 0.0}),
+    "no_mixup": ({"q": 0.5}, {"mixup": False}),
     **{loss: ({"q": 0.5}, {"loss": loss}) for loss in ("proden", "rc", "cc", "crdpll")},
     "n_union": ({"answers": "union"}, {}),
     "n_votes": ({"answers": "votes"}, {}),

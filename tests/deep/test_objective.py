@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from ambilearn.deep.objective import (  # noqa: E402
     PRESETS,
     choose_objective,
-    log_prior,
+    fit_power,
     make_targets,
     row_losses,
 )
@@ -64,6 +64,42 @@ def test_deep_plcl(batch, ramp, trust):
     np.testing.assert_allclose(computed("plcl", batch, ramp, trust), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["plcl", "cc"])
+def test_a_mixed_view_has_the_loss_for_the_labels_of_both_rows(batch, loss):
+    weak, strong, comp_weak, comp_strong, mask, P = map(torch.tensor, batch)
+    share = torch.tensor([1.0, 0.5, 0.75, 1.0, 0.9, 0.6], dtype=torch.float64)
+    objective = choose_objective(loss)
+    common = (0.3, 0.4)
+    previous = mask.roll(1, 0), P.roll(1, 0)
+    of_weak = row_losses(objective, [weak], [comp_weak], mask, P, *common)
+    own = row_losses(objective, [strong], [comp_strong], mask, P, *common)
+    other = row_losses(objective, [strong], [comp_strong], *previous, *common)
+    views, comps = [weak, strong], [comp_weak, comp_strong]
+    found = row_losses(objective, views, comps, mask, P, *common, share)
+    torch.testing.assert_close(found, (of_weak + share * own + (1 - share) * other) / 2)
+
+
+def test_the_power_of_weights_fits_the_confidences(batch):
+    """The best of a grid of powers, and the power itself where the confidences are one."""
+    *_, mask, P = batch
+    rng = np.random.default_rng(1)
+    log_shares = np.where(mask, np.log(rng.random((B, L))), 0.0)
+
+    def prior(power):
+        return softmax(np.where(mask, power * log_shares, -np.inf))
+
+    def fit(confidences):
+        return fit_power(*map(torch.tensor, (log_shares, mask, confidences)))
+
+    assert fit(prior(2.5)) == pytest.approx(2.5, abs=1e-3)
+    # Confidences that follow the weights in part, so that the best power is positive.
+    followed = (P + prior(2.0)) / 2
+    grid = np.arange(0, 8, 0.01)
+    fits = [(followed * np.log(np.where(mask, prior(power), 1))).sum() for power in grid]
+    assert fit(followed) == pytest.approx(grid[np.argmax(fits)], abs=0.01)
+    assert fit(prior(-1.0)) == 0.0  # weights that mislead are not used
+
+
 @pytest.mark.parametrize("loss", ["proden", "rc"])
 def test_proden_and_rc_are_cross_entropy_with_the_confidences(batch, loss):
     weak, *_, P = batch
@@ -102,14 +138,24 @@ def test_targets(batch):
     for i in range(B):
         for j in np.flatnonzero(mask[i]):
             expected[i, j] = np.sqrt(softmax(weak)[i, j] * softmax(strong)[i, j])
-            expected[i, j] *= (1 - sigmoid(comp)[i, j]) ** 2 * (P[i, j] + 0.05)
+            expected[i, j] *= (1 - sigmoid(comp)[i, j]) ** 2 * P[i, j] ** 3
     expected = expected ** (1 / 1.5)
     expected /= expected.sum(1, keepdims=True)
     arguments = map(torch.tensor, (comp, mask))
     views = [torch.tensor(weak), torch.tensor(strong)]
     objective = choose_objective("plcl", comp_power=2.0, temperature=1.5)
-    found = make_targets(objective, views, *arguments, log_prior(torch.tensor(P)))
+    found = make_targets(objective, views, *arguments, 3 * torch.tensor(np.where(mask, P, 1)).log())
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_targets_where_the_strong_view_is_mixed(batch):
+    weak, strong, comp, _, mask, _ = map(torch.tensor, batch)
+    share = torch.tensor([1.0, 0.5, 0.75, 1.0, 0.9, 0.6])
+    objective = PRESETS["plcl"]
+    both = make_targets(objective, [weak, strong], comp, mask)
+    of_weak = make_targets(objective, [weak], comp, mask)
+    found = make_targets(objective, [weak, strong], comp, mask, share=share)
+    torch.testing.assert_close(found, torch.where(share[:, None] < 1, of_weak, both))
 
 
 def test_targets_of_one_view_without_the_second_head(batch):

@@ -11,7 +11,14 @@ from ambilearn.deep.networks import add_heads  # noqa: E402
 from ambilearn.deep.objective import PRESETS, choose_objective, make_targets, row_losses  # noqa: E402
 from ambilearn.deep.rows import Rows  # noqa: E402
 from ambilearn.deep.schedule import one_cycle  # noqa: E402
-from ambilearn.deep.training import Labels, Settings, Trainer, compiled, seeded  # noqa: E402
+from ambilearn.deep.training import (  # noqa: E402
+    Labels,
+    Settings,
+    Trainer,
+    compiled,
+    mix_settled,
+    seeded,
+)
 
 CPU = torch.device("cpu")
 
@@ -25,7 +32,7 @@ def make_trainer(
         mask[torch.arange(n), torch.randint(0, 4, (n,))] = True
         network = add_heads(nn.Linear(3, 5), x[:2], 4)
     labels = Labels(mask, mask / mask.sum(1, keepdim=True), row_weights=row_weights)
-    changes = {k: more.pop(k) for k in ("rho", "ramp") if k in more}
+    changes = {k: more.pop(k) for k in ("rho", "ramp", "mixup") if k in more}
     objective = choose_objective(loss, **changes)
     if objective.strong_view and strong is None:
         strong = Noise(0.5)
@@ -87,7 +94,7 @@ def test_rho_keeps_a_share_of_the_confidences():
 
 
 @pytest.mark.parametrize("loss", PRESETS)
-@pytest.mark.parametrize("options", [{}, {"mixup": 1}, {"teacher": True}, {"bf16": True}])
+@pytest.mark.parametrize("options", [{}, {"mixup": False}, {"teacher": True}, {"bf16": True}])
 def test_confidences_stay_distributions_on_the_candidates(loss, options):
     trainer = make_trainer(loss, n=20, batch_size=6, **options)
     with seeded(1, CPU):
@@ -102,7 +109,7 @@ def test_confidences_stay_distributions_on_the_candidates(loss, options):
 
 def test_options_change_what_is_learned():
     found = []
-    for options in ({}, {"mixup": 1.0}, {"teacher": True}, {"ramp": 0.0}):
+    for options in ({}, {"mixup": False}, {"teacher": True}, {"ramp": 0.0}):
         trainer = make_trainer(**options)
         trainer.labels.confidences[:] = 1.0 * (trainer.labels.mask.cumsum(1).cumsum(1) == 1)
         with seeded(1, CPU):
@@ -111,6 +118,31 @@ def test_options_change_what_is_learned():
         found.append(state(trainer)["features.weight"])
     for i, first in enumerate(found):
         assert not any(torch.equal(first, other) for other in found[i + 1 :])
+
+
+def test_settled_rows_are_mixed_with_the_previous_row():
+    x = torch.arange(4.0)[:, None, None].expand(4, 2, 3)
+    confidences = torch.tensor([[0.95, 0.05], [0.0, 1.0], [0.6, 0.4], [0.9, 0.1]])
+    share, mixed = mix_settled(x, confidences, torch.tensor([0.4, 0.8, 0.5, 1.0]))
+    torch.testing.assert_close(share, torch.tensor([0.8, 0.6, 1.0, 1.0]))
+    # The previous row of the first one is the last one.
+    expected = torch.tensor([0.2 * 3, 0.6 * 1, 2.0, 3.0])
+    torch.testing.assert_close(mixed, expected[:, None, None].expand(4, 2, 3))
+
+
+def test_the_power_of_the_weights_follows_the_confidences():
+    """Weights in which the confidences trust more than their shares say get a larger power."""
+    trainer = make_trainer()
+    mask = trainer.labels.mask
+    shares = torch.where(mask, torch.arange(1.0, 5.0), 0.0)
+    shares = shares / shares.sum(1, keepdim=True)
+    trainer.labels.log_shares = torch.where(mask, shares, 1.0).log()
+    for power in (1.0, 3.0):
+        followed = shares**power
+        trainer.labels.confidences[:] = followed / followed.sum(1, keepdim=True)
+        trainer.run_epoch()
+        assert trainer.power == pytest.approx(power, abs=1e-3)
+    torch.testing.assert_close(trainer.prior(), trainer.power * trainer.labels.log_shares)
 
 
 def test_a_row_of_weight_zero_does_not_count():

@@ -126,7 +126,7 @@ def _fingerprint(trainer: Trainer) -> str:
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
     text = json.dumps([named, shapes, list(trainer.rows.shape)], sort_keys=True)
     found = blake2b(text.encode(), digest_size=16)
-    for tensor in (trainer.rows.held, labels.mask, labels.prior, labels.row_weights):
+    for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights):
         if tensor is not None:
             found.update(tensor.cpu().contiguous().numpy())
     return found.hexdigest()

@@ -41,7 +41,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
         - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
 
-    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s.
+    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s. After r
+    has grown, the strong views of settled rows are mixed in pairs [4]_. Weights w of candidates
+    multiply t by :math:`w^\gamma`, where γ fits the confidences at the start of each epoch.
     PRODEN, RC, CC and CRDPLL are other values of the same parameters (``loss``).
 
     Parameters
@@ -52,7 +54,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied;
         its weights that do not require a gradient stay as they are.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
-        Method, which sets the seven following parameters where they are None.
+        Method, which sets the eight following parameters where they are None.
     comp_power : float, optional
         c, the power of the complementary head in the targets; 1 for PL-CL, otherwise 0.
     comp_weight : float, optional
@@ -69,6 +71,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Weight of the second term of the loss; 0 for PRODEN and RC, otherwise 1.
     strong_view : bool, optional
         Whether the strong view is used: by PL-CL and CRDPLL.
+    mixup : bool, optional
+        Whether the strong views of settled rows (confidence of .9 or more) are mixed in pairs after
+        the ramp: by PL-CL. Their loss is mixed by the same shares.
     augment : "auto", pair of callables, or None, default="auto"
         Functions that make the weak and the strong view of a batch of standardized rows, a tensor
         on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
@@ -82,9 +87,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Largest learning rate, which rises in the first fifth of the steps and then falls.
     weight_decay : float, default=5e-3
         Weight decay.
-    mixup : float, default=0
-        If positive, settled rows are also mixed in pairs by shares from a beta distribution with
-        this parameter.
     teacher : bool, default=False
         Make the targets with the averaged weights. This costs another forward pass.
     normalize : "auto", pair of array-likes, or None, default="auto"
@@ -162,6 +164,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
        NeurIPS 2020 (RC, CC).
     .. [3] Wu, Wang, Zhang. Revisiting consistency regularization for deep partial label learning.
        ICML 2022 (CRDPLL).
+    .. [4] Zhang, Cisse, Dauphin, Lopez-Paz. mixup: beyond empirical risk minimization. ICLR 2018.
 
     Examples
     --------
@@ -180,12 +183,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         "ramp": [_SHARE, None],
         "outside_weight": [_NOT_NEGATIVE, None],
         "strong_view": ["boolean", None],
+        "mixup": ["boolean", None],
         "augment": [StrOptions({"auto"}), "array-like", None],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left"), None],
         "lr": [_POSITIVE],
         "weight_decay": [_NOT_NEGATIVE],
-        "mixup": [_NOT_NEGATIVE],
         "teacher": ["boolean"],
         "normalize": [StrOptions({"auto"}), "array-like", None],
         "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -212,12 +215,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         ramp: float | None = None,
         outside_weight: float | None = None,
         strong_view: bool | None = None,
+        mixup: bool | None = None,
         augment: Any = "auto",
         epochs: int = 100,
         batch_size: int | None = None,
         lr: float = 0.05,
         weight_decay: float = 5e-3,
-        mixup: float = 0.0,
         teacher: bool = False,
         normalize: Any = "auto",
         image_size: Any = None,
@@ -240,12 +243,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self.ramp = ramp
         self.outside_weight = outside_weight
         self.strong_view = strong_view
+        self.mixup = mixup
         self.augment = augment
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
         self.weight_decay = weight_decay
-        self.mixup = mixup
         self.teacher = teacher
         self.normalize = normalize
         self.image_size = image_size

@@ -14,7 +14,7 @@ from ambilearn.backend import Support
 from ambilearn.deep import options
 from ambilearn.deep.checkpoint import Checkpoint
 from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
-from ambilearn.deep.objective import Objective, choose_objective, log_prior, make_targets
+from ambilearn.deep.objective import Objective, choose_objective, make_targets
 from ambilearn.deep.prediction import compute_features, compute_outputs
 from ambilearn.deep.progress import print_report, reports
 from ambilearn.deep.rows import Rows
@@ -23,6 +23,7 @@ from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 _OF_OBJECTIVE = (
     *("comp_power", "comp_weight", "rho", "temperature", "ramp", "outside_weight"),
     "strong_view",
+    "mixup",
 )
 
 
@@ -49,12 +50,13 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     model.module_, model.n_epochs_ = trainer.average, trainer.epoch
     ordinary, complementary = predict_probabilities(model, held, standardized=True)
     model.train_output_ = ordinary
+    prior = trainer.prior()
     final = make_targets(
         objective,
         [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
         torch.from_numpy(complementary).logit(1e-12),
         labels.mask.cpu(),
-        None if labels.prior is None else labels.prior.cpu().double(),
+        None if prior is None else prior.cpu().double(),
     ).numpy()
     model.label_distributions_ = candidates.as_output(candidates.gather(final))
 
@@ -71,7 +73,6 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
         batch_size=batch_size,
         lr=model.lr,
         weight_decay=model.weight_decay,
-        mixup=model.mixup,
         teacher=model.teacher,
         bf16=options.choose_precision(model.precision, device),
         compiled=options.choose_compilation(model.compile, device, n_steps),
@@ -85,8 +86,8 @@ def _labels(candidates: Support, device: torch.device) -> Labels:
     if candidates.row_weights is not None:
         relative = candidates.row_weights / candidates.row_weights.mean()
         weights = torch.from_numpy(relative).float().to(device)
-    prior = None if candidates.sets.weights is None else log_prior(shares)
-    return Labels(mask, shares, prior, weights)
+    log_shares = None if candidates.sets.weights is None else torch.where(mask, shares, 1.0).log()
+    return Labels(mask, shares, log_shares, weights)
 
 
 def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:

@@ -3,16 +3,18 @@
 For a row with candidates S and confidences P on them, outputs f of the ordinary head and f̂ of the
 complementary head, a weak view x′ and a strong view x″::
 
-    t ∝ 1_S ∘ √(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ (share of the candidate's weight + .05)
+    t ∝ 1_S ∘ √(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ w^γ
     P ← ρ P + (1 − ρ) t
     loss = r a ½[CE(P, f(x′)) + CE(P, f(x″))] + b ½[U(f(x′)) + U(f(x″))] + τ BCE(f̂, Q)
 
-U is the loss of probability off the candidates. Q is 1 off S and s (1 − P) on S. First r grows from
-0 to 1, then s. As long as s is 0, the complementary head learns only which labels are not
-candidates, which does not depend on its own outputs; otherwise large sets settle on wrong labels.
+w are the shares of the candidates in the weights of the row. U is the loss of probability off the
+candidates. Q is 1 off S and s (1 − P) on S. First r grows from 0 to 1, then s. As long as s is 0,
+the complementary head learns only which labels are not candidates, which does not depend on its own
+outputs; otherwise large sets settle on wrong labels.
 """
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -20,7 +22,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 _SMALLEST = 1e-3  # of 1 − f̂: one head alone cannot exclude a candidate
-_VOTE_OFFSET = 0.05
+_LARGEST_POWER = 16.0  # of the weights of candidates
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Objective:
         Whether U is averaged over both views, or of the weak view only.
     strong_view : bool
         Whether there is a strong view. Without it, both views are the weak one.
+    mixup : bool
+        Whether the strong views of settled rows are mixed in pairs after the ramp.
     update : {"before", "after", "next"}
         When the confidences are replaced: before they are used, after they were used, or after
         the step, by the outputs of the new weights.
@@ -64,10 +68,11 @@ class Objective:
     outside: Literal["joint", "separate"] = "joint"
     outside_strong: bool = True
     strong_view: bool = True
+    mixup: bool = True
     update: Literal["before", "after", "next"] = "before"
 
 
-_WITHOUT_HEAD = Objective(comp_power=0.0, comp_weight=0.0, ramp=0.0, strong_view=False)
+_WITHOUT_HEAD = Objective(comp_power=0.0, comp_weight=0.0, ramp=0.0, strong_view=False, mixup=False)
 PRESETS = {
     "plcl": Objective(),
     # Lv et al. (ICML 2020): targets from the previous visit of a row.
@@ -97,12 +102,24 @@ def choose_objective(loss: str, **changes: Any) -> Objective:
     return replace(PRESETS[loss], **given)
 
 
-def log_prior(weights: Tensor) -> Tensor:
-    """What the weights of candidates add to the logarithm of the targets.
+def fit_power(log_shares: Tensor, mask: Tensor, confidences: Tensor) -> float:
+    """The power γ of the weights that fits the confidences best.
 
-    The weights (n, l) are shares in their row, zero off the candidates.
+    It maximizes the mean over the rows of Σ_j P_j log π_j, where π ∝ w^γ on the candidates. The
+    derivative is zero where P and π have the same mean of log w.
+
+    All tensors have the shape (n, l). ``log_shares`` is log w, zero off the candidates.
     """
-    return torch.log(weights + _VOTE_OFFSET)
+    wanted = (confidences * log_shares).sum(1).mean()
+    low, high = 0.0, _LARGEST_POWER
+    for _ in range(20):
+        power = (low + high) / 2
+        prior = (power * log_shares).masked_fill(~mask, -torch.inf).softmax(1)
+        if (prior * log_shares).sum(1).mean() < wanted:
+            low = power
+        else:
+            high = power
+    return low
 
 
 def make_targets(
@@ -111,14 +128,18 @@ def make_targets(
     complementary: Tensor,
     mask: Tensor,
     prior: Tensor | None = None,
+    share: Tensor | None = None,
 ) -> Tensor:
     """Targets t from the outputs of the two heads, without a gradient.
 
     ``views`` has the logits of the ordinary head, the weak view first, and ``complementary`` those
-    of the complementary head on the weak view. ``prior`` is from :func:`log_prior`. All tensors
-    have the shape (b, l).
+    of the complementary head on the weak view. ``prior`` is γ log w. These tensors have the shape
+    (b, l). ``share`` (b,) is that of each row in its strong view; the weak view replaces a mixed
+    one.
     """
     with torch.no_grad():
+        if share is not None:
+            views = [views[0], torch.where(share[:, None] < 1, *views)]
         score = sum(view.log_softmax(1) for view in views) / len(views)
         if objective.comp_power:
             allowed = torch.sigmoid(-complementary).clamp(min=_SMALLEST)
@@ -136,28 +157,48 @@ def row_losses(
     confidences: Tensor,
     ramp: float | Tensor,
     trust: float | Tensor,
+    share: Tensor | None = None,
 ) -> Tensor:
     """Loss of every row, shape (b,).
 
     ``views`` and ``complementary`` have the logits (b, l) of the two heads for each view.
     ``confidences`` is P, zero off the candidates. ``ramp`` and ``trust`` are r and s, from 0 to 1.
+    ``share`` (b,) is that of each row in the last view, which is mixed with that of the previous
+    row. Its loss is the mean of the losses for the labels of both rows, weighted by their shares.
     """
+    absent = torch.where(mask, trust * (1 - confidences), 1.0)
+    labels = mask, confidences, absent
+    n = len(views)
     total = torch.zeros(len(mask), device=mask.device)
-    logs = [view.log_softmax(1) for view in views]
+    for i, (view, other) in enumerate(zip(views, complementary, strict=True)):
+        outside = 1 if objective.outside_strong else n if i == 0 else 0
+        of_view = partial(_view_losses, objective, view.log_softmax(1), other, ramp, outside)
+        losses = of_view(*labels)
+        if share is not None and i == n - 1:
+            previous = (part.roll(1, 0) for part in labels)
+            losses = torch.lerp(of_view(*previous), losses, share)
+        total = total + losses
+    return total / n
+
+
+def _view_losses(
+    objective: Objective,
+    log: Tensor,
+    complementary: Tensor,
+    ramp: float | Tensor,
+    outside: int,
+    mask: Tensor,
+    confidences: Tensor,
+    absent: Tensor,
+) -> Tensor:
+    total = torch.zeros(len(mask), device=mask.device)
     if objective.target_weight:
-        cross = sum(-(confidences * log).sum(1) for log in logs) / len(logs)
-        total = total + ramp * objective.target_weight * cross
-    if objective.outside_weight:
-        chosen = logs if objective.outside_strong else logs[:1]
-        outside = sum(_outside(log, mask, objective.outside) for log in chosen) / len(chosen)
-        total = total + objective.outside_weight * outside
+        total = total - ramp * objective.target_weight * (confidences * log).sum(1)
+    if weight := outside * objective.outside_weight:
+        total = total + weight * _outside(log, mask, objective.outside)
     if objective.comp_weight:
-        absent = torch.where(mask, trust * (1 - confidences), 1.0)
-        binary = sum(
-            binary_cross_entropy_with_logits(view, absent, reduction="none").mean(1)
-            for view in complementary
-        )
-        total = total + objective.comp_weight * binary / len(complementary)
+        binary = binary_cross_entropy_with_logits(complementary, absent, reduction="none")
+        total = total + objective.comp_weight * binary.mean(1)
     return total
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import ImageView
 from ambilearn.deep.networks import TwoHeads
-from ambilearn.deep.objective import Objective, make_targets, row_losses
+from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
 from ambilearn.deep.rows import Rows
 from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up, trust_in_confidences
 
@@ -35,8 +35,6 @@ class Settings:
         Size of the run.
     lr, weight_decay : float
         Of stochastic gradient descent.
-    mixup : float
-        Parameter of the beta distribution by which settled rows are mixed; 0 for none.
     teacher : bool
         Whether targets come from the averaged weights.
     bf16 : bool
@@ -52,7 +50,6 @@ class Settings:
     batch_size: int
     lr: float
     weight_decay: float
-    mixup: float = 0.0
     teacher: bool = False
     bf16: bool = False
     compiled: bool = False
@@ -68,15 +65,15 @@ class Labels:
         Candidates.
     confidences : Tensor of shape (n, l)
         P; changed by the training.
-    prior : Tensor of shape (n, l), optional
-        From the weights of the candidates; see :func:`~ambilearn.deep.objective.log_prior`.
+    log_shares : Tensor of shape (n, l), optional
+        Logarithm of the shares of the candidates in the weights of their row; zero off them.
     row_weights : Tensor of shape (n,), optional
         How much each row counts; their mean is one.
     """
 
     mask: Tensor
     confidences: Tensor
-    prior: Tensor | None = None
+    log_shares: Tensor | None = None
     row_weights: Tensor | None = None
 
 
@@ -102,6 +99,8 @@ class Trainer:
         The running average of the weights, for predictions.
     epoch, step : int
         Epochs and steps done.
+    power : float
+        γ, the power of the weights of candidates in the targets.
     """
 
     def __init__(
@@ -114,19 +113,21 @@ class Trainer:
         self.batch_size = min(settings.batch_size, len(rows))
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
-        self.epoch, self.step = 0, 0
+        self.epoch, self.step, self.power = 0, 0, 1.0
         self._averaged = list(_pairs(self.average, network))
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
         self._strong = None if settings.strong is None else _view(settings.strong, faster)
         self._row_losses = faster(_bind(row_losses, settings.objective))
+        self._mix_settled = faster(mix_settled)
         self._make_targets = faster(_bind(make_targets, settings.objective))
 
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
         self.network.train()
         self.average.eval()
+        self._fit_power()
         total = torch.zeros((), device=self.device)
         order = torch.randperm(len(self.rows), device=self.device)
         for i in range(self.steps_per_epoch):  # rows left over have their turn in other epochs
@@ -165,40 +166,25 @@ class Trainer:
 
     def _loss(self, index: Tensor, views: list[Tensor]) -> Tensor:
         objective, labels = self.settings.objective, self.labels
-        mixed, partner, share = self._mix(views[0])
-        outputs = self._outputs(self._forward, views + mixed)
-        ordinary, complementary = (head[: len(views)] for head in outputs)
-        confidences = labels.confidences[index]
-        if objective.update != "next":
-            new = self._update_confidences(index, *self._teacher(views, ordinary, complementary))
-            confidences = new if objective.update == "before" else confidences
         ramp = ramp_up(self.epoch, self.settings.epochs, objective.ramp)
-        mask = labels.mask[index]
         trust = trust_in_confidences(self.epoch, self.settings.epochs, objective.ramp)
+        confidences, mask = labels.confidences[index], labels.mask[index]
+        share = None
+        if objective.mixup and len(views) == 2 and ramp == 1:
+            uniform = torch.rand(len(index), device=self.device)
+            share, mixed = self._mix_settled(views[1], confidences, uniform)
+            views = [views[0], mixed]
+        ordinary, complementary = self._outputs(self._forward, views)
+        if objective.update != "next":
+            of_f, of_complement = self._teacher(views, ordinary, complementary)
+            new = self._update_confidences(index, of_f, of_complement, share)
+            confidences = new if objective.update == "before" else confidences
         # Tensors, because a compiled function is compiled again for every other number.
         factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
-        losses = self._row_losses(ordinary, complementary, mask, confidences, *factors)
-        if mixed:
-            target = share * confidences + (1 - share) * confidences[partner]
-            settled = (confidences.amax(1) >= SETTLED).float()
-            cross = -(target * outputs[0][-1].log_softmax(1)).sum(1)
-            losses = losses + ramp * settled * settled[partner] * cross
+        losses = self._row_losses(ordinary, complementary, mask, confidences, *factors, share)
         if labels.row_weights is not None:
             losses = losses * labels.row_weights[index]
         return losses.mean()
-
-    def _mix(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
-        """Weak views mixed in pairs, as a list of one or none; the partners and the shares."""
-        partner, share = torch.empty(0), torch.empty(0)
-        if not self.settings.mixup:
-            return [], partner, share
-        concentration = torch.full((len(x), 1), float(self.settings.mixup), device=x.device)
-        first, second = torch._standard_gamma(concentration), torch._standard_gamma(concentration)
-        share = (first / (first + second).clamp(min=1e-6)).clamp(0, 1)
-        share = torch.maximum(share, 1 - share)
-        partner = torch.randperm(len(x), device=x.device)
-        wide = share.view(-1, *[1] * (x.ndim - 1)).to(x.dtype)
-        return [wide * x + (1 - wide) * x[partner]], partner, share
 
     def _teacher(
         self, views: list[Tensor], ordinary: list[Tensor], complementary: list[Tensor]
@@ -209,21 +195,61 @@ class Trainer:
             return self._outputs(self._average, views[:1])
 
     def _update_confidences(
-        self, index: Tensor, ordinary: list[Tensor], complementary: list[Tensor]
+        self,
+        index: Tensor,
+        ordinary: list[Tensor],
+        complementary: list[Tensor],
+        share: Tensor | None = None,
     ) -> Tensor:
         labels, objective = self.labels, self.settings.objective
-        prior = None if labels.prior is None else labels.prior[index]
         detached = [view.detach() for view in ordinary]
-        targets = self._make_targets(detached, complementary[0].detach(), labels.mask[index], prior)
+        share = share if len(detached) == 2 else None
+        targets = self._make_targets(
+            detached, complementary[0].detach(), labels.mask[index], self.prior(index), share
+        )
         new = targets.lerp(labels.confidences[index], objective.rho)
         labels.confidences[index] = new
         return new
+
+    def _fit_power(self) -> None:
+        labels = self.labels
+        if labels.log_shares is not None:
+            self.power = fit_power(labels.log_shares, labels.mask, labels.confidences)
+
+    def prior(self, index: Tensor | slice = slice(None)) -> Tensor | None:
+        """What the weights of candidates add to the logarithm of the targets of some rows."""
+        shares = self.labels.log_shares
+        return None if shares is None else self.power * shares[index]
 
     def _update_average(self) -> None:
         keep = average_decay(self.step)
         with torch.no_grad():
             for mine, theirs in self._averaged:
                 torch._foreach_lerp_(mine, theirs, 1 - keep)
+
+
+def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row mixed with the previous one, if both are settled.
+
+    Parameters
+    ----------
+    x : Tensor of shape (b, …)
+        A view. The rows of a batch are in random order.
+    confidences : Tensor of shape (b, l)
+        P.
+    uniform : Tensor of shape (b,)
+        Random numbers from 0 to 1.
+
+    Returns
+    -------
+    share : Tensor of shape (b,)
+        Share of each row: 1, or between .5 and 1 if it is mixed.
+    mixed : Tensor of shape (b, …)
+    """
+    settled = confidences.amax(1) >= SETTLED
+    share = torch.where(settled & settled.roll(1, 0), 1 - uniform / 2, 1.0)
+    wide = share.view(-1, *[1] * (x.ndim - 1))
+    return share, torch.lerp(x.roll(1, 0), x, wide.to(x.dtype))
 
 
 def _pairs(first: nn.Module, second: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
