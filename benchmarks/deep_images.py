@@ -233,18 +233,24 @@ def report(outcome, output):
             print(json.dumps(rounded), file=file)
 
 
-def make_table(outcomes):
-    """Markdown lines: mean and spread over the seeds, and the share of the supervised accuracy."""
+def make_tables(outcomes):
+    """Markdown lines: for every number of epochs a table, the longest runs first."""
     runs = {}
     for outcome in outcomes:
         if "test_accuracy" in outcome:
-            runs.setdefault((outcome["setting"], outcome.get("note", "")), []).append(outcome)
-    supervised = {
-        run["seed"]: run["test_accuracy"]
-        for (name, _), found in runs.items()
-        for run in found
-        if name == "supervised"
-    }
+            key = outcome["setting"], outcome.get("note", "")
+            runs.setdefault(outcome["epochs"], {}).setdefault(key, []).append(outcome)
+    for epochs in sorted(runs, reverse=True):
+        yield from ["", f"**{epochs} epochs**", ""]
+        yield from _make_table(runs[epochs])
+
+
+def _make_table(runs):
+    """Mean and spread over the seeds, and the share of the supervised accuracy."""
+    supervised = {}
+    for key in sorted(runs, reverse=True):  # a run without a note comes last, and counts
+        if key[0] == "supervised":
+            supervised |= {run["seed"]: run["test_accuracy"] for run in runs[key]}
     yield "| setting | seeds | new images | of supervised | cleaned labels | seconds |"
     yield "|---|---|---|---|---|---|"
     for name, note in sorted(runs, key=lambda key: (list(SETTINGS).index(key[0]), key[1])):
@@ -288,7 +294,7 @@ def main():
         return
     if arguments.table:
         lines = arguments.table.read_text().splitlines()
-        print("\n".join(make_table(map(json.loads, lines))))
+        print("\n".join(make_tables(map(json.loads, lines))).strip())
         return
     began = perf_counter()
     data = _load_all(arguments)

@@ -46,8 +46,8 @@ for report in model.history_[::5]:
 #
 #    epoch  1, loss 4.01, settled 0.04
 #    epoch  6, loss 3.24, settled 0.76
-#    epoch 11, loss 3.04, settled 0.89
-#    epoch 16, loss 1.80, settled 0.97
+#    epoch 11, loss 3.54, settled 0.89
+#    epoch 16, loss 2.63, settled 0.96
 #
 # Accuracy
 # --------
@@ -63,7 +63,7 @@ for name, fitted, test in (("DeepPLCL", model, new_images), ("PLCL", plcl, new_r
 # %%
 # .. code-block:: none
 #
-#    DeepPLCL  cleaned 0.995, new images 0.982
+#    DeepPLCL  cleaned 0.995, new images 0.983
 #    PLCL      cleaned 0.992, new images 0.975
 #
 # The images to check first

@@ -41,10 +41,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
         - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
 
-    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s. After r
-    has grown, the strong views of settled rows are mixed in pairs [4]_. Weights w of candidates
-    multiply t by :math:`w^\gamma`, where γ fits the confidences at the start of each epoch.
-    PRODEN, RC, CC and CRDPLL are other values of the same parameters (``loss``).
+    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s. When r
+    is 1, the strong views of settled rows are mixed in pairs [4]_. Weights w of candidates multiply
+    t by :math:`w^\gamma`, where γ fits the confidences at the start of each epoch. PRODEN, RC, CC
+    and CRDPLL are other values of the same parameters (``loss``).
 
     Parameters
     ----------

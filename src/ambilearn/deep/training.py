@@ -229,22 +229,11 @@ class Trainer:
 
 
 def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row mixed with the previous one, if both are settled.
+    """Each row of a view mixed with the previous one, if both are settled.
 
-    Parameters
-    ----------
-    x : Tensor of shape (b, …)
-        A view. The rows of a batch are in random order.
-    confidences : Tensor of shape (b, l)
-        P.
-    uniform : Tensor of shape (b,)
-        Random numbers from 0 to 1.
-
-    Returns
-    -------
-    share : Tensor of shape (b,)
-        Share of each row: 1, or between .5 and 1 if it is mixed.
-    mixed : Tensor of shape (b, …)
+    The rows of a batch are in random order. ``confidences`` (b, l) is P, and ``uniform`` (b,) has
+    random numbers from 0 to 1. Returns the share (b,) of each row, 1 or between .5 and 1 if it is
+    mixed, and the mixed view.
     """
     settled = confidences.amax(1) >= SETTLED
     share = torch.where(settled & settled.roll(1, 0), 1 - uniform / 2, 1.0)
