@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, t
+from scipy.stats import t
 
 STORE = Path(__file__).parent / "review_session.jsonl"
 DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
+METHODS = {"plcl": "PL-CL", "stack": "stack"}
 SHARES = (0.05, 0.1, 0.2)
 Lines = list[dict[str, Any]]
 
@@ -47,8 +48,7 @@ def print_gains(lines: Lines, score: str) -> None:
         for line in lines
         if line["benchmark"] == "review_session"
     }
-    print(f"\n{score}\n\n| | after | session | new order at each step | difference |")
-    print("|---|---|---|---|---|")
+    print("| | settled | session | new order at each step | difference |\n|---|---|---|---|---|")
     for data, title in DATA.items():
         for share in SHARES:
             seeds = sorted({key[3] for key in found if key[:3] == (data, "session", share)})
@@ -56,47 +56,57 @@ def print_gains(lines: Lines, score: str) -> None:
                 np.array([found[data, order, share, seed] for seed in seeds])
                 for order in ("session", "in rounds")
             )
-            cells = map(with_interval, (session, rounds, session - rounds))
-            print(f"| {title} ({len(seeds)}) | {share:.0%} | {' | '.join(cells)} |")
+            difference = with_interval(session - rounds, "+.3f")
+            cells = [title, per_cent(share), with_interval(session), with_interval(rounds)]
+            print("| " + " | ".join([*cells, difference]).strip() + " |")
+            title = ""
 
 
-def with_interval(values: Any) -> str:
+def with_interval(values: Any, form: str = ".3f") -> str:
     """Mean with half the 95 % interval."""
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return f"{values.mean():.3f} ± {half:.3f}".replace("0.", ".").replace("-", "−")
+    return f"{values.mean():{form}} ± {half:.3f}".replace("0.", ".").replace("-", "−")
+
+
+def per_cent(share: float) -> str:
+    """As in a text."""
+    return f"{100 * share:.0f} %"
 
 
 def print_coverage(lines: Lines) -> None:
     """Share of the sessions whose interval covers the truth, at each point."""
     found = [line for line in lines if line["benchmark"] == "review_coverage"]
     shares = sorted({line["settled"] for line in found})
-    print(f"\n| settled | {' | '.join(f'{share:.0%}' for share in shares)} |")
+    print(f"| settled | {' | '.join(map(per_cent, shares))} |")
     print("|---|" + "---|" * len(shares))
     for data, title in DATA.items():
         at = {line["settled"]: line for line in found if line["data"] == data}
         cells = [
-            f"{at[s]['covered'] / at[s]['runs']:.3f} ({at[s]['runs']})" if s in at else ""
+            f" {at[s]['covered'] / at[s]['runs']:.3f} ({at[s]['runs']}) ".replace("0.", ".")
+            if s in at
+            else " "
             for s in shares
         ]
-        print(f"| {title} | {' | '.join(cells)} |".replace("0.", "."))
-    runs, covered = (sum(line[name] for line in found) for name in ("runs", "covered"))
-    print(f"\nall: {covered} of {runs}, {covered / runs:.3f}")
-    for share in shares:
-        here = [line for line in found if line["settled"] == share]
-        n, k = (sum(line[name] for line in here) for name in ("runs", "covered"))
-        low, high = binomtest(k, n).proportion_ci()
-        print(f"{share:.0%}: {k} of {n}, {k / n:.3f} ({low:.3f} to {high:.3f})")
+        print(f"| {title} |{'|'.join(cells)}|")
+
+
+def total_coverage(lines: Lines) -> tuple[float, float]:
+    """Share of all intervals that are correct, and the lowest share of all data at one point."""
+    found = [line for line in lines if line["benchmark"] == "review_coverage"]
+    points = [
+        [line for line in found if line["settled"] == s] for s in {f["settled"] for f in found}
+    ]
+    shares = [sum(f["covered"] for f in at) / sum(f["runs"] for f in at) for at in [found, *points]]
+    return shares[0], min(shares)
 
 
 def print_latency(lines: Lines) -> None:
-    """Percentiles in milliseconds."""
-    print("\n| method, rows, answers | | 50 % | 90 % | 99 % | longest |\n|---|---|---|---|---|---|")
+    """Time until an answer is confirmed, percentiles in milliseconds."""
+    print("| method | rows | 50 % | 90 % | 99 % | longest |\n|---|---|---|---|---|---|")
     for line in lines:
         if line["benchmark"] == "review_latency":
-            for name in ("answer", "order"):
-                cells = [f"{1000 * line[f'{name}_p{p}']:.1f}" for p in (50, 90, 99, 100)]
-                what = f"{line['method']}, {line['rows']:,}, {line['answers']}"
-                print(f"| {what} | {name} | {' | '.join(cells)} |")
+            times = [f"{1000 * line[f'answer_p{p}']:.1f}" for p in (50, 90, 99, 100)]
+            print(f"| {METHODS[line['method']]} | {line['rows']:,} | {' | '.join(times)} |")
 
 
 if __name__ == "__main__":
@@ -106,4 +116,5 @@ if __name__ == "__main__":
     print_gains(lines, "gain")
     print_gains(lines, "gain_new_rows")
     print_coverage(lines)
+    print(*total_coverage(lines))
     print_latency(lines)
