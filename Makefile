@@ -32,7 +32,7 @@ help:
 	@echo "make install-torch   set up $(TORCH_VENV) with PyTorch for CPUs, for its tests"
 	@echo "make demo            clean, review and compare on embedded data, in half a minute; files in out/demo"
 	@echo "make test            run the tests in parallel, without the heavy ones"
-	@echo "make test-heavy      run the heavy tests: accuracy on real data, memory, killed processes"
+	@echo "make test-heavy      run the heavy tests: accuracy on real data, memory, clusters, killed processes"
 	@echo "make test-fast       run all tests that are not slow"
 	@echo "make test-random     run all tests in random order"
 	@echo "make test-oldest     run all tests with the oldest supported versions of Python and packages"

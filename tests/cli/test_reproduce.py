@@ -42,7 +42,7 @@ def test_a_method_is_found_by_its_name_in_tables_and_in_python(run, spec, name):
     assert "2 tasks" in run(*arguments, "--methods", name)[1]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_cluster_on_this_machine(process, spec):
     pytest.importorskip("distributed")
     arguments = ["--cluster", "local", "--jobs", "1", "--runs", "1"]

@@ -16,7 +16,7 @@ from dask.utils import key_split
 from ambilearn.distributed import DistributedPLCL
 from ambilearn.distributed import blocks as blocks_module
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 PARAMS = {"n_landmarks": 30, "random_state": 0, "n_partitions": 4, "max_iter": 6, "tol": 0}
 
 

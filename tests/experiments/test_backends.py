@@ -46,7 +46,7 @@ def cluster():
         yield cluster.scheduler_address
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_dask_gives_the_same_store(cluster, tmp_path):
     tasks = list(parse_spec("both", SPEC).tasks())
     tasks.append(tasks[0].to(candidates={"p": 7.0}))  # a failure is the same, too
@@ -57,7 +57,7 @@ def test_dask_gives_the_same_store(cluster, tmp_path):
         assert_alike(contents(alone), contents(dask))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_local_cluster_is_started_and_closed(tmp_path):
     pytest.importorskip("distributed")
     tasks = list(parse_spec("both", SPEC).tasks())[-2:]
@@ -109,7 +109,7 @@ def test_tasks_are_taken_only_when_they_are_due():
     assert len(taken) == len(TASKS)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_every_task_is_executed_once_on_the_cluster(cluster):
     results = list(on_cluster(number, iter(TASKS), cluster, jobs=1))
     assert sorted(r.details["run"] for r in results) == list(range(9))
@@ -196,7 +196,7 @@ def test_a_lost_scheduler_is_reported(scheduler, caplog):
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_other_errors_are_not_reported_as_a_lost_scheduler(cluster):
     def fail():
         yield TASKS[0]
@@ -206,7 +206,7 @@ def test_other_errors_are_not_reported_as_a_lost_scheduler(cluster):
         list(on_cluster(number, fail(), cluster, jobs=1))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_local_cluster_is_not_open_to_the_network():
     pytest.importorskip("distributed")
     psutil = pytest.importorskip("psutil")  # which distributed needs

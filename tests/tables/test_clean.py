@@ -254,7 +254,7 @@ def test_answers_are_doubted_not_what_judged_annotators_make_of_them():
 
 @pytest.mark.parametrize("method", ["plstacking", "plvoting"])
 def test_thorough_doubt_in_an_ensemble_is_by_its_own_outputs(table, method):
-    model = fit_table(table, method)
+    model = fit_table(table, method, calibrate=False)
     X = model.pipeline[:-1].transform(table.X)
     quick, thorough = (judge_candidates(model, table, thorough=each) for each in (False, True))
     own = find_doubtful(X, table.candidates, estimator=model.method, n_folds=5)
@@ -284,7 +284,7 @@ def test_what_a_person_settled_is_not_doubted_thoroughly_either(people_csv, peop
     table = read_candidate_table(
         people_csv, candidates="names", exclude=["truth"], corrections=io.StringIO(text)
     )
-    found = judge_candidates(fit_table(table), table, thorough=True)
+    found = judge_candidates(fit_table(table, "ipal", calibrate=False), table, thorough=True)
     assert found.score[3] == -1
     assert found.suggestion[3] is None
 
