@@ -118,6 +118,11 @@ FITTED = (
 )  # fmt: skip
 
 
+def assert_same_confidences(library, model, host, atol=1e-9):
+    found = library.to_host(model.label_distributions_)
+    np.testing.assert_allclose(found, host.label_distributions_, atol=atol)
+
+
 @cache
 def fitted_on_device(library, method):
     """A fit for tests that only read it."""
@@ -128,8 +133,7 @@ def fitted_on_device(library, method):
 def test_computes_what_the_processor_computes(library, dispatch, method):
     host = sklearn.clone(method).fit(DATA.X, DATA.mask)
     model = fitted_on_device(library, method)
-    found = library.to_host(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+    assert_same_confidences(library, model, host)
     test = library.to_device(DATA.test)
     np.testing.assert_array_equal(library.to_host(model.predict(test)), host.predict(DATA.test))
     np.testing.assert_allclose(
@@ -171,8 +175,7 @@ def test_weights_of_candidates(library, dispatch, method):
     table = DATA.mask * np.random.default_rng(1).integers(1, 4, size=DATA.mask.shape)
     host = sklearn.clone(method).fit(DATA.X, table)
     model = sklearn.clone(method).fit(library.to_device(DATA.X), table)
-    found = library.to_host(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+    assert_same_confidences(library, model, host)
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if takes_row_weights(m)], ids=name_of)
@@ -180,8 +183,7 @@ def test_weights_of_rows(library, dispatch, method):
     host = sklearn.clone(method).fit(DATA.X, DATA.mask, sample_weight=DATA.row_weights)
     weights = library.to_device(DATA.row_weights)
     model = sklearn.clone(method).fit(library.to_device(DATA.X), DATA.mask, sample_weight=weights)
-    found = library.to_host(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+    assert_same_confidences(library, model, host)
 
 
 def test_candidates_on_the_device(library, dispatch):
@@ -208,8 +210,7 @@ def test_names_of_labels_are_no_numbers_of_a_device(library, dispatch):
 def test_a_sparse_mask_gives_dense_results(library, dispatch):
     model = PLCL(max_iter=2, tol=0).fit(library.to_device(DATA.X), sparse.csr_array(DATA.mask))
     host = PLCL(max_iter=2, tol=0).fit(DATA.X, DATA.mask)
-    found = library.to_host(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-10)
+    assert_same_confidences(library, model, host, atol=1e-10)
 
 
 def test_single_precision_costs_its_rounding_and_no_more(library, dispatch):
@@ -291,8 +292,7 @@ def test_members_share_a_kernel_if_memory_allows(library, dispatch, room):
         vote.fit(library.to_device(data.X), data.mask)
     assert kernels.call_count == (1 if room == "plenty" else 2)
     for member, expected in zip(vote.estimators_, alone, strict=True):
-        found = library.to_host(member.label_distributions_)
-        np.testing.assert_allclose(found, expected.label_distributions_, atol=1e-8)
+        assert_same_confidences(library, member, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
@@ -317,8 +317,7 @@ def test_no_processes_are_started_on_a_device(library, dispatch):
     with mock.patch("ambilearn.methods._members.Parallel", side_effect=AssertionError):
         model = PLVoting(estimators=members, n_jobs=2).fit(library.to_device(DATA.X), DATA.mask)
     host = PLVoting(estimators=members).fit(DATA.X, DATA.mask)
-    found = library.to_host(model.label_distributions_)
-    np.testing.assert_allclose(found, host.label_distributions_, atol=1e-9)
+    assert_same_confidences(library, model, host)
 
 
 def test_a_search_over_a_stack_fits_members_once(library, dispatch):
@@ -367,7 +366,7 @@ def test_a_member_at_the_end_of_a_pipeline(library, dispatch):
 )
 def test_a_member_without_device_support_is_named(library, dispatch, ensemble, name):
     assert not sklearn.utils.get_tags(ensemble).array_api_support
-    message = rejected(library, library.to_device(DATA.X), method=ensemble)
+    message = rejected(library.to_device(DATA.X), method=ensemble)
     assert message.startswith(f"{name} does not support device arrays")
     assert "pass a NumPy array, or use a method that supports them" in message
 
@@ -379,7 +378,7 @@ def test_a_member_of_weight_zero_need_not_support_devices(library, dispatch):
 
 def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
     vote = PLVoting(estimators=[("first", SURE(kernel="precomputed"))])
-    message = rejected(library, library.to_device(DATA.X @ DATA.X.T), method=vote)
+    message = rejected(library.to_device(DATA.X @ DATA.X.T), method=vote)
     assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' does")
 
 
@@ -441,7 +440,7 @@ def test_a_model_can_be_pickled(library, dispatch):
 # Rejected input
 
 
-def rejected(library, X, y=DATA.mask, method=None, **fit_params):
+def rejected(X, y=DATA.mask, method=None, **fit_params):
     with pytest.raises((ValueError, TypeError)) as caught:
         (method or PLCL()).fit(X, y, **fit_params)
     return str(caught.value)
@@ -451,14 +450,14 @@ def rejected(library, X, y=DATA.mask, method=None, **fit_params):
 def test_missing_values(library, dispatch, value):
     X = DATA.X.copy()
     X[7, 2] = value
-    message = rejected(library, library.to_device(X))
+    message = rejected(library.to_device(X))
     assert "contains NaN or infinity, first in row 7" in message
     assert "Impute" in message
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
 def test_entries_that_are_no_floats(library, dispatch, dtype):
-    message = rejected(library, library.to_device(DATA.X.astype(dtype)))
+    message = rejected(library.to_device(DATA.X.astype(dtype)))
     assert "must be float64, or float32" in message
 
 
@@ -476,17 +475,15 @@ def test_a_tensor_that_needs_a_gradient(dispatch, torch):
 
 @pytest.mark.parametrize("shape", [(60,), (60, 5, 1)])
 def test_other_than_two_dimensions(library, dispatch, shape):
-    assert "2D" in rejected(library, library.to_device(np.ones(shape)))
+    assert "2D" in rejected(library.to_device(np.ones(shape)))
 
 
 def test_too_few_rows(library, dispatch):
-    assert "minimum of 2 rows" in rejected(library, library.to_device(DATA.X[:1]), DATA.mask[:1])
+    assert "minimum of 2 rows" in rejected(library.to_device(DATA.X[:1]), DATA.mask[:1])
 
 
 def test_numbers_whose_squares_overflow(library, dispatch):
-    assert "leave the range of floating point" in rejected(
-        library, library.to_device(DATA.X * 1e80)
-    )
+    assert "leave the range of floating point" in rejected(library.to_device(DATA.X * 1e80))
 
 
 def test_another_number_of_features(library, dispatch):
@@ -538,14 +535,12 @@ def test_a_model_of_the_processor_and_rows_of_a_device(library, dispatch):
 
 
 def test_a_kernel_matrix(library, dispatch):
-    message = rejected(
-        library, library.to_device(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed")
-    )
+    message = rejected(library.to_device(DATA.X @ DATA.X.T), method=PLCL(kernel="precomputed"))
     assert "kernel='precomputed' does not support device arrays" in message
 
 
 def test_a_method_without_device_support(library, dispatch):
-    message = rejected(library, library.to_device(DATA.X), method=PLDA())
+    message = rejected(library.to_device(DATA.X), method=PLDA())
     assert "does not support device arrays" in message
     assert "NumPy array, or use a method that supports them, such as PLCL" in message
 

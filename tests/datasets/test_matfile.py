@@ -103,40 +103,21 @@ def test_the_result_is_ready_for_an_estimator(small, write):
     assert as_candidates(data.candidates, n_rows=len(data.X)) is data.candidates
 
 
-def test_true_label_outside_the_candidates(small, write):
-    small["partial_target"][:, 4] = [1, 0, 0, 0]
-    with pytest.raises(InvalidFileError, match=r"true label 1 of row 4 is not among"):
-        read_mat(write(small))
-
-
-def test_two_true_labels(small, write):
-    small["target"][3, 2] = 1
-    with pytest.raises(InvalidFileError, match=r"more than one true label in row 2"):
-        read_mat(write(small))
-
-
-def test_row_without_true_label_raises(small, write):
-    small["target"][:, 6] = 0
-    with pytest.raises(InvalidFileError, match=r"target: .*row 6"):
-        read_mat(write(small))
-
-
-def test_row_without_candidate_raises(small, write):
-    small["partial_target"][:, 3] = 0
-    with pytest.raises(InvalidFileError, match=r"partial_target: .*row 3 is empty"):
-        read_mat(write(small))
-
-
-def test_mask_of_other_numbers(small, write):
-    small["partial_target"][0, 1] = 2
-    with pytest.raises(InvalidFileError, match=r"partial_target is not 0/1: row 1"):
-        read_mat(write(small))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_not_finite_raise(small, write, value):
-    small["data"][5, 2] = value
-    with pytest.raises(InvalidFileError, match=rf"value {value} in row 5, column 2"):
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("partial_target", np.s_[:, 4], [1, 0, 0, 0], r"true label 1 of row 4 is not among"),
+        ("target", np.s_[3, 2], 1, r"more than one true label in row 2"),
+        ("target", np.s_[:, 6], 0, r"target: .*row 6"),
+        ("partial_target", np.s_[:, 3], 0, r"partial_target: .*row 3 is empty"),
+        ("partial_target", np.s_[0, 1], 2, r"partial_target is not 0/1: row 1"),
+        ("data", np.s_[5, 2], np.nan, r"value nan in row 5, column 2"),
+        ("data", np.s_[5, 2], np.inf, r"value inf in row 5, column 2"),
+    ],
+)
+def test_invalid_numbers_are_named_with_their_row(small, write, name, place, value, message):
+    small[name][place] = value
+    with pytest.raises(InvalidFileError, match=message):
         read_mat(write(small))
 
 
