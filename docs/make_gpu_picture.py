@@ -15,8 +15,8 @@ RESULTS = [json.loads(line) for line in (HERE / "gpu.jsonl").read_text().splitli
 PARTS = {
     "kernel": "kernel matrix",
     "cholesky": "factorization",
-    "neighbours": "neighbors",
-    "neighbour_weights": "weights of the graph",
+    "neighbors": "neighbors",
+    "neighbor_weights": "weights of the graph",
     "regressions": "regressions",
     "confidences": "confidences",
 }
