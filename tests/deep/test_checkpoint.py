@@ -16,7 +16,7 @@ from ambilearn.deep import DeepPLCL  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
-Y = [{"a", "b"} if x > 0 else {"c"} for x, *_ in X]
+Y = [{"a": 3, "b": 1} if x > 0 else {"c": 1} for x, *_ in X]
 
 
 def make(path, **parameters):

@@ -20,12 +20,9 @@ def test_auto(shape, kind, width):
     assert features.eval()(torch.zeros(2, *shape)).shape == (2, width)
 
 
+@pytest.mark.usefixtures("torchvision")
 @pytest.mark.parametrize("n_channels", [1, 3])
 def test_large_images_get_a_resnet_of_torchvision(n_channels):
-    try:
-        import torchvision  # noqa: F401
-    except (ImportError, RuntimeError) as error:  # its build does not fit that of PyTorch
-        pytest.skip(f"torchvision cannot be imported: {error}")
     features = choose_features("auto", (n_channels, 70, 80)).eval()
     assert features(torch.zeros(1, n_channels, 70, 80)).shape == (1, 512)
 

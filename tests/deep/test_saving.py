@@ -44,6 +44,17 @@ def test_a_model_file_predicts_the_same(fitted, path):
     np.testing.assert_array_equal(back.label_distributions_, model.label_distributions_)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("torchvision")
+def test_a_model_of_large_images_comes_back(path):
+    images = np.random.default_rng(0).integers(256, size=(4, 66, 70, 3), dtype=np.uint8)
+    model = DeepPLCL(epochs=1, device="cpu", random_state=0).fit(images, ["a", "b", "a", "b"])
+    save_model(model, path)
+    np.testing.assert_array_equal(
+        load_model(path).predict_proba(images), model.predict_proba(images)
+    )
+
+
 def test_a_model_file_holds_arrays_and_plain_objects(fitted, path):
     save_model(fitted[0], path)
     with zipfile.ZipFile(path) as archive, archive.open("pipeline.skops") as content:
