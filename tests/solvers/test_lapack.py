@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.linalg import lapack as scipy_lapack
 
-from ambilearn.solvers import lapack
+from ambilearn.solvers import factorize_by_lapack, lapack
 
 
 @pytest.fixture(params=[1, 2, 60])
@@ -36,13 +36,22 @@ def test_the_first_minor_that_is_not_positive_is_returned():
     assert lapack.factorize_in_place(matrix) == 3
 
 
-def test_integers_and_any_memory_order_are_solved(matrix):
+def test_numbers_of_any_type_in_any_memory_order_are_solved(matrix):
     lapack.factorize_in_place(matrix)
     columns = np.arange(4 * len(matrix)).reshape(4, -1)
-    assert_array_equal(
-        lapack.solve_by_factor(matrix, columns.T),
-        lapack.solve_by_factor(matrix, columns.T.astype(float).copy()),
-    )
+    expected = lapack.solve_by_factor(matrix, columns.T.astype(float).copy())
+    assert_array_equal(lapack.solve_by_factor(matrix, columns.T), expected)
+    by_rows = np.ascontiguousarray(matrix)
+    assert_array_equal(lapack.solve_by_factor(by_rows, columns.T), expected)
+    assert_array_equal(lapack.invert_factor(by_rows), lapack.invert_factor(matrix))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_matrix_of_any_type_in_any_memory_order_is_factorized(matrix, overwrite):
+    expected = factorize_by_lapack(matrix.round(), 0.5).lower
+    for form in (matrix.round().astype(np.float32), np.ascontiguousarray(matrix.round())):
+        found = factorize_by_lapack(form, 0.5, overwrite).lower
+        assert_array_equal(np.tril(found), np.tril(expected))
 
 
 @pytest.mark.parametrize("routine", [lapack._potrf, lapack._potrs, lapack._trtri])

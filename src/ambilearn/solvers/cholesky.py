@@ -48,7 +48,8 @@ def factorize_by_lapack(
         return factorize_by_blocks(matrix, ridge, overwrite)
     if not matrix.flags.f_contiguous:
         matrix = matrix.T  # equal because the matrix is symmetric, and in LAPACK's column order
-    matrix = np.asfortranarray(matrix) if overwrite else matrix.copy(order="F")
+    make = np.asarray if overwrite else np.array
+    matrix = make(matrix, dtype=np.float64, order="F")
     matrix[np.diag_indices_from(matrix)] += ridge
     info = factorize_in_place(matrix)
     if info:

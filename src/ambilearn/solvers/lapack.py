@@ -14,18 +14,23 @@ from scipy.linalg import cython_lapack
 _Matrix = NDArray[np.float64]
 
 
+def _python_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Function of the C API. Those of ``ctypes.pythonapi`` are shared with other libraries."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_name_of = _python_function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_pointer_of = _python_function(
+    "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
+)
+
+
 def _find(name: str) -> Any:
     """The routine as a function of pointers."""
     capsule = cython_lapack.__pyx_capi__[name]
-    python = ctypes.pythonapi
-    python.PyCapsule_GetName.restype = ctypes.c_char_p
-    python.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    signature = python.PyCapsule_GetName(capsule)
-    pointer = python.PyCapsule_GetPointer(capsule, signature)
+    signature = _name_of(capsule)
     types = [ctypes.c_void_p] * (signature.count(b",") + 1)
-    return ctypes.CFUNCTYPE(None, *types)(pointer)
+    return ctypes.CFUNCTYPE(None, *types)(_pointer_of(capsule, signature))
 
 
 _potrf, _potrs, _trtri = map(_find, ("dpotrf", "dpotrs", "dtrtri"))
@@ -67,6 +72,7 @@ def factorize_in_place(matrix: _Matrix) -> int:
 def solve_by_factor(lower: _Matrix, columns: NDArray[Any]) -> _Matrix:
     r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
     n = len(lower)
+    lower = np.asarray(lower, dtype=np.float64, order="F")
     solved = np.array(columns, dtype=np.float64, order="F")
     _call(_potrs, b"L", n, solved.shape[1], lower, max(n, 1), solved, max(n, 1))
     return solved
@@ -75,6 +81,6 @@ def solve_by_factor(lower: _Matrix, columns: NDArray[Any]) -> _Matrix:
 def invert_factor(lower: _Matrix) -> _Matrix:
     """The inverse of a lower triangle; entries above the diagonal are arbitrary."""
     n = len(lower)
-    inverse = lower.copy(order="F")
+    inverse = np.array(lower, dtype=np.float64, order="F")
     _call(_trtri, b"L", b"N", n, inverse, max(n, 1))
     return inverse
