@@ -17,6 +17,7 @@ and the extra ``dev``).
 
 import argparse
 import ast
+import gc
 import json
 import multiprocessing
 import os
@@ -126,6 +127,7 @@ def _pytest(root: Path, arguments: list[str], log: Path) -> None:
     """Run pytest on the copy; in a process of its own, which ends with pytest's exit status."""
     import pytest
 
+    gc.freeze()  # objects of the parent may wait for its threads when they are finalized
     os.chdir(root)
     sys.stdout = sys.stderr = log.open("w", buffering=1)
     os.dup2(sys.stdout.fileno(), 1)
