@@ -84,6 +84,8 @@ class Learner:
         self.sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
         self.shown = self.sets  # the candidates that a person chooses from
         self.X, self.estimator = without_preprocessing(X, estimator)
+        if isinstance(self.X, list) and np.ndim(self.X[0]) == 1:
+            self.X = np.asarray(self.X)
         kind = getattr(getattr(self.X, "dtype", None), "kind", "f")
         # Otherwise they are images, for which nothing has a closed form.
         self._has_numbers = len(getattr(self.X, "shape", ())) == 2 and kind not in "OSU"
