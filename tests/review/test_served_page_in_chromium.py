@@ -122,7 +122,7 @@ def test_the_page_shows_what_the_work_is_worth(tmp_path, visit, monkeypatch):
     for _ in range(30):
         press(page, "Enter")  # accept what the method found
     wait_saved(page)
-    share = r"0 corrected, .* \d+ % of all labels are right \(\d+ to \d+ %, by 1\d random rows"
+    share = r"0 corrected, .* \d+ % of all labels are right \(\d+ to \d+ %, by \d\d random rows"
     expect(worth).to_have_text(re.compile(share))
     expect(sentence).to_have_text("Further answers change little.")
     served.close()
