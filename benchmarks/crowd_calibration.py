@@ -13,7 +13,8 @@ answers to real rows: PL-CL learns from half of the rows of a table and predicts
 the plain outputs, a temperature by the closed form of the rounds, and by folds of PL-CL itself.
 
 Prints a table: accuracy, mean confidence, expected calibration error (ECE), and excess ECE with
-half the width of a 95 % interval over the repetitions, and its maximum.
+half the width of a 95 % interval over the repetitions, and its maximum. For simulated crowds, also
+the mean difference of the accuracies and its standard error over the draws.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from unittest.mock import patch
 import numpy as np
 from common import data_folder
 from crowd import load_rows, make_features
-from scipy.stats import t, zscore
+from scipy.stats import sem, t, zscore
 from sklearn.pipeline import make_pipeline
 
 from ambilearn import PLCL, PLStacking
@@ -34,9 +35,9 @@ from ambilearn.datasets import load_dataset
 from ambilearn.metrics import excess_calibration_error, expected_calibration_error
 
 
-def product(votes, found, held_out, smoothing):
+def product(votes, confidences, held_out, smoothing):
     """The confidences before: the product T, and no temperature."""
-    return PooledEvidence(found.confidences, 0.0, 1.0)
+    return PooledEvidence(confidences, 0.0, 1.0)
 
 
 METHODS = {"PL-CL": PLCL, "stack": lambda: PLStacking(random_state=0)}
@@ -158,6 +159,11 @@ def simulated(seeds):
                 name = f"{n_labels} labels, {per_item} answers, rho {rho}, delta {delta}"
                 show(f"{name}: before", before)
                 show(f"{name}: after, rho {np.mean(sharing):.2f}", after)
+                gain = np.subtract(after, before)[:, 0]
+                error = sem(gain)
+                print(
+                    f"  gain of accuracy {gain.mean():+.4f}, standard error {error:.4f}", flush=True
+                )
 
 
 def simulated_answers(seeds):

@@ -4,7 +4,6 @@ from annotators import make_sharing_crowd
 
 from ambilearn.crowd import Votes
 from ambilearn.crowd.evidence import (
-    CombinedEvidence,
     combine_evidence,
     judge_rows,
     pool_evidence,
@@ -71,30 +70,29 @@ def test_a_round_is_skills_then_rows(crowd):
 
 def test_the_mean_of_three_models_as_by_hand(crowd, judged):
     votes, F, _ = crowd
-    T, trust = judged.confidences, judged.feature_trust
+    T = judged.confidences
     prior = T.mean(axis=0)
 
     def answers(confidences):
         skills = Skills.estimate(votes, confidences)
         return votes, skills.held_out_probabilities(votes, confidences), skills.pooled
 
-    def in_rounds(weights):
-        found = T
-        for _ in range(6):
-            likelihood = np.exp(shared_log_likelihood(*answers(found), sharing))
-            found = _normalized(likelihood * weights)
-        return found
+    def log_likelihood(confidences):
+        return shared_log_likelihood(*answers(confidences), sharing)
 
     sharing = estimate_sharing(*answers(T), prior, F)
-    R, A = in_rounds(trust * F + (1 - trust) * prior), in_rounds(prior)
-    found = pool_evidence(votes, judged, F)
+    R, A = T, T
+    for _ in range(6):
+        R = combine_evidence(log_likelihood(R), F, prior).confidences
+        A = _normalized(np.exp(log_likelihood(A)) * prior)
+    found = pool_evidence(votes, judged.confidences, F)
     assert found.sharing == sharing > 0
     np.testing.assert_allclose(found.confidences, (T + R + (A + F) / 2) / 3, atol=1e-5)
 
 
 def test_features_alone_are_as_sure_as_the_mean_is_of_their_labels(crowd, judged):
     votes, F, _ = crowd
-    found = pool_evidence(votes, judged, F)
+    found = pool_evidence(votes, judged.confidences, F)
     share = found.confidences[np.arange(len(F)), F.argmax(axis=1)].mean()
     scaled = _normalized(F**found.inverse_temperature)
     assert scaled.max(axis=1).mean() == pytest.approx(share, abs=1e-4)
@@ -102,7 +100,7 @@ def test_features_alone_are_as_sure_as_the_mean_is_of_their_labels(crowd, judged
 
 def test_shared_mistakes_do_not_make_labels_too_sure(crowd, judged):
     votes, F, truth = crowd
-    pooled = pool_evidence(votes, judged, F).confidences
+    pooled = pool_evidence(votes, judged.confidences, F).confidences
     excess = {}
     for name, table in (("product", judged.confidences), ("pool", pooled)):
         best = table.argmax(axis=1)
@@ -121,7 +119,7 @@ def test_items_without_answers_are_like_new_rows(judged, crowd):
         votes.annotator_indices[answered],
         votes.label_indices[answered],
     )
-    found = pool_evidence(fewer, judged, F)
+    found = pool_evidence(fewer, judged.confidences, F)
     expected = _normalized(F[:20] ** found.inverse_temperature)
     np.testing.assert_allclose(found.confidences[:20], expected, atol=1e-5)
     assert not np.allclose(found.confidences[20], F[20] ** found.inverse_temperature)
@@ -130,7 +128,7 @@ def test_items_without_answers_are_like_new_rows(judged, crowd):
 def test_zeros_of_the_classifier_exclude_no_label():
     votes = Votes.from_wide([["a", "a"], ["b", "b"], ["a", "b"]])
     wrong = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    sure = CombinedEvidence(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 1.0, 0.0)
+    sure = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     found = pool_evidence(votes, sure, wrong)
     assert np.isfinite(found.confidences).all()
     np.testing.assert_allclose(found.confidences.sum(axis=1), 1)

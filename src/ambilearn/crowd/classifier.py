@@ -250,7 +250,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 held_out, votes, found.confidences, known, _ENSEMBLE_ROUNDS
             )
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
-        pooled = pool_evidence(votes, found, outputs, self.smoothing)
+        pooled = pool_evidence(votes, found.confidences, outputs, self.smoothing)
         self.sharing_, confidences = pooled.sharing, _fix(pooled.confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences

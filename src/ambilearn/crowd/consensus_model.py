@@ -147,7 +147,7 @@ def consensus(
         confidences = found.confidences
         if change <= tol:
             break
-    pooled = pool_evidence(votes, found, held_out, smoothing)
+    pooled = pool_evidence(votes, confidences, held_out, smoothing)
     best = pooled.confidences.argmax(axis=1)
     return Consensus(
         votes.classes[best],

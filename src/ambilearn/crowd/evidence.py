@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn.confidence.temperature import fit_temperature, scale_scores
-from ambilearn.crowd.shared_mistakes import estimate_sharing, normalize, shared_log_likelihood
+from ambilearn.crowd.shared_mistakes import estimate_sharing, shared_log_likelihood
 from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes
 
@@ -90,7 +90,7 @@ def combine_evidence(
 
 def pool_evidence(
     votes: Votes,
-    found: CombinedEvidence,
+    confidences: NDArray[np.float64],
     held_out: NDArray[np.float64],
     smoothing: Smoothing = "auto",
 ) -> PooledEvidence:
@@ -106,7 +106,9 @@ def pool_evidence(
     share mistakes (:func:`~ambilearn.crowd.shared_mistakes.shared_log_likelihood`). In the third,
     the classifier, which learned from these annotators, makes their mistakes: the answers and the
     features of a row are not combined. The skills in :math:`\Lambda^\rho` are estimated again, in
-    the second model from *R* and in the third from *A*, and for each answer without its item.
+    the second model from *R* and in the third from *A*, and for each answer without its item. So
+    is :math:`\varepsilon` in *R*: with :math:`\Lambda`, answers that share mistakes count as
+    independent, and the weight of the features is too low.
 
     A row without answers is like a new row: its confidences are :math:`F^b`, scaled to the sum one,
     with the *b* at which the confidences of the other rows by features alone are right on average,
@@ -116,8 +118,8 @@ def pool_evidence(
     ----------
     votes : Votes
         The answers.
-    found : CombinedEvidence
-        *T* and :math:`\varepsilon`, after the last round of :func:`judge_rows`.
+    confidences : ndarray of shape (n, l)
+        *T*, after the last round of :func:`judge_rows`.
     held_out, smoothing
         As for :func:`judge_rows`.
 
@@ -125,12 +127,12 @@ def pool_evidence(
     -------
     PooledEvidence
     """
-    held_out, prior = at_least(held_out), at_least(found.confidences.mean(axis=0))
-    by_features = found.feature_trust * held_out + (1 - found.feature_trust) * prior
-    sharing = estimate_sharing(*_answers(votes, found.confidences, smoothing), prior, held_out)
-    together = _judge_shared(votes, found.confidences, sharing, by_features, smoothing)
-    by_answers = _judge_shared(votes, found.confidences, sharing, prior, smoothing)
-    pooled = (found.confidences + together + (by_answers + held_out) / 2) / 3
+    held_out, prior = at_least(held_out), at_least(confidences.mean(axis=0))
+    sharing = estimate_sharing(*_answers(votes, confidences, smoothing), prior, held_out)
+    together = _judge_shared(votes, confidences, sharing, held_out, prior, smoothing)
+    no_features = np.broadcast_to(prior, held_out.shape)
+    by_answers = _judge_shared(votes, confidences, sharing, no_features, prior, smoothing)
+    pooled = (confidences + together + (by_answers + held_out) / 2) / 3
     answered, scores = votes.answers_per_item > 0, np.log(held_out)
     inverse_temperature = fit_temperature(scores[answered], pooled[answered])
     pooled[~answered] = scale_scores(scores[~answered], inverse_temperature)
@@ -141,13 +143,15 @@ def _judge_shared(
     votes: Votes,
     confidences: NDArray[np.float64],
     sharing: float,
+    held_out: NDArray[np.float64],
     prior: NDArray[np.float64],
     smoothing: Smoothing,
 ) -> NDArray[np.float64]:
-    """Confidences if annotators share mistakes, in rounds of skills and labels."""
+    """Confidences if annotators share mistakes, in rounds of skills, trust and labels."""
     for _ in range(_ROUNDS):
         answers = _answers(votes, confidences, smoothing)
-        confidences = normalize(shared_log_likelihood(*answers, sharing), prior)
+        likelihood = shared_log_likelihood(*answers, sharing)
+        confidences = combine_evidence(likelihood, held_out, prior).confidences
     return confidences
 
 
