@@ -38,7 +38,7 @@ def choose_default(
     r"""The method for a table: a stack up to 10 000 rows, PL-CL above, DeepPLCL for images.
 
     The stack disambiguates more rows correctly. A fit takes two to three times as long as one of
-    PL-CL, cleaning as a whole 1.4 to 3.2 times. PL-CL is used at any size for tables on which the
+    PL-CL, cleaning as a whole 1.5 to 6 times. PL-CL is used at any size for tables on which the
     stack is not better (free text), and for what the stack does not support: more than 1000 labels,
     parameters of PL-CL, parameters chosen by the answers of annotators. The choice does not depend
     on the device.
