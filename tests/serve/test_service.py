@@ -114,6 +114,27 @@ def test_a_row_drawn_at_random_is_noted_in_the_journal(served):
     assert [entry["random"] for entry in served.journal.entries] == [True, False, False]
 
 
+def test_only_rows_that_the_page_marks_are_random_in_the_journal(served):
+    before = served.service.state("a")["drawn"]
+    assert len(before) == 6  # every fifth of 30 rows
+    others = [row for row in range(30) if row not in before][:5]
+    for row in others:
+        served.service.act("a", Answer(f"x{row}", {row: "anna"}))
+    now = served.service.state("a")["drawn"]
+    assert len(now) == 5  # every fifth of 25 rows
+    for row in before:
+        served.service.act("a", Answer(f"y{row}", {row: "anna"}))
+        assert served.journal.entries[-1]["random"] == (row in now)
+
+
+def test_a_random_row_stays_random_when_it_is_skipped(served):
+    drawn = served.service.state("a")["drawn"][0]
+    served.service.act("a", Skip("x1", drawn))
+    assert drawn in served.service.state("a")["drawn"]
+    served.service.act("a", Answer("x2", {drawn: "anna"}))
+    assert served.journal.entries[-1]["random"]
+
+
 def test_a_random_row_that_the_order_has_reached_stays_reviewed_after_a_restart(make_served):
     first = make_served(random_share=0.2)
     drawn = first.service.state("a")["drawn"][-2:]

@@ -298,6 +298,11 @@ class ReviewSession:
         with self._lock:
             return sorted(self._random.held_back)
 
+    def skipped_rows(self) -> set[int]:
+        """Rows that were skipped and are not settled."""
+        with self._lock:
+            return set(self._skipped)
+
     def released_rows(self) -> set[int]:
         """Random rows that are settled and count as reviewed, because the order reached them."""
         with self._lock:

@@ -69,7 +69,7 @@ class ReviewService:
         self._tab: str | None = None
         self._seen = 0.0
         self._turn = 0  # how often another tab took over
-        self._random: set[int] = set()
+        self._random: set[int] = set()  # rows that the page marks as drawn at random
         self._released: set[int] = set()  # random rows that are in the journal as released
         self._pairs = _pairs_of_page(review, session)
         places = {label: j for j, label in enumerate(review.classes)}
@@ -259,7 +259,8 @@ class ReviewService:
         """
         session, standing = self._session, self._session.standing_
         rows, drawn = session.next_and_random(HEAD)
-        self._random |= set(drawn)
+        skipped = self._random & session.skipped_rows()
+        self._random = {*drawn, *session.random_rows_, *skipped}
         head = np.array(rows, dtype=np.intp)
         is_later = np.ones(session.n_rows, dtype=bool)
         is_later[head] = False
@@ -269,7 +270,7 @@ class ReviewService:
             "order": _encode(np.concatenate([head, rest]).astype("<i4")),
             "confidences": _encode(np.rint(65535 * confidences).astype("<u2")),
             "suggestions": [*map(_encode, self._suggested_classes(standing.doubt))],
-            "drawn": [*drawn, *session.random_rows_],
+            "drawn": sorted(self._random),
         }
 
     def _suggested_classes(self, doubt: Doubt | None) -> NDArray[np.int32]:
