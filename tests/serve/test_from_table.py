@@ -1,5 +1,6 @@
 """A served review from a user's table."""
 
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -9,7 +10,10 @@ from annotators import item_names, make_crowd
 
 from ambilearn.review.images import ServedImages
 from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
-from ambilearn.tables import judge_table, read_answer_table, read_candidate_table
+from ambilearn.serve.service import _pairs_of_page
+from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
+from ambilearn.tables.corrections import Corrections
+from ambilearn.tables.ranking import choose_candidates
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +63,40 @@ def test_images_outside_of_the_folder_are_not_shown(tmp_path):
     assert images.paths == [folder / "a.png"]
 
 
-def test_annotators_are_judged_anew_in_every_fit():
-    X, truth, answers = make_crowd(n=40)
+@pytest.fixture(scope="module")
+def judged():
+    X, _, answers = make_crowd(n=40)
     items = pd.DataFrame({"item": item_names(40), "x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2]})
     read = read_answer_table(answers, features_from=items)
-    judged = judge_table(read, "plknn").table
+    return judge_table(read, "plknn").table
+
+
+def test_a_review_of_answers_begins_with_the_result_of_clean(judged):
+    cleaned = clean_table(judged, "plknn")
+    page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
+    assert page.calibrated
+    with continue_session(make_learner(judged, "plknn", {}), [], {}, str) as session:
+        choices = session.standing_.choices
+        assert choices.labels.tolist() == cleaned.choices.labels.tolist()
+        np.testing.assert_allclose(choices.scores, cleaned.choices.scores)
+        pairs = np.append(session.standing_.confidences, 0.0)[_pairs_of_page(page, session)]
+        shown = [confidence for row in page.rows for _, confidence in row.ranked()]
+        np.testing.assert_allclose(pairs, shown)
+        session.settle(0, "zoe")
+        session.update()
+        sums = np.add.reduceat(session.standing_.confidences, session.sets.indptr[:-1])
+        assert (sums < 1 - 1e-9).any()  # labels that nobody chose keep their share
+        session.learn()
+        corrected = replace(judged, candidates=judged.given, corrections=Corrections({0: "zoe"}))
+        again = judge_table(corrected, "plknn").table
+        kept = again.score_candidates(None)
+        np.testing.assert_allclose(
+            session.standing_.choices.scores[1:],
+            choose_candidates(again.candidates, kept).scores[1:],
+        )
+
+
+def test_annotators_are_judged_anew_in_every_fit(judged):
     learner = make_learner(judged, "plknn", {})
     given = judged.given.to_sets()
     assert all(a <= b for a, b in zip(given, learner.shown.to_sets(), strict=True))
@@ -74,4 +107,4 @@ def test_annotators_are_judged_anew_in_every_fit():
         assert session.transduction_[0] == "zoe"
         assert len(before) == len(session.score_)
         page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
-        assert len(page.rows) == len(truth)
+        assert len(page.rows) == 40

@@ -20,6 +20,7 @@ from ambilearn.tables.clean import without_settled
 from ambilearn.tables.corrections import Corrections, apply_corrections
 
 Labels = Mapping[int, Any]
+Judge = Callable[[Labels], NDArray[np.float64]]
 _FOLDS = 5
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
@@ -30,19 +31,23 @@ class Learned(NamedTuple):
     Parameters
     ----------
     sets : CandidateSets
-        What the method was fitted to: a settled row has its label as only candidate.
+        What the method was fitted to: a settled row has its label as only candidate. With
+        annotators, the candidates that a person chooses from.
     confidences : ndarray of shape (n_pairs,)
         Confidence of every candidate.
     doubt : Doubt or None
         Held-out doubt in the candidates; None if there are too few rows.
     labels : dict of int to label
         The settled rows.
+    judged : ndarray of shape (n, l) or None
+        Confidence of every label by the annotators and the method.
     """
 
     sets: CandidateSets
     confidences: NDArray[np.float64]
     doubt: Doubt | None
     labels: dict[int, Any]
+    judged: NDArray[np.float64] | None = None
 
 
 class Learner:
@@ -92,14 +97,15 @@ class Learner:
         self.doubt = doubt and self.n_rows > 2
         self.thorough, self.random_state = thorough, random_state
         self._cache = FitCache()
-        self._judge: Callable[[Labels], CandidateSets] | None = None
+        self._judge: Judge | None = None
         self._regressor: Any = None
 
-    def judging(self, judge: Callable[[Labels], CandidateSets], shown: CandidateSets) -> Self:
-        """Learn from the sets that a function returns for the settled rows.
+    def judging(self, judge: Judge, shown: CandidateSets) -> Self:
+        """Use the confidences that a function returns for the settled rows.
 
-        For answers of several annotators, whose reliability is estimated anew in each fit.
-        ``shown`` has the candidates that a person chooses from.
+        For answers of several annotators, whose reliability is estimated anew in each fit, together
+        with the method. ``shown`` has the candidates that a person chooses from. The function
+        returns the confidences of all labels, shape (n, l), in the order of ``shown.classes``.
         """
         self._judge, self.shown = judge, shown
         return self
@@ -117,26 +123,32 @@ class Learner:
         """
         labels = dict(labels)
         given = settle_sets(self.sets, labels)
-        sets = given if self._judge is None else self._judge(labels)
-        uses_cache = self._has_numbers and has_fit_parameter(self.estimator, "cache")
-        options = {"cache": self._cache} if uses_cache else {}
-        model = clone(self.estimator).fit(self.X, sets, **options)
-        outputs: Any = set_learner(model)
-        confidences = HOST.support(sets).gather(to_numpy(outputs.label_distributions_))
+        judged = None if self._judge is None else self._judge(labels)
+        sets = given if judged is None else self.shown
+        found = self._fit(sets) if judged is None else judged
+        confidences = HOST.support(sets).gather(found)
         ridge_method = find_ridge_method(self.estimator)
         if self._regressor is None and self._has_numbers:
             method = self._substitute() if ridge_method is None else ridge_method
             self._regressor = method._make_regressor(self.X, sets, self._cache)
         if not self.doubt:
-            yield Learned(sets, confidences, None, labels)
+            yield Learned(sets, confidences, None, labels, judged)
             return
         in_closed_form = ridge_method is not None
         quick = self.estimator if in_closed_form else self._substitute()
         doubt = self._doubt(given, labels, quick) if self._has_numbers else None
-        learned = Learned(sets, confidences, doubt, labels)
+        learned = Learned(sets, confidences, doubt, labels, judged)
         yield learned
-        if self.thorough and (not in_closed_form or outputs._is_ensemble):
+        learner: Any = set_learner(self.estimator)
+        if self.thorough and (not in_closed_form or learner._is_ensemble):
             yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _FOLDS))
+
+    def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
+        """Confidences of all labels by the method."""
+        uses_cache = self._has_numbers and has_fit_parameter(self.estimator, "cache")
+        options = {"cache": self._cache} if uses_cache else {}
+        model: Any = set_learner(clone(self.estimator).fit(self.X, sets, **options))
+        return to_numpy(model.label_distributions_)
 
     def _substitute(self) -> Any:
         """Method with a closed form for one without; of low rank if there are many rows."""

@@ -86,14 +86,20 @@ class Updater:
         if change is not None:
             best = self._support.best_pairs(p)
             moved = change[self._rows, self._sets.labels]
-            p = self._support.simplex.project(p + moved)
+            total = self._totals(p)
+            p = total * self._support.simplex.project((p + moved) / total)
             doubt = self._changed_doubt(doubt, change, moved[best])
         for row, label in labels.items():
             pairs = slice(self._sets.indptr[row], self._sets.indptr[row + 1])
             p[pairs] = self._sets.labels[pairs] == self._place.get(label, -1)
-        choices = choose_candidates(self._sets, p)
+        choices = choose_candidates(self._sets, p, judged=learned.judged)
         order = review_order(choices, doubt, [*labels, *last])
         return Standing(p, choices, doubt, order, learned, len(changed))
+
+    def _totals(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the confidences of a row, for every pair; with annotators it may be below one."""
+        total = np.add.reduceat(p, self._sets.indptr[:-1])
+        return np.where(total > 0, total, 1.0)[self._rows]
 
     def _on_given_pairs(self, learned: Learned, labels: Labels) -> NDArray[np.float64]:
         """Confidences of the last fit for the given candidates; rows undone since have equal ones.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ambilearn.backend import HOST
@@ -56,10 +57,11 @@ def make_learner(
     estimator, _ = with_own_device(estimator, device)
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
-    if table.unjudged is None:
+    votes = table.votes
+    if table.unjudged is None or votes is None:
         return learner
 
-    def judge(labels: Labels) -> CandidateSets:
+    def judge(labels: Labels) -> NDArray[np.float64]:
         corrections = Corrections(dict(labels))
         corrected = replace(
             table,
@@ -68,15 +70,16 @@ def make_learner(
             unjudged=None,
         )
         judged = judge_table(corrected, method, params, random_state=random_state, new_rows=False)
-        return judged.table.candidates
+        assert judged.table.judged is not None
+        return judged.table.judged
 
-    return learner.judging(judge, shown=_union(table.given, table.candidates))
+    return learner.judging(judge, _union(table.given, table.candidates, votes.classes))
 
 
-def _union(one: CandidateSets, other: CandidateSets) -> CandidateSets:
+def _union(one: CandidateSets, other: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
     """Candidates of either, without weights."""
     both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
-    return as_candidates(both)
+    return as_candidates(both, classes=classes)
 
 
 def make_page(
@@ -84,7 +87,10 @@ def make_page(
 ) -> Review:
     """What the page shows before it has the state of the session."""
     prior = HOST.support(table.candidates).prior()
-    return review_from_table(table, prior, method=method, image=image, images=images)
+    known = None if table.calibration is None else table.calibration.cleaned
+    return review_from_table(
+        table, prior, confidences=known, method=method, image=image, images=images
+    )
 
 
 def label_parser(classes: Iterable[Any]) -> Callable[[str], Any]:
