@@ -16,7 +16,7 @@ from ambilearn.review.from_table import (
     review_from_table,
 )
 from ambilearn.review.images import Images
-from ambilearn.tables import read_candidate_table
+from ambilearn.tables import read_answer_table, read_candidate_table
 
 PEOPLE = '''id,height,photo,comment,names
 007,1.70,a.png,"tall, ""so""",anna| bob
@@ -48,6 +48,24 @@ def test_rows_have_cells_candidates_and_the_text_of_the_table():
     assert np.allclose(first.confidences + second.confidences, [1.0, 0.775, 0.55])
     assert first.image is first.decision is None
     assert (review.separator, review.method) == ("|", "PLCL")
+
+
+def test_the_answers_of_annotators_are_shown():
+    rows = ["1,a,a,b", "2,b,,", "3,,,"]
+    file = StringIO("\n".join(["x,ann,ben,eve", *rows]))
+    table = read_candidate_table(file, candidates=["ann", "ben", "eve"], format="csv")
+    review = review_from_table(table, confidences(table))
+    assert review.columns == ["answers", "x"]
+    assert [row.cells[0] for row in review.rows] == ["a: ann, ben; b: eve", "b: ann", ""]
+
+
+def test_many_answers_are_counted():
+    said = [("reef", f"p{i}", label) for i, label in enumerate("bbaaabbbb")] + [("dune", "p0", "a")]
+    said = pd.DataFrame(said, columns=["item", "annotator", "label"])
+    items = pd.DataFrame({"item": ["reef", "dune"], "x": [0.5, 1.5]})
+    table = read_answer_table(said, features_from=items)
+    review = review_from_table(table, confidences(table))
+    assert [row.cells[0] for row in review.rows] == ["b: 6; a: 3", "a: p0"]
 
 
 def test_features_come_first_and_constant_columns_are_not_shown():

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
+from ambilearn.review import ReviewSession
 from ambilearn.review.images import ServedImages
 from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
 from ambilearn.serve.service import _pairs_of_page
@@ -75,25 +76,25 @@ def test_a_review_of_answers_begins_with_the_result_of_clean(judged):
     cleaned = clean_table(judged, "plknn")
     page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
     assert page.calibrated
-    with continue_session(make_learner(judged, "plknn", {}), [], {}, str) as session:
-        choices = session.standing_.choices
-        assert choices.labels.tolist() == cleaned.choices.labels.tolist()
-        np.testing.assert_allclose(choices.scores, cleaned.choices.scores)
-        pairs = np.append(session.standing_.confidences, 0.0)[_pairs_of_page(page, session)]
-        shown = [confidence for row in page.rows for _, confidence in row.ranked()]
-        np.testing.assert_allclose(pairs, shown)
-        session.settle(0, "zoe")
-        session.update()
-        sums = np.add.reduceat(session.standing_.confidences, session.sets.indptr[:-1])
-        assert (sums < 1 - 1e-9).any()  # labels that nobody chose keep their share
-        session.learn()
-        corrected = replace(judged, candidates=judged.given, corrections=Corrections({0: "zoe"}))
-        again = judge_table(corrected, "plknn").table
-        kept = again.score_candidates(None)
-        np.testing.assert_allclose(
-            session.standing_.choices.scores[1:],
-            choose_candidates(again.candidates, kept).scores[1:],
-        )
+    session = ReviewSession(make_learner(judged, "plknn", {}))
+    choices = session.standing_.choices
+    assert choices.labels.tolist() == cleaned.choices.labels.tolist()
+    np.testing.assert_allclose(choices.scores, cleaned.choices.scores)
+    pairs = np.append(session.standing_.confidences, 0.0)[_pairs_of_page(page, session)]
+    shown = [confidence for row in page.rows for _, confidence in row.ranked()]
+    np.testing.assert_allclose(pairs, shown)
+    session.settle(0, "zoe")
+    session.update()
+    sums = np.add.reduceat(session.standing_.confidences, session.sets.indptr[:-1])
+    assert (sums[1:] < 1 - 1e-9).any()  # labels that nobody chose keep their share
+    session.learn()
+    corrected = replace(judged, candidates=judged.given, corrections=Corrections({0: "zoe"}))
+    again = judge_table(corrected, "plknn").table
+    kept = again.score_candidates(None)
+    np.testing.assert_allclose(
+        session.standing_.choices.scores[1:],
+        choose_candidates(again.candidates, kept).scores[1:],
+    )
 
 
 def test_annotators_are_judged_anew_in_every_fit(judged):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import readable_file_name
+from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
@@ -20,6 +21,8 @@ from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import TELLS_NOTHING
 from ambilearn.tables.ranking import choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
+
+_NAMES_SHOWN = 6  # answers to a row that are shown with the names of the annotators
 
 
 def review_from_table(
@@ -38,7 +41,8 @@ def review_from_table(
     the score of every candidate, in the order of ``table.candidates``, and determines the order of
     the rows; calibrated ``confidences`` in the same order are shown instead. If ``doubt`` in the
     candidates is above zero, the page suggests a label; it also changes the order. ``method`` is
-    the name of the method that computed the scores. ``images`` makes the addresses of the images in
+    the name of the method that computed the scores. If annotators answered, the first cell of a row
+    has their answers. ``images`` makes the addresses of the images in
     the column ``image``; by default they are relative to the folder of the table.
 
     >>> from io import StringIO
@@ -54,6 +58,8 @@ def review_from_table(
     images = images or Images(folder, folder)
     columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, c)]
     cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
+    if table.votes is not None:
+        columns, cells = ["answers", *columns], [_format_answers(table.votes), *cells]
     shown = [Shown()] * len(table.frame)
     if image is not None:
         shown = [images.find(format_cell(cell)) for cell in table.frame[image].to_list()]
@@ -142,6 +148,28 @@ def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
 
     columns = [c for c in table.frame.columns if c not in hidden or c == image]
     return sorted(columns, key=place)
+
+
+def _format_answers(votes: Votes) -> list[str]:
+    """The answers to each item with the names of the annotators, or their number if many answered.
+
+    >>> answers = [("reef", "ann", "sand"), ("reef", "ben", "rock"), ("reef", "eve", "rock")]
+    >>> _format_answers(Votes.from_long(answers))
+    ['rock: ben, eve; sand: ann']
+    """
+    names, classes = votes.annotators.tolist(), votes.classes.tolist()
+    said: list[dict[int, list[str]]] = [{} for _ in votes.items]
+    indices = votes.item_indices, votes.annotator_indices, votes.label_indices
+    for item, annotator, label in zip(*(each.tolist() for each in indices), strict=True):
+        said[item].setdefault(label, []).append(str(names[annotator]))
+    texts = []
+    for given in said:
+        many = sum(map(len, given.values())) > _NAMES_SHOWN
+        ranked = sorted(given.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        people = (str(len(who)) if many else ", ".join(who) for _, who in ranked)
+        parts = zip((classes[label] for label, _ in ranked), people, strict=True)
+        texts.append("; ".join(f"{label}: {who}" for label, who in parts))
+    return texts
 
 
 def _is_short(table: CandidateTable, image: str) -> bool:
