@@ -1,4 +1,5 @@
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -184,5 +185,7 @@ def test_calibration_says_why(said):
     text = said(describe_calibration, Calibration("only 3 rows with a single candidate"))
     assert text.startswith("not calibrated (only 3 rows with a single candidate): the column conf")
     assert "ambilearn audit" in text
+    text = said(partial(describe_calibration, new_rows=True), Calibration("only 3 rows"))
+    assert "the column confidence of `predict` is empty" in " ".join(text.split())
     text = said(describe_calibration, Calibration("the scores are too low", 3.0))
     assert text == "calibrated (the scores are too low)\n"

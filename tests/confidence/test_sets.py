@@ -101,6 +101,15 @@ def test_rows_that_a_person_corrected_do_not_count(data, fitted):
     assert found.reason.startswith("only 19 rows with a single candidate")
 
 
+def test_the_reason_does_not_name_candidates_if_every_row_has_one(data):
+    X, y = data[0][:60], data[2][:60]
+    found = calibrate_candidates(PLKNN().fit(X, y), X, y, exclude=range(41))
+    assert found.reason == "only 19 rows, and 20 are needed"
+    found = calibrate_candidates(PLKNN().fit(X, y), X, y)
+    assert " the 60 rows" in f" {found.reason}"
+    assert "candidate" not in found.reason
+
+
 class Overconfident(PartialLabelClassifier):
     """Nearest mean of the candidates' rows, far too sure of it."""
 

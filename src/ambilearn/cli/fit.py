@@ -71,9 +71,10 @@ def write_model(console: Console, request: Request, out: Path) -> None:
     plan = request.plan(console, request.read(), new_rows=True)
     model = fit_table(**plan._asdict(), progress=console.stage)
     describe_model(console, model, plan.params)
-    describe_calibration(console, model.calibration)
-    learned = plan.table.with_min_votes(model.min_votes)
-    describe_accuracy(console, learned, model.method.transduction_)
+    describe_calibration(console, model.calibration, new_rows=True)
+    if not request.given_label:  # else the share of right labels is shown with the correction
+        learned = plan.table.with_min_votes(model.min_votes)
+        describe_accuracy(console, learned, model.method.transduction_)
     console.show("saving the model")
     save_model(model, out)
     console.say(f"saved {out} ({_size(out)}). To label new rows:")

@@ -37,12 +37,15 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
         )
 
 
-def describe_calibration(console: Console, calibration: Calibration) -> None:
-    """Whether the column confidence is filled, and why."""
+def describe_calibration(
+    console: Console, calibration: Calibration, *, new_rows: bool = False
+) -> None:
+    """Whether the column confidence is filled, and why; of `predict` if for ``new_rows``."""
     if calibration.cleaned is None and calibration.inverse_temperature is None:
+        column, output = ("of `predict` ", "of its output ") if new_rows else ("", "")
         console.say(
-            f"not calibrated ({calibration.reason}): the column confidence is empty. To fill it, "
-            "check some rows by `ambilearn audit`"
+            f"not calibrated ({calibration.reason}): the column confidence {column}is empty. To "
+            f"fill it, check some rows {output}by `ambilearn audit`"
         )
     else:
         console.say(f"calibrated ({calibration.reason})")

@@ -17,10 +17,9 @@ _ID_NAME = re.compile(r"((^|[\W_])(uu|gu)?id|[a-z]I[dD])s?$|(^|[\W_])(UU|GU)?ID$
 def describe_table(console: Console, table: CandidateTable) -> None:
     """Rows, labels and features, and which columns are left out."""
     sets = table.candidates
-    console.say(
-        f"{table.name}: {pluralize(len(sets), 'row')}, {pluralize(len(sets.classes), 'label')}, "
-        f"{sets.sizes.mean():.2f} candidates per row"
-    )
+    size = f"{table.name}: {pluralize(len(sets), 'row')}, {pluralize(len(sets.classes), 'label')}"
+    several = (sets.sizes > 1).any()
+    console.say(f"{size}, {sets.sizes.mean():.2f} candidates per row" if several else size)
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
         size = f" ({column.length:,} numbers)" if column.kind == "vector" else ""

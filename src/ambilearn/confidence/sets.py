@@ -108,11 +108,11 @@ def calibrate_candidates(
     single = sets.sizes == 1
     single[list(exclude)] = False
     n_singles = int(single.sum())
+    rows = pluralize(n_singles, "row")
+    if (sets.sizes > 1).any():
+        rows += " with a single candidate"
     if n_singles < MIN_SINGLES:
-        return Calibration(
-            f"only {pluralize(n_singles, 'row')} with a single candidate, and {MIN_SINGLES} are "
-            "needed"
-        )
+        return Calibration(f"only {rows}, and {MIN_SINGLES} are needed")
     if sets.shape[0] * sets.shape[1] > MAX_ENTRIES:
         return Calibration("too many rows and labels to calibrate")
     folds = _Folds(X, sets, n_folds, random_state, progress)
@@ -120,14 +120,12 @@ def calibrate_candidates(
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
-        rows = f"the {n_singles} rows with a single candidate"
-        return Calibration(f"{rows} do not show that the scores are too low")
+        return Calibration(f"the {rows} do not show that the scores are too low")
     if member is not None:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
     cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(held_out, b))
-    reason = f"the scores are too low on the {n_singles} rows with a single candidate"
-    return Calibration(reason, b, cleaned=cleaned)
+    return Calibration(f"the scores are too low on the {rows}", b, cleaned=cleaned)
 
 
 class _Folds(NamedTuple):
