@@ -4,6 +4,8 @@ import os
 import socket
 from multiprocessing.connection import wait
 
+import numpy as np
+import pandas as pd
 import prepared
 import pytest
 from click.testing import CliRunner
@@ -148,3 +150,16 @@ def said(capsys):
         return capsys.readouterr().err
 
     return said
+
+
+@pytest.fixture
+def wrong_labels(tmp_path):
+    """A table with one label per row, of which one in eight is wrong, and its true labels."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=80)
+    given = np.where(rng.random(80) < 1 / 8, 1 - y, y)
+    names = np.array(["no", "yes"])
+    x = (4 * y + rng.normal(size=80)).round(4)
+    frame = pd.DataFrame({"x": x, "said": names[given], "truth": names[y]})
+    frame.to_csv("said.csv", index=False)
+    return frame

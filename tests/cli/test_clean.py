@@ -698,19 +698,6 @@ def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, comman
     assert (status, err[:10]) == (0, "caf\N{REPLACEMENT CHARACTER}.csv: ")
 
 
-@pytest.fixture
-def wrong_labels(tmp_path):
-    """A table with one label per row, of which one in eight is wrong, and its true labels."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=80)
-    given = np.where(rng.random(80) < 1 / 8, 1 - y, y)
-    names = np.array(["no", "yes"])
-    x = (4 * y + rng.normal(size=80)).round(4)
-    frame = pd.DataFrame({"x": x, "said": names[given], "truth": names[y]})
-    frame.to_csv("said.csv", index=False)
-    return frame
-
-
 def test_given_labels_are_corrected(run, wrong_labels):
     options = ["--given-label", "said", "--label", "truth", "--prefix", "new_"]
     status, out, err = run("clean", "said.csv", *options, "--out", "cleaned.csv")
@@ -727,21 +714,26 @@ def test_given_labels_are_corrected(run, wrong_labels):
 
 
 def test_a_model_is_fitted_to_corrected_labels(run, wrong_labels):
-    options = ["--given-label", "said", "--exclude", "truth", "--method", "plknn"]
+    options = ["--given-label", "said", "--label", "truth", "--method", "plknn"]
     _, err = run.succeeds("fit", "said.csv", *options, "--out", "said.model")
     assert "labels changed" in err
+    assert err.count("with a known label") == 1
+    assert "candidate" not in err
     out, _ = run.succeeds("predict", "said.model", "said.csv")
     predicted = pd.read_csv(io.StringIO(out))
     assert np.mean(predicted["label"] == predicted["truth"]) > 0.95
 
 
-def test_the_review_page_shows_given_labels_and_suggestions(run, wrong_labels):
-    options = ["--given-label", "said", "--exclude", "truth"]
-    _, err = run.succeeds("review", "said.csv", *options, "--out", "page.html")
-    assert "labels changed" in err
-    words = " ".join(err.split())
-    assert "ambilearn clean said.csv --given-label said --exclude truth --corrections" in words
-    assert Path("page.html").read_text(encoding="utf-8").count("yes") > 0
+def test_a_label_that_a_person_corrected_counts_as_changed(run, wrong_labels):
+    said = wrong_labels["said"][0]
+    Path("corrections.csv").write_text(f"row,candidates,label\n0,{said},maybe\n")
+    options = ["--given-label", "said", "--label", "truth", "--corrections", "corrections.csv"]
+    _, err = run.succeeds("clean", "said.csv", *options, "--out", "cleaned.csv")
+    cleaned = pd.read_csv("cleaned.csv")
+    assert cleaned["label"][0] == "maybe"
+    assert f"{(cleaned['label'] != cleaned['said']).sum()} of 80 labels changed" in err
+    before = np.mean(cleaned["said"] == cleaned["truth"])
+    assert f"{before:.1%} were given the right one" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
@@ -240,7 +241,7 @@ def test_the_order_is_that_of_thorough_doubt(table, tmp_path, method):
     confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
     doubt = judge_candidates(model, read, thorough=True)
     wanted = review_from_table(read, confidences, doubt=doubt).rows
-    assert [row[-1] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
+    assert [row[8] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
 
 
 def test_a_table_of_three_rows_has_a_page(tmp_path):
@@ -356,3 +357,34 @@ def test_answers_in_long_form(tmp_path):
     assert len(data["rows"]) == 40
     given = answers.groupby("item")["label"].agg(set)
     assert [set(row[1].split("|")) for row in data["rows"]] == given.tolist()
+
+
+def test_the_review_page_shows_given_labels_and_suggestions(wrong_labels, tmp_path):
+    less_separate = wrong_labels["x"] + 3 * np.sin(np.arange(80))
+    wrong_labels.assign(x=less_separate).to_csv("said.csv", index=False)
+    options = ["--given-label", "said", "--exclude", "truth"]
+    CliRunner().invoke(main, ["clean", "said.csv", *options, "--out", "cleaned.csv"])
+    err = run("said.csv", *options, "--out", "page.html")
+    assert "labels changed" in err
+    assert "candidate" not in err
+    words = " ".join(err.split())
+    assert "ambilearn clean said.csv --given-label said --exclude truth --corrections" in words
+    page = data_in(tmp_path / "page.html")
+    names, cleaned = page["classes"], pd.read_csv("cleaned.csv", keep_default_na=False)
+    for row, cells in zip(page["rows"], cleaned.itertuples(), strict=True):
+        suggestion, rank, given, margin = row[6], *row[8:]
+        assert names[row[2][0]] == cells.label
+        assert names[given] == cells.said
+        assert ("" if suggestion is None else names[suggestion]) == cells.suggestion
+        assert (rank, margin) == (cells.review_rank, pytest.approx(cells.margin, abs=2e-6))
+    # A label that was kept although another is more likely.
+    assert any(row[3][0] < row[3][1] for row in page["rows"] if len(row[3]) > 1)
+
+
+def test_useless_features_give_a_page_without_confidences(wrong_labels, tmp_path):
+    wrong_labels.assign(x=np.arange(80) % 5, said=["no"] * 70 + ["yes"] * 10).to_csv("said.csv")
+    options = ["--given-label", "said", "--features", "x", "--out", "page.html"]
+    assert "better than chance" in " ".join(run("said.csv", *options).split())
+    page = data_in(tmp_path / "page.html")
+    assert page["calibrated"] is False
+    assert {row[-1] for row in page["rows"]} == {0}

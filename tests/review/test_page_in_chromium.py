@@ -122,6 +122,26 @@ def test_scores_are_numbers_and_not_per_cent(window, people, tmp_path):
     expect(page.locator("main")).not_to_contain_text("%")
 
 
+def test_page_of_given_labels(window, people, tmp_path):
+    """The chosen label is first, also if another one is more likely; notes mark the others."""
+    kept = ReviewRow(["a", ""], ["anna", "bob"], [0.7, 0.3], "bob", suggestion="anna", rank=1)
+    kept = replace(kept, given="bob", label="bob", margin=-0.4)
+    sure = ReviewRow(["b", ""], ["cleo"], [0.9], "cleo", given="cleo", margin=0.85, rank=2)
+    review = replace(people, rows=[sure, kept], calibrated=True)
+    page = window.open(write_review(review, tmp_path / "given.html"))
+    assert shown(page) == [1, 0]
+    expect(page.locator(".margin")).to_have_text(["margin -0.40", "margin 0.85"])
+    expect(card(page, 1).locator(".name")).to_have_text(["bob", "anna"])
+    expect(card(page, 1).locator(".note")).to_have_text(["given", "suggestion"])
+    expect(card(page, 0).locator(".note")).to_have_text(["given"])
+    press(page, "Enter")
+    expect(chosen(page, 1)).to_have_text("bob")
+    expect(card(page, 1).locator(".chip")).to_have_text("accepted")
+    press(page, "ArrowUp", "s")
+    expect(chosen(page, 1)).to_have_text("anna")
+    expect(card(page, 1).locator(".chip")).to_have_text("corrected")
+
+
 def test_page_of_an_audit(window, people, tmp_path):
     """Drawn rows only, by their numbers, without scores; a key does not accept the first label."""
     rows = [replace(people.rows[i], rank=i + 1) for i in (2, 0)]

@@ -13,6 +13,7 @@ ROW = ReviewRow(["1"], ["a", "b"], [0.5, 0.5], "a|b")
 def test_ranked_keeps_the_order_of_equals():
     row = ReviewRow([], ["c", "a", "b"], [0.2, 0.4, 0.4], "c|a|b")
     assert row.ranked() == [("a", 0.4), ("b", 0.4), ("c", 0.2)]
+    assert replace(row, label="c").ranked() == [("c", 0.2), ("a", 0.4), ("b", 0.4)]
 
 
 def test_classes_are_all_labels_sorted_as_people_sort(people):

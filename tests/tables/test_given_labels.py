@@ -7,7 +7,6 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn import SURE, find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.review.from_table import review_from_table
 from ambilearn.tables import correct_table, fit_table, read_candidate_table
 from ambilearn.tables.ranking import review_order
 
@@ -101,11 +100,31 @@ def test_labels_chosen_by_a_person_are_kept(frame, corrected):
         assert pd.isna(result.frame["suggestion"][i])
         assert i in result.order[-2:]
     assert result.doubt.probabilities[row].tolist() == (result.doubt.classes == given).tolist()
+    assert result.given.tolist() == frame["name"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("codes", "given", "chosen"),
+    [
+        (["ant", "bee", "cat"], "dog", "bee"),
+        (["ant", "bee", "cat"], "ant|bee", "bee"),
+        ([1, 2, 3], 7, 2),
+    ],
+)
+def test_the_given_label_of_a_corrected_row_is_that_of_the_table(codes, given, chosen):
+    frame = noisy_frame(30)
+    frame["name"] = frame["name"].map(dict(zip(NAMES, codes, strict=True)))
+    frame.loc[1, "name"] = given
+    file = StringIO(f"row,candidates,label\n1,{given},{chosen}\n")
+    table = read_candidate_table(frame, given_label="name", exclude=["truth"], corrections=file)
+    result = correct_table(table)
+    assert result.given.tolist() == frame["name"].to_list()
+    assert result.doubt.label[1] == chosen
+    assert len(result.to_review()[0].candidates) == 30
 
 
 def test_the_page_shows_the_given_label_and_the_suggestion(corrected):
     table, probabilities = corrected.to_review()
-    assert "name" in review_from_table(table, probabilities).columns
     doubtful = corrected.doubt.doubtful
     assert (table.candidates.sizes == 1 + doubtful).all()
     sets = table.candidates.to_sets()

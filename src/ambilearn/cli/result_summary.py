@@ -129,7 +129,7 @@ def describe_corrected(console: Console, corrected: CorrectedTable) -> None:
     from rich.text import Text
 
     doubt, n = corrected.doubt, len(corrected.given)
-    changed = int(doubt.change.sum())
+    changed = int(np.sum(corrected.given != doubt.label))
     console.say(
         f"{changed} of {pluralize(n, 'label')} changed ({changed / n:.1%}), "
         f"{pluralize(int((doubt.doubtful & ~doubt.change).sum()), 'label')} doubtful and kept"

@@ -264,13 +264,18 @@ def _correct(console: Console, request: Request, table: Any, doubt: bool) -> dic
     """Correct the given labels: what the page shows of them."""
     if not doubt:
         raise click.UsageError(NO_DOUBT)
+    from numpy import isnan
+
     corrected = request.correct(console, table)
     shown, probabilities = corrected.to_review()
     return {
         "table": shown,
         "scores": probabilities,
-        "confidences": probabilities,
+        # Without calibration (the features are useless), the page shows scores, as `clean` does.
+        "confidences": None if isnan(corrected.choices.confidences).any() else probabilities,
         "doubt": corrected.doubt,
+        "choices": corrected.choices,
+        "given": corrected.given,
         "method": METHODS[request.method].name if request.method else "",
     }
 

@@ -19,7 +19,7 @@ from ambilearn.review.embedding import Shown
 from ambilearn.review.images import Images, find_image_column
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import TELLS_NOTHING
-from ambilearn.tables.ranking import choose_candidates, review_order
+from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
 
 _NAMES_SHOWN = 6  # answers to a row that are shown with the names of the annotators
@@ -31,6 +31,8 @@ def review_from_table(
     *,
     confidences: NDArray[np.float64] | None = None,
     doubt: Doubt | None = None,
+    choices: Choices | None = None,
+    given: NDArray[Any] | None = None,
     method: str = "",
     image: str | None = None,
     images: Images | None = None,
@@ -40,10 +42,12 @@ def review_from_table(
     Rows that are corrected already have all their candidates and the chosen label. ``scores`` has
     the score of every candidate, in the order of ``table.candidates``, and determines the order of
     the rows; calibrated ``confidences`` in the same order are shown instead. If ``doubt`` in the
-    candidates is above zero, the page suggests a label; it also changes the order. ``method`` is
-    the name of the method that computed the scores. If annotators answered, the first cell of a row
-    has their answers. ``images`` makes the addresses of the images in
-    the column ``image``; by default they are relative to the folder of the table.
+    candidates is above zero, the page suggests a label; it also changes the order. ``choices`` are
+    the labels to show first and their margins, by default those with the largest scores; ``given``
+    are the labels in a table with one label per row, which the page marks. ``method`` is the name
+    of the method that computed the scores. If annotators answered, the first cell of a row has
+    their answers. ``images`` makes the addresses of the images in the column ``image``; by default
+    they are relative to the folder of the table.
 
     >>> from io import StringIO
     >>> from ambilearn.tables import clean_table, read_candidate_table
@@ -65,7 +69,7 @@ def review_from_table(
         shown = [images.find(format_cell(cell)) for cell in table.frame[image].to_list()]
     calibrated = confidences is not None
     found = _find_candidates(table, scores if confidences is None else confidences)
-    hints = _find_hints(table, scores, doubt)
+    hints = _find_hints(table, scores, doubt, choices, given)
     rows = [
         ReviewRow(
             [column[i] for column in cells],
@@ -77,6 +81,9 @@ def review_from_table(
             suggestion,
             rank,
             shown[i].problem,
+            None if given is None else str(given[i]),
+            None if choices is None else str(choices.labels[i]),
+            None if choices is None else choices.margins[i],
         )
         for i, ((labels, values, decision), (suggestion, rank)) in enumerate(
             zip(found, hints, strict=True)
@@ -186,7 +193,11 @@ def _judged(table: CandidateTable, row: int, labels: list[str]) -> list[float]:
 
 
 def _find_hints(
-    table: CandidateTable, scores: NDArray[np.float64], doubt: Doubt | None
+    table: CandidateTable,
+    scores: NDArray[np.float64],
+    doubt: Doubt | None,
+    choices: Choices | None,
+    given: NDArray[Any] | None,
 ) -> Iterator[tuple[str | None, int]]:
     """Suggestion and rank of each row."""
     n = len(table.candidates)
@@ -195,14 +206,17 @@ def _find_hints(
         return
     settled = table.corrections.labels
     rank = np.empty(n, dtype=np.intp)
-    choices = choose_candidates(table.candidates, scores, judged=table.judged)
+    if choices is None:
+        choices = choose_candidates(table.candidates, scores, judged=table.judged)
     rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
     # Where annotators were judged, doubt is in their answers, and the judging may have found the
     # same label already: then it is shown with its confidence.
     found = table.candidates.to_sets()
+    doubtful = doubt.doubtful
     for i, place in enumerate(rank.tolist()):
         suggestion = doubt.suggestion[i]
-        wanted = doubt.score[i] > 0 and i not in settled and suggestion not in found[i]
+        wanted = doubtful[i] and i not in settled
+        wanted = wanted and (given is not None or suggestion not in found[i])
         yield str(suggestion) if wanted else None, place
 
 

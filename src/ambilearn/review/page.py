@@ -78,6 +78,7 @@ def render_review(review: Review, *, served: bool = False) -> str:
         n_rows=len(review.rows),
         calibrated=review.calibrated,
         blind=review.blind,
+        given=any(row.given is not None for row in review.rows),
         remote=_has_remote_images(review),
         served=served,
         fingerprint=review.fingerprint,
@@ -151,6 +152,8 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
         None if row.suggestion is None else position[row.suggestion],
         row.image_problem,
         row.rank,
+        position.get(row.given or ""),
+        None if row.margin is None else round(float(row.margin), 6),
     ]
 
 

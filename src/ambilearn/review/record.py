@@ -31,12 +31,18 @@ class ReviewRow:
     decision : str, optional
         The label that somebody has chosen already.
     suggestion : str, optional
-        A label that is no candidate, where it is probably the truth.
+        A label that is probably the truth. It is not a candidate, unless ``given`` is set.
     rank : int, default=0
         Place in the order in which rows should be looked at; among equals the margin decides.
     image_problem : str, optional
         Reason why the image cannot be shown, such as "not found". If there is an address, too, the
         page tries to load it.
+    given : str, optional
+        The label in the table, if it has one label per row; the page marks it and the suggestion.
+    label : str, optional
+        The label that the method chose; by default the candidate with the largest confidence.
+    margin : float, optional
+        How far the chosen label is ahead of the best other label; by default of the candidates.
 
     Examples
     --------
@@ -54,11 +60,14 @@ class ReviewRow:
     suggestion: str | None = None
     rank: int = 0
     image_problem: str | None = None
+    given: str | None = None
+    label: str | None = None
+    margin: float | None = None
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Candidates with their confidences, the most confident first."""
+        """Candidates with their confidences: the chosen one first, then the most confident."""
         pairs = zip(self.labels, self.confidences, strict=True)
-        return sorted(pairs, key=lambda pair: -pair[1])
+        return sorted(pairs, key=lambda pair: (pair[0] != self.label, -pair[1]))
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class Review:
                     f"Row {i} has {len(row.labels)} candidates and {len(row.confidences)} "
                     "confidences."
                 )
-            if row.suggestion in row.labels:
+            if row.given is None and row.suggestion in row.labels:
                 raise ValueError(f"Row {i} has the candidate {row.suggestion!r} as suggestion.")
             if not all(map(math.isfinite, row.confidences)):
                 raise ValueError(f"Row {i} has a confidence that is not a finite number.")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.text import pluralize
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import LabelDoubt, find_doubtful
 from ambilearn.methods.sure import SURE
 from ambilearn.tables.clean import append_results, check_new_columns
@@ -36,7 +37,7 @@ class CorrectedTable:
         The table with the corrected label of each row as its only candidate, for
         :func:`ambilearn.tables.fit_table`.
     given : ndarray of shape (n_rows,)
-        The given labels.
+        The labels in the table, without corrections by a person.
     doubt : LabelDoubt
         Which labels were changed, and the probabilities of all labels.
     choices : Choices
@@ -69,12 +70,11 @@ class CorrectedTable:
         table : CandidateTable
         probabilities : ndarray of shape (n_pairs,)
         """
-        doubtful = self.doubt.doubtful
-        pairs = zip(self.given.tolist(), self.doubt.suggestion.tolist(), doubtful, strict=True)
-        rows = [{given, other} if wanted else {given} for given, other, wanted in pairs]
+        rows = [{label} for label in self.doubt.label.tolist()]
+        for i in np.flatnonzero(self.doubt.doubtful):
+            rows[i] = {self.given[i], self.doubt.suggestion[i]}
         sets = as_candidates(rows, classes=self.doubt.classes)
-        # Without candidate columns, the page also shows the given label among the cells.
-        table = replace(self.table, candidates=sets, candidate_columns=())
+        table = replace(self.table, candidates=sets)
         return table, np.nan_to_num(self.doubt.probabilities[sets.to_mask()])
 
 
@@ -146,13 +146,12 @@ def correct_table(
             random_state=random_state,
             progress=progress,
         )
-    given = table.candidates.classes[table.candidates.labels]
-    doubt = _keep_settled(found, given, list(table.corrections.labels))
+    doubt = _keep_settled(found, table)
     choices = _choose(doubt)
     order = review_order(choices, doubt, table.corrections.labels)
     return CorrectedTable(
         table=replace(table, candidates=as_candidates(doubt.label, classes=doubt.classes)),
-        given=given,
+        given=_given_labels(table),
         doubt=doubt,
         choices=choices,
         order=order,
@@ -175,9 +174,20 @@ def _check_labels(table: CandidateTable) -> None:
         )
 
 
-def _keep_settled(found: Any, given: NDArray[Any], settled: list[int]) -> LabelDoubt:
+def _given_labels(table: CandidateTable) -> NDArray[Any]:
+    """The labels in the table; the only candidate of a corrected row is another one."""
+    given = table.candidates.classes[table.candidates.labels].astype(object)
+    cells = table.frame[table.candidate_columns[0]].to_list()
+    for i in table.corrections.labels:
+        labels = parse_labels(cells[i], table.sep, i)
+        given[i] = labels.pop() if len(labels) == 1 else table.texts[i]
+    return given
+
+
+def _keep_settled(found: Any, table: CandidateTable) -> LabelDoubt:
     """Doubt in which the labels that a person has chosen are certain."""
     doubt: LabelDoubt = found
+    settled = list(table.corrections.labels)
     if not settled:
         return doubt
     fields = {
@@ -185,11 +195,12 @@ def _keep_settled(found: Any, given: NDArray[Any], settled: list[int]) -> LabelD
     }
     fields["suggestion"] = doubt.suggestion.astype(object)
     fields["probabilities"] = doubt.probabilities.copy()
+    labels = table.candidates.classes[table.candidates.labels[settled]]
     certain = {"score": -1.0, "change": False, "confidence": 1.0, "suggestion": None}
     for name, value in certain.items():
         fields[name][settled] = value
-    fields["label"][settled] = given[settled]
-    fields["probabilities"][settled] = given[settled][:, None] == doubt.classes
+    fields["label"][settled] = labels
+    fields["probabilities"][settled] = labels[:, None] == doubt.classes
     return replace(doubt, **fields)
 
 

@@ -89,9 +89,11 @@ function drawCandidate(row, i, decision, onChoose) {
   const chosen = label === decision;
   const fill = make("span", "fill");
   fill.style.width = `${Math.max(0, Math.min(1, confidence)) * 100}%`;
+  const note = label === row.givenLabel ? "given" : label === row.suggestion ? "suggestion" : "";
+  const name = userText("span", "name", label);
   const parts = [
     make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
-    userText("span", "name", label),
+    note ? make("span", "noted", [name, make("small", "note", note)]) : name,
   ];
   if (!data.blind) {
     parts.push(make("span", "bar", fill, { "aria-hidden": "true" }));
@@ -138,11 +140,12 @@ function drawForeign(label) {
  * `select(row)` and, on a server, `skip(row)`; `place` is the position in the list, of `total`.
  */
 function drawCard(row, { old, columns, decision, status, current, place, total, actions }) {
-  const margin = row.candidates.length > 1 ? `margin ${row.margin.toFixed(2)}` : "one candidate";
+  const single = row.candidates.length === 1 && row.givenLabel === null;
+  const margin = single ? "one candidate" : `margin ${row.margin.toFixed(2)}`;
   const head = make("div", "head", [
     make("h2", "", `Row ${row.index}`, { id: `row-${row.index}` }),
     make("span", "margin", data.blind ? "" : margin, {
-      title: "How far the first candidate is ahead of the second",
+      title: "How far the first label is ahead of the best other label",
     }),
     make("span", `chip ${status}`, data.blind && status !== "undecided" ? "checked" : status),
   ]);
@@ -162,7 +165,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
     shown.map((i) => drawCandidate(row, i, decision, (label) => actions.choose(row, label))),
     { role: "group", "aria-label": `Candidates of row ${row.index}` },
   );
-  if (row.suggestion !== null) {
+  if (row.suggestion !== null && !row.candidates.some(({ label }) => label === row.suggestion)) {
     candidates.append(drawSuggestion(row, decision, (label) => actions.choose(row, label)));
   }
   if (decision !== null && decided < 0 && decision !== row.suggestion) {

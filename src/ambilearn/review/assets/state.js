@@ -1,18 +1,22 @@
 // The state of the page: its data, the list of rows, and which of them is the current one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const rows = data.rows.map(([cells, raw, labels, confidences, image, , suggestion, problem, rank], position) => ({
-  index: data.numbers?.[position] ?? position, // in the table, of which the page may have only some rows
-  rank, // place in the order of `ambilearn clean`, or 0
-  cells,
-  raw,
-  image: image !== null && isSafe(image) ? image : null,
-  problem: image !== null && !isSafe(image) ? "not allowed" : problem, // why it cannot be shown
-  candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
-  suggestion: suggestion === null ? null : data.classes[suggestion], // perhaps, if no candidate is right
-  // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
-  margin: confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1,
-}));
+const rows = data.rows.map((row, position) => {
+  const [cells, raw, labels, confidences, image, , suggestion, problem, rank, given, margin] = row;
+  return {
+    index: data.numbers?.[position] ?? position, // in the table, of which the page may have only some rows
+    rank, // place in the order of `ambilearn clean`, or 0
+    cells,
+    raw,
+    image: image !== null && isSafe(image) ? image : null,
+    problem: image !== null && !isSafe(image) ? "not allowed" : problem, // why it cannot be shown
+    candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
+    suggestion: suggestion === null ? null : data.classes[suggestion], // perhaps, if no candidate is right
+    givenLabel: given === null ? null : data.classes[given], // in a table with one label per row
+    // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
+    margin: margin ?? (confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1),
+  };
+});
 const rowOf = new Map(rows.map((row) => [row.index, row]));
 const decisions = makeDecisions(data);
 let reviewOrder = null; // rows in the order of the server; without one, `rank` decides
