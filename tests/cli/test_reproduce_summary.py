@@ -60,7 +60,7 @@ def test_results_of_other_code_are_counted(said, store):
 def test_the_plan_has_tasks_results_and_time(said, store):
     left = TimeLeft(TASKS, store, jobs=1)
     assert said(describe_plan, store, TASKS + TASKS, TASKS, left) == (
-        f"3 tasks, 0 of them already in {store.path}; 3 to do, in about ?\n"
+        f"3 tasks, 0 of them already in {store.path}; 3 to do\n"
     )
     store.save(ended(TASKS[0]), environment())
     left = TimeLeft(TASKS[1:], store, jobs=1)

@@ -49,7 +49,8 @@ def describe_plan(
 ) -> None:
     """Print the number of tasks, of stored results and of tasks to do, and the expected time."""
     n_tasks = len({task.key for task in tasks})
-    time = f", in about {format_duration(left.seconds())}" if missing else ""
+    seconds = left.seconds() if missing else None
+    time = "" if seconds is None else f", in about {format_duration(seconds)}"
     console.say(
         f"{n_tasks} tasks, {n_tasks - len(missing)} of them already in {store.path}; "
         f"{len(missing)} to do{time}"
