@@ -21,7 +21,10 @@ function takeSuggestion(row) {
 }
 
 function askOther(row) {
-  otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label), row.suggestion);
+  otherLabel.open(`Another label for row ${row.index}`, (label) => choose(row, label), {
+    suggestion: row.suggestion,
+    candidates: row.candidates.map((candidate) => candidate.label),
+  });
 }
 
 function undo() {
@@ -70,9 +73,15 @@ async function importFile(file) {
   }
 }
 
-function forget() {
-  decisions.decide([...decisions.labels.keys()].map((row) => [row, null]));
+function askForget() {
   byId("help").close();
+  byId("forget-text").textContent = `${byId("decided").textContent}. All these rows become undecided again.`;
+  openDialog("forgetting");
+}
+
+function forget() {
+  byId("forgetting").close();
+  decisions.decide([...decisions.labels.keys()].map((row) => [row, null]));
   showRows();
   say("All decisions are forgotten. Undo brings them back.");
 }

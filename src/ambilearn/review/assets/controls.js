@@ -47,7 +47,8 @@ byId("file").addEventListener("change", (event) => {
   event.target.value = ""; // the same file may be chosen again
 });
 byId("show-help").addEventListener("click", () => openDialog("help"));
-byId("forget").addEventListener("click", forget);
+byId("forget").addEventListener("click", askForget);
+byId("forget-now").addEventListener("click", forget);
 for (const dialog of document.querySelectorAll("dialog")) {
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.querySelector(".close")?.addEventListener("click", () => dialog.close());

@@ -17,10 +17,10 @@ class OtherLabel {
     dialog.querySelector(".cancel").addEventListener("click", () => dialog.close());
   }
 
-  /** Ask for a label; `onChosen` gets it. A `suggestion` comes first. */
-  open(title, onChosen, suggestion = null) {
-    this.onChosen = onChosen;
-    this.suggestion = suggestion;
+  /** Ask for a label; `onChosen` gets it. A `suggestion` comes first, `candidates` only when they are typed. */
+  open(title, onChosen, { suggestion = null, candidates = [] } = {}) {
+    Object.assign(this, { onChosen, suggestion });
+    this.candidates = new Set(candidates);
     this.dialog.querySelector("h2").textContent = title;
     this.input.value = "";
     this.suggest();
@@ -33,8 +33,9 @@ class OtherLabel {
     const wanted = folded(typed);
     const starting = [];
     const containing = [];
-    const first = this.classes.filter((label) => label === this.suggestion);
-    for (const label of [...first, ...this.classes.filter((label) => label !== this.suggestion)]) {
+    const place = (label) => (label === this.suggestion ? 0 : this.candidates.has(label) ? 2 : 1);
+    const offered = typed ? [...this.classes] : this.classes.filter((label) => !this.candidates.has(label));
+    for (const label of offered.sort((a, b) => place(a) - place(b))) {
       const at = folded(label).indexOf(wanted);
       if (at === 0) starting.push({ label });
       else if (at > 0) containing.push({ label });

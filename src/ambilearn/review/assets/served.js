@@ -79,18 +79,23 @@ function showWorth(state) {
     parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.random} random rows)`);
   } else parts.push("no estimate before ten random rows");
   byId("worth").textContent = `${parts.join(", ")}.`;
+  byId("worth").hidden = state.settled === 0;
   byId("sentence").textContent = state.sentence ?? "";
   byId("sentence").hidden = !state.sentence;
   byId("learning").textContent = state.problem
     ? `The method cannot be fitted again: ${state.problem}`
-    : `${state.fitting ? "Learning" : state.unlearned ? "About to learn" : "Up to date"}: ${accounted(state)}.`;
+    : learning(state);
 }
 
-/** Which answers order and fit account for. */
-function accounted({ unlearned, updated, fitting }) {
-  if (unlearned && updated) return `the order accounts for all answers, the last fit for all but ${number(unlearned)}`;
-  if (unlearned) return `the last fit accounts for all answers but ${number(unlearned)}`;
-  return fitting ? "the order of the rows may still change" : "order and fit account for all answers";
+function countAnswers(count) {
+  return `${number(count)} ${count === 1 ? "answer is" : "answers are"}`;
+}
+
+/** Whether order and fit include all answers. */
+function learning({ unlearned, updated, fitting }) {
+  if (!unlearned) return fitting ? "Learning: the order of the rows may still change." : "Up to date";
+  const missing = `${countAnswers(unlearned)} not yet in the ${updated ? "" : "order and the "}fit`;
+  return fitting ? `Learning: ${missing}` : missing;
 }
 
 const CHANGING = ["list", "undo", "load", "several", "finish", "forget"];
@@ -102,7 +107,7 @@ function showConnection() {
     ? "The review has ended. You can close this tab."
     : connection.refused ??
       (!connection.online
-        ? `No connection to ambilearn. ${waiting ? `${number(waiting)} answers wait and are sent when it is back.` : "It is tried again."}`
+        ? `No connection. ${waiting ? `${countAnswers(waiting)} kept here and will be sent when the connection is back.` : "Trying again."}`
         : !connection.writer
           ? "This review is open in another tab or window."
           : "");
@@ -149,7 +154,7 @@ byId("take").addEventListener("click", async () => {
 });
 byId("several").addEventListener("click", askSeveral);
 byId("finish").addEventListener("click", () => {
-  byId("finish-text").textContent = `${byId("decided").textContent}. ${byId("worth").textContent}`;
+  byId("finish-text").textContent = `${byId("decided").textContent}. ${byId("worth").hidden ? "" : byId("worth").textContent}`;
   byId("finish-now").disabled = connection.waiting.length > 0;
   openDialog("finishing");
 });

@@ -106,6 +106,7 @@ function say(text) {
 function openDialog(id) {
   byId(id).showModal();
   byId(id).querySelector(".close").focus();
+  byId(id).scrollTop = 0; // the button is at the end of a long text
 }
 
 /** Make a row the current one and let it have the focus, so that it is read out. */
