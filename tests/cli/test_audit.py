@@ -94,6 +94,34 @@ def test_drawn_rows_without_a_label_are_named(cleaned):
     assert int(rows) == int(checked) + int(further)
 
 
+def test_labels_of_rows_that_were_not_drawn(cleaned):
+    with open("l.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(["row,candidates,label", *(f"{row},anna,anna" for row in range(400))]))
+    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    assert status == 0
+    assert "380 of 400 true labels are not used, because their rows were not drawn" in output
+    assert "not used" not in run("cleaned.csv", "--rows", 20, "--truth", "truth")[1]
+    with open("l.csv", "w", encoding="utf-8") as file:
+        file.write("row,candidates,label\n3,anna,anna\n")
+    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    assert status == 1
+    assert "are correct" not in output
+
+
+def test_no_further_rows_before_the_drawn_ones_have_a_label(cleaned):
+    cleaned.assign(truth=cleaned["label"].where(cleaned["x"] > 200)).to_csv("t.csv", index=False)
+    status, output = run("t.csv", "--truth", "truth", "--rows", 200)
+    assert status == 0
+    assert "drawn rows without a true label" in output
+    assert "To halve" not in output
+
+
+def test_format_of_the_output_is_checked_first(cleaned):
+    status, output = run("cleaned.csv", "--truth", "truth", "--out", "out.html")
+    assert status == 1
+    assert output.startswith("Error: out.html: tables are written to .csv")
+
+
 def test_columns_with_a_prefix(cleaned):
     own = cleaned.rename(columns=lambda c: f"p_{c}" if c not in ("x", "truth") else c)
     own.assign(confidence="my own").to_csv("p.csv", index=False)

@@ -84,6 +84,14 @@ def test_further_rows_halve_the_interval():
     assert ratio == pytest.approx(0.5, abs=0.04)
 
 
+@pytest.mark.parametrize("right", [0, 1])
+def test_further_rows_halve_the_interval_if_all_are_equal(right):
+    first = estimate_share_right([right] * 50, 2000)
+    second = estimate_share_right([right] * (50 + first.n_to_halve), 2000)
+    ratio = (second.high - second.low) / (first.high - first.low)
+    assert ratio == pytest.approx(0.5, abs=0.04)
+
+
 def test_higher_level_is_wider():
     right = [1] * 40 + [0] * 10
     low, high = (estimate_share_right(right, 500, level=level) for level in (0.8, 0.99))

@@ -45,9 +45,24 @@ def test_rows_that_were_not_drawn_do_not_count(frame):
     others = [row for row in range(600) if row not in drawn]
     truth = {row: frame["truth"][row] for row in drawn}
     wrong = truth | dict.fromkeys(others, "dog")
-    assert audit_table(frame, wrong, n_rows=50).share == audit_table(frame, truth, n_rows=50).share
+    audited, plain = (audit_table(frame, labels, n_rows=50) for labels in (wrong, truth))
+    assert audited.share == plain.share
+    assert (audited.n_ignored, plain.n_ignored) == (550, 0)
     with pytest.raises(InvalidFileError, match="known for none of the 50 drawn rows"):
         audit_table(frame, dict.fromkeys(others, "dog"), n_rows=50)
+
+
+def test_no_estimate_if_a_stratum_has_no_true_label(frame):
+    drawn = draw_audit(frame["score"], 50)
+    truth = {row: frame["truth"][row] for row in drawn.rows.tolist() if drawn.strata[row]}
+    with pytest.raises(
+        InvalidFileError, match=r"known for 45 of the 50 drawn rows.*others, too\.$"
+    ):
+        audit_table(frame, truth, n_rows=50)
+    with pytest.raises(
+        InvalidFileError, match=r"true labels are not used.*--rows and --seed those"
+    ):
+        audit_table(frame, truth, n_rows=50, random_state=1)
 
 
 def test_an_existing_confidence_is_replaced_and_the_table_stays(frame):

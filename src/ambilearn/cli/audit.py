@@ -1,5 +1,6 @@
 """The command `audit`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
@@ -126,6 +127,7 @@ def audit(table: str, out: Path | None, diagram: Path | None, **options: Any) ->
         console.show("reading the table")
         from ambilearn.datasets.frames import read_frame, source_name
 
+        write = None if is_page or out is None else _writer(console, table, out, options)
         source, format = source_and_format(table, options["format"])
         name = source_name(source)
         frame = read_frame(source, format=format or None, delimiter=options["delimiter"])
@@ -133,8 +135,11 @@ def audit(table: str, out: Path | None, diagram: Path | None, **options: Any) ->
             _write_page(console, table, name, frame, out or Path(), options)
         else:
             audited = _audit(console, name, frame, options)
-            _describe(console, name, audited)
-            _write_results(console, table, audited, out, diagram, options)
+            _describe(console, name, audited, options)
+            if diagram is not None:
+                _draw(console, audited, diagram)
+            if write is not None:
+                write(audited.frame, [c for c in (options["label"], options["candidates"]) if c])
 
 
 def _check_page(out: Path, diagram: Path | None) -> None:
@@ -239,14 +244,21 @@ def _audit(console: Console, name: str, frame: Any, options: dict[str, Any]) -> 
     )
 
 
-def _describe(console: Console, name: str, audited: "AuditedTable") -> None:
+def _describe(
+    console: Console, name: str, audited: "AuditedTable", options: dict[str, Any]
+) -> None:
     """The share of correct labels, its interval, and how to make it narrower."""
+    from ambilearn.tables.audit import describe_ignored
+
     share = audited.share
     left = len(audited.sample.rows) - share.n_checked
     console.say(
         f"{name}: {pluralize(share.n_rows, 'row')}, {share.n_checked:,} of them drawn at random "
         "and checked"
     )
+    if audited.n_ignored and options["corrections"]:
+        n_known = audited.n_ignored + share.n_checked
+        console.say(describe_ignored(audited.n_ignored, n_known), style="yellow")
     if left:
         console.say(
             f"{pluralize(left, 'drawn row')} without a true label. If these are the difficult "
@@ -257,36 +269,31 @@ def _describe(console: Console, name: str, audited: "AuditedTable") -> None:
         f"{share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
         f"{share.high:.1%})"
     )
-    if further := share.n_to_halve:
+    if (further := share.n_to_halve) > left:
         console.say(
             f"To halve the interval, check about {pluralize(further, 'further row')}: "
-            f"--rows {max(len(audited.sample.rows), share.n_checked + further)}"
+            f"--rows {share.n_checked + further}"
         )
 
 
-def _write_results(
-    console: Console,
-    table: str,
-    audited: "AuditedTable",
-    out: Path | None,
-    diagram: Path | None,
-    options: dict[str, Any],
-) -> None:
+def _draw(console: Console, audited: "AuditedTable", diagram: Path) -> None:
     from ambilearn.confidence.diagram import draw_reliability, save_figure
 
-    if diagram is not None:
-        console.show("drawing the diagram")
-        drawn = audited.scores, audited.confidences, audited.rows, audited.right
-        save_figure(draw_reliability(*drawn), diagram)
-        console.say(f"wrote {diagram}")
-    if out is not None:
-        write = table_writer(
-            console,
-            table,
-            out,
-            format=options["format"],
-            delimiter=options["delimiter"],
-            sep=options["sep"],
-            escape_formulas=options["escape_formulas"],
-        )
-        write(audited.frame, [c for c in (options["label"], options["candidates"]) if c])
+    console.show("drawing the diagram")
+    drawn = audited.scores, audited.confidences, audited.rows, audited.right
+    save_figure(draw_reliability(*drawn), diagram)
+    console.say(f"wrote {diagram}")
+
+
+def _writer(
+    console: Console, table: str, out: Path, options: dict[str, Any]
+) -> Callable[[Any, list[str]], None]:
+    return table_writer(
+        console,
+        table,
+        out,
+        format=options["format"],
+        delimiter=options["delimiter"],
+        sep=options["sep"],
+        escape_formulas=options["escape_formulas"],
+    )

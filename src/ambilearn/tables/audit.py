@@ -44,6 +44,8 @@ class AuditedTable:
         Whether their labels are correct.
     sample : AuditSample
         The drawn rows and the strata of all rows.
+    n_ignored : int
+        Number of true labels that were not used, because their rows were not drawn.
     """
 
     frame: "pd.DataFrame"
@@ -53,6 +55,7 @@ class AuditedTable:
     rows: NDArray[np.intp]
     right: NDArray[np.bool_]
     sample: AuditSample
+    n_ignored: int
 
 
 def audit_table(
@@ -120,12 +123,7 @@ def audit_table(
     known = {row: text for row, value in truth.items() if (text := _as_text(value))}
     sample = draw_audit(scores, n_rows, random_state)
     rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)
-    if not len(rows):
-        raise InvalidFileError(
-            f"{name}: the true label is known for none of the "
-            f"{pluralize(len(sample.rows), 'drawn row')}. Check these rows first; other rows do "
-            "not count, because they were not drawn at random."
-        )
+    _check_known(name, sample, rows, len(known))
     right = np.array([labels[row] == known[row] for row in rows.tolist()])
     share = estimate_share_right(right, sample.stratum_sizes, sample.strata[rows], level=level)
     confidences = CheckedCalibration(scores[rows], right, scores)(scores)
@@ -134,7 +132,30 @@ def audit_table(
     written = f"{column_prefix(label)}confidence"
     written = written if written in frame.columns else "confidence"
     audited = replace_columns(frame, {written: final.round(6)})
-    return AuditedTable(audited, share, scores, confidences, rows, right, sample)
+    n_ignored = len(known) - len(rows)
+    return AuditedTable(audited, share, scores, confidences, rows, right, sample, n_ignored)
+
+
+def _check_known(name: str, sample: AuditSample, rows: NDArray[np.intp], n_known: int) -> None:
+    """Raise an error if a stratum has no row with a true label."""
+    if len(np.unique(sample.strata[rows])) == len(sample.stratum_sizes):
+        return
+    message = (
+        f"{name}: the true label is known for {len(rows) or 'none'} of the "
+        f"{pluralize(len(sample.rows), 'drawn row')}, too few for an estimate. Check the others, "
+        "too."
+    )
+    if n_ignored := n_known - len(rows):
+        message += f" {describe_ignored(n_ignored, n_known)}"
+    raise InvalidFileError(message)
+
+
+def describe_ignored(n_ignored: int, n_known: int) -> str:
+    """Message that true labels are not used."""
+    return (
+        f"{n_ignored:,} of {pluralize(n_known, 'true label')} are not used, because their rows "
+        "were not drawn: are --rows and --seed those of the page?"
+    )
 
 
 def column_prefix(label: str) -> str:
