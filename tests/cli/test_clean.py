@@ -360,7 +360,7 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
             ["--candidates", "names", "--corrections", "t.csv"],
             "no columns 'row', 'candidates', 'label'",
         ),
-        (TABLE.replace(",", ";"), ["--candidates", "names"], "set the delimiter"),
+        (TABLE.replace(",", ";"), ["--candidates", "names"], "Use --delimiter ';'"),
         ("x,names\n", ["--candidates", "names"], "no rows"),
         ("", ["--candidates", "names"], "t.csv is empty: it has no rows and no column names"),
         ("x,names\n1,\n2,a\n", ["--candidates", "names"], "Row 0 has no candidate"),
@@ -371,7 +371,11 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         ("x,names\n1,2,3\n", ["--candidates", "names"], "not a valid CSV"),
         (b"\x80\x04\x95", ["--candidates", "names"], "not UTF-8"),
         (TABLE, ["--candidates", "names", "--min-votes", "2"], "'names' is one column"),
-        ("a;names\n1,5;x|y\n2;x\n", ["--candidates", "names"], "another delimiter, set it"),
+        (
+            "a;names\n1,5;x|y\n2;x\n",
+            ["--candidates", "names"],
+            "Use --delimiter ';', and --decimal ,",
+        ),
         (TABLE, ["--candidates", "names", "--select"], "Leave out --select"),
         (
             TABLE,

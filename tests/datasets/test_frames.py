@@ -92,6 +92,12 @@ def test_damaged_wide_text(write, format):
         (b"a,b\n1,2\n1,2,3\n", "not a valid CSV.*line 3"),
         (b"a,b\n1,2,3\n4,5,6\n", "not a valid CSV.*line 2, saw 3.*into quotes"),
         (b'a,b\n"1,2\n', "not a valid CSV"),
+        (
+            b"a;b\n1,5;x\n2;y\n",
+            "cannot be read. It seems to be separated by ';' .heading: 'a;b'.. Use --delimiter "
+            "';', and --decimal , for decimal commas.$",
+        ),
+        (b"a\tb\n1,5\tx\n2\ty\n", r"Use --delimiter '\\t'\.$"),
         (b"a,b,a\n1,2,3\n", "column 'a' occurs more than once"),
         (b"a,b\nJ\xfcrgen,1\n", "not UTF-8"),
     ],
@@ -354,7 +360,7 @@ def test_columns_that_are_missing():
         check_columns("t.csv", frame, ["height", "weight"])
     with pytest.raises(InvalidFileError, match=r"'weight,heigth'\. Name each column separately"):
         check_columns("t.csv", frame, ["weight,heigth"])
-    with pytest.raises(InvalidFileError, match=r"have another delimiter: set the delimiter"):
+    with pytest.raises(InvalidFileError, match=r"separated by ';' \(heading: 'a;b'\)\. Use"):
         check_columns("t.csv", pd.DataFrame({"a;b": [1]}), ["b"])
 
 

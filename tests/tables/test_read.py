@@ -147,7 +147,7 @@ def test_corrections_are_applied():
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("x;names\n1;a\n", {}, r"no column 'names'.*have another delimiter.*x;names"),
+        ("x;names\n1;a\n", {}, r"no column 'names'.*separated by ';'.*x;names"),
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),

@@ -113,8 +113,8 @@ def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
     """Suggestions for columns that are missing."""
     if any(set(str(column).split(",")) <= set(present) for column in unknown):
         return " Name each column separately."
-    if len(present) == 1 and any(mark in present[0] for mark in ",;\t"):
-        return " Its cells seem to have another delimiter: set the delimiter."
+    if len(present) == 1 and (found := _other_delimiter(present[0])):
+        return f" {found}"
     lower = {column.casefold(): column for column in reversed(free)}
     meant = {
         column: lower[close[0]]
@@ -127,11 +127,24 @@ def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
     return f" Did you mean {pairs}?" if pairs else ""
 
 
+def _other_delimiter(heading: str) -> str:
+    """Message that a heading, read as one cell, has another delimiter; empty if it has none."""
+    mark = max(",;\t", key=heading.count)
+    if mark not in heading:
+        return ""
+    shown = repr(mark)
+    return (
+        f"It seems to be separated by {shown} (heading: {shorten_repr(heading)}). Use --delimiter "
+        f"{shown}{', and --decimal , for decimal commas' if mark == ';' else ''}."
+    )
+
+
 def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     with requires_extra("data", purpose="Reading tables"):
         import pandas as pd
 
     file, encoding = _find_encoding(file)
+    start = file.tell() if file.seekable() else None
     try:
         frame = pd.read_csv(
             file,
@@ -149,6 +162,9 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     except UnicodeDecodeError as error:
         raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
+        heading = _first_line(file, start, encoding)
+        if delimiter not in heading and (found := _other_delimiter(heading)):
+            raise InvalidFileError(f"{name} cannot be read. {found}") from error
         raise InvalidFileError(
             f"{name} is not a valid CSV file: {' '.join(str(error).split())}. Put text that "
             f"contains the delimiter {delimiter!r} into quotes; if the file has another delimiter, "
@@ -157,6 +173,17 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)
     return frame
+
+
+def _first_line(file: IO[Any], start: int | None, encoding: str) -> str:
+    """First line of a file that was read from ``start``; empty if it cannot be read again."""
+    if start is None:
+        return ""
+    file.seek(start)
+    line = file.readline(10_000)
+    if isinstance(line, bytes):
+        line = line.decode(encoding, errors="replace")
+    return str(line).strip("\ufeff\r\n")
 
 
 def _find_encoding(file: IO[Any]) -> tuple[IO[Any], str]:
