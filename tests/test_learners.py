@@ -151,5 +151,5 @@ def test_folds_have_each_row_once_and_kernels_without_its_columns():
     )
     assert sorted(row for fold in folds for row in fold.rows.tolist()) == list(range(12))
     assert all(fold.X.shape == (1, 11) for fold in folds)
-    assert messages[0] == "s: 1 of 12 fits"
+    assert messages[0] == "s: fit 1 of 12"
     assert len(messages) == 12

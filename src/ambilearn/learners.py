@@ -132,7 +132,7 @@ def fit_folds(
     pairwise = get_tags(estimator).input_tags.pairwise  # of a kernel matrix, columns are rows, too
     total, time_left = folds.get_n_splits(), TimeLeft()
     for i, (rest, rows) in enumerate(folds.split(np.empty(len(sets)))):
-        progress(f"{stage}: {i + 1} of {total} fits{time_left.describe(i, total - i)}")
+        progress(f"{stage}: fit {i + 1} of {total}{time_left.describe(i, total - i)}")
         columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings

@@ -46,7 +46,7 @@ def test_the_model(said, table):
     chosen, score = model.about["chosen"], model.about["selection score"]
     assert said(describe_model, model, {}) == (
         f"chosen without true labels: n_neighbors={chosen['n_neighbors']} "
-        f"(covering rate {score:.3f}: held-out predictions that are a candidate)\n"
+        f"({score:.1%} of the held-out predictions are candidates)\n"
     )
     model = fit_table(table, "sure", {"n_landmarks": 9})
     assert "the kernel of 60 rows is approximated by 9 landmarks" in said(describe_model, model, {})
@@ -77,14 +77,11 @@ def test_one_close_call_is_singular(said):
 
 def test_nothing_to_look_at(said):
     table = csv("x,names\n1,a\n2,a\n8,b\n9,b\n")
-    nothing = "0 rows with several candidates, among them 0 close calls (margin below 0.1)\n"
+    nothing = "No row has several candidates\n"
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, doubt=False)
     assert said(describe_cleaned, cleaned) == nothing
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
-    assert said(describe_cleaned, cleaned) == (
-        f"{nothing}0 rows for which a label that is not a candidate scores higher than all "
-        "candidates (doubt above 0): rows to check, not an estimate of how many are wrong\n"
-    )
+    assert said(describe_cleaned, cleaned) == nothing  # no row has a doubt above 0
 
 
 def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
@@ -93,7 +90,10 @@ def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
     table = read_candidate_table(people, candidates="names", exclude=["truth"])
     cleaned = clean_table(table)
     text = said(describe_cleaned, cleaned)
-    assert "\n1 row for which a label that is not a candidate scores higher than all" in text
+    assert (
+        "\n1 row where another label scores higher than every candidate (doubt above 0). Check it; "
+        "this is not the number of wrong rows\n" in text
+    )
     shown = [line.split() for line in text.partition("the first row is 0):\n")[2].splitlines()[1:]]
     [line] = [line for line in shown if line[0] == str(row)]
     assert line[1:4] == ["1.000", f"{cleaned.doubt.score[row]:+.3f}", people["truth"][row]]
@@ -117,7 +117,7 @@ def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
     table = read_candidate_table(
         people, candidates="names", exclude=["truth"], corrections=corrections
     )
-    assert "\n0 rows for which a label that is no" in said(describe_cleaned, clean_table(table))
+    assert "another label scores higher" not in said(describe_cleaned, clean_table(table))
 
 
 def test_long_labels_and_many_candidates_are_cut(said):
@@ -151,7 +151,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     assert several > left
     assert f"\n{several} rows with several different answers\n{left} row" in text
     assert " with several possible labels, among them" in text
-    assert "1 row for which a label that is in no answer scores higher than all answers" in text
+    assert "1 row where another label scores higher than every answer" in text
     assert " label  labels and their scores\n" in text
     assert "candidate" not in text
 
@@ -183,7 +183,7 @@ def test_many_annotators_are_summed_up(capsys):
 
 def test_calibration_says_why(said):
     text = said(describe_calibration, Calibration("only 3 rows with a single candidate"))
-    assert text.startswith("not calibrated (only 3 rows with a single candidate): the column conf")
+    assert text.startswith("confidence is empty: only 3 rows with a single candidate. To fill it")
     assert "ambilearn audit" in text
     text = said(partial(describe_calibration, new_rows=True), Calibration("only 3 rows"))
     assert "the column confidence of `predict` is empty" in " ".join(text.split())

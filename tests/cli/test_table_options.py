@@ -18,7 +18,7 @@ def test_the_help_of_no_doubt_names_the_methods_that_are_fitted_five_times():
         if method.extra:
             estimator.set_params(epochs=1)
         find_doubtful(X, Y, estimator=estimator, progress=said.append)
-        return any("5 of 5 fits" in text for text in said)
+        return any("fit 5 of 5" in text for text in said)
 
     (option,) = doubt_option(click.Command("c", callback=lambda: None)).params
     (named,) = re.findall(r"such as (\w+), (\w+) and (\w+),", option.help)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.cli.table_summary import describe_table
+from ambilearn.cli.table_summary import describe_table, hint_at_given_label
 from ambilearn.tables import read_candidate_table
 
 
@@ -39,6 +39,14 @@ def test_one_of_each(said):
     text = said(describe_table, csv("x,names\n1,a\n2,a\n"))
     assert "2 rows, 1 label\n" in text
     assert "1 feature: number: x" in text
+
+
+def test_tables_in_which_no_label_can_change(said):
+    text = said(hint_at_given_label, csv("x,names\n1,a\n2,a\n"))
+    assert text == "There is only one label, 'a', so no label is changed.\n"
+    text = said(hint_at_given_label, csv("x,names\n1,a\n2,b\n"))
+    assert "Every row has one candidate, so no label is changed." in text
+    assert said(hint_at_given_label, csv("x,names\n1,a|b\n2,b\n")) == ""
 
 
 def test_many_columns_are_counted(said):
@@ -75,8 +83,8 @@ def test_columns_of_text_share_a_line_whatever_the_number_of_their_values(said):
     columns = paths | {"x": np.arange(n) % 7, "names": ["a", "b"] * (n // 2)}
     text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
     assert text.splitlines()[2:] == [
-        "left out: 'p0', 'p1', 'p2', 'p3', 'p4' and 7 more: each is text with many different "
-        "values in many rows"
+        "left out: 'p0', 'p1', 'p2', 'p3', 'p4' and 7 more: each is text with mostly "
+        "different values"
     ]
 
 

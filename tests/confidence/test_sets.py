@@ -125,12 +125,18 @@ class Overconfident(PartialLabelClassifier):
         return np.eye(len(self.means_))[self._scores(X).argmax(axis=1)] * 0.98 + 0.002
 
 
+@pytest.mark.parametrize("row", [1000, -1, 1.5])
+def test_rejects_rows_to_exclude_that_do_not_exist(data, fitted, row):
+    with pytest.raises(ValueError, match=f"exclude has {row}, which is no row"):
+        calibrate_candidates(fitted, data[0], data[1], exclude=[0, row])
+
+
 def test_scores_that_are_too_high_are_left_alone(data):
     """Which labels then share the rest is not known; and MSRCv2 would get worse."""
     model = Overconfident().fit(data[0], data[1])
     fits = []
     found = calibrate_candidates(model, data[0], data[1], progress=fits.append)
-    assert "do not show that the scores are too low" in found.reason
+    assert "give no reason to adjust the scores" in found.reason
     assert found.scale(model.predict_proba(data[3])) is None
     assert len(fits) == 5
 
@@ -148,7 +154,7 @@ def test_an_ensemble_is_tested_by_its_kernel_member(data):
     model = PLVoting([("knn", PLKNN()), ("sure", SURE())]).fit(X, sets)
     found = calibrate_candidates(model, X, sets, progress=fits.append)
     assert len(fits) == (5 if found.inverse_temperature is None else 10)
-    assert fits[0].startswith("calibrating: 1 of 5 fits")
+    assert fits[0].startswith("calibrating: fit 1 of 5")
 
 
 def test_pipelines_and_labels_that_a_fold_does_not_have(data):

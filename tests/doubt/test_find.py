@@ -193,7 +193,7 @@ def test_folds_are_used_on_request(method):
     told = []
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
-    assert steps == [f"looking for rows without their true label: {i} of 2 fits" for i in (1, 2)]
+    assert steps == [f"looking for rows without their true label: fit {i} of 2" for i in (1, 2)]
     assert roc_auc_score(absent, doubt.score) > 0.9
     assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
@@ -214,7 +214,7 @@ def test_steps_that_look_at_the_labels_are_held_out_too():
     told = []
     model = make_pipeline(PLDATransformer(), PLCL())
     doubt = find_doubtful(X, mask, estimator=model, progress=told.append)
-    assert told[-1].startswith("looking for rows without their true label: 5 of 5 fits")
+    assert told[-1].startswith("looking for rows without their true label: fit 5 of 5")
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
@@ -226,7 +226,7 @@ def test_any_classifier_of_candidate_sets_is_judged_by_folds():
     assert roc_auc_score(absent, doubt.score) > 0.9
     steps = [text.partition(",")[0] for text in told]  # without the time left
     assert steps == [
-        f"looking for rows without their true label: {i} of 4 fits" for i in (1, 2, 3, 4)
+        f"looking for rows without their true label: fit {i} of 4" for i in (1, 2, 3, 4)
     ]
 
 

@@ -225,7 +225,7 @@ def test_two_rows_leave_nothing_to_hold_out():
 def test_folds_are_announced(table):
     told = []
     clean_table(table, "ipal", progress=told.append)
-    assert told[-1].startswith("looking for rows without their true label: 5 of 5 fits")
+    assert told[-1].startswith("looking for rows without their true label: fit 5 of 5")
 
 
 def test_columns_of_an_earlier_cleaning_are_no_features(people):
@@ -276,7 +276,7 @@ def test_thorough_doubt_fits_an_ensemble_without_closed_form_five_times_not_ten(
     members = [("ipal", METHODS["ipal"].load()()), ("plknn", METHODS["plknn"].load()())]
     model, told = fit_table(table, "plvoting", {"estimators": members}), []
     judge_candidates(model, table, progress=told.append, thorough=True)
-    assert sum("fits" in text for text in told) == 5
+    assert sum(": fit " in text for text in told) == 5
 
 
 def test_what_a_person_settled_is_not_doubted_thoroughly_either(people_csv, people):

@@ -247,6 +247,8 @@ def test_no_feature_at_all():
         find_features("t.csv", frame, ["a", "b"])
     with pytest.raises(InvalidFileError, match=r"no column is left as a feature\."):
         find_features("t.csv", frame, [])
+    with pytest.raises(InvalidFileError, match=r"t.csv has only one row.*Add rows\."):
+        find_features("t.csv", frame[:1], ["a", "b"])
     frame = pd.DataFrame({f"x{i}": ["", ""] for i in range(512)})
     with pytest.raises(InvalidFileError, match=r"'x4' is empty and 507 more$"):
         find_features("t.csv", frame, list(frame))

@@ -21,8 +21,8 @@ def test_selection_tries_the_defaults_too_and_reports(table):
     assert set(fitted.about["chosen"]) == {"n_neighbors"}
     assert fitted.method.n_neighbors == fitted.about["chosen"]["n_neighbors"]
     assert 0 < fitted.about["selection score"] <= 1
-    assert told[0].startswith("choosing parameters: 1 of 15 fits")
-    assert told[-2] == "choosing parameters: 15 of 15 fits"
+    assert told[0].startswith("choosing parameters: fit 1 of 15")
+    assert told[-2] == "choosing parameters: fit 15 of 15"
     assert told[-1].startswith("fitting PLKNN to 60 rows and ")
 
 
@@ -66,7 +66,7 @@ def test_selection_also_chooses_how_many_votes_make_a_candidate(votes):
     fitted = fit_table(table, "plknn", select=True, progress=told.append)
     assert fitted.about["chosen"]["min_votes"] == 2
     assert "easier than the others" in fitted.calibration.reason
-    assert told[-2] == "choosing parameters: 30 of 30 fits"
+    assert told[-2] == "choosing parameters: fit 30 of 30"
     stricter = read_candidate_table(votes, candidates=ANNOTATORS, min_votes=2, fallback="union")
     again = fit_table(
         _without_weights(stricter), "plknn", {"n_neighbors": fitted.method.n_neighbors}

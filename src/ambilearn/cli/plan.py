@@ -265,6 +265,6 @@ def _default_method(
     from ambilearn.tables.default_method import choose_default
 
     name, reason = choose_default(table, params, select=select)
-    other = "" if name == "plcl" else "; --method plcl is the paper's"
+    other = "" if name == "plcl" else "; use --method plcl for the method of the paper"
     console.say(f"method: {METHODS[name].name} (default {reason}){other}")
     return name

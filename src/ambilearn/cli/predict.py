@@ -81,5 +81,5 @@ def predict(
             f"{loaded.about['method']}"
         )
         if loaded.calibration.inverse_temperature is None:
-            console.say(f"not calibrated ({loaded.calibration.reason}): confidence is empty")
+            console.say(f"confidence is empty: {loaded.calibration.reason}")
         write(labeled, [f"{prefix}label"])

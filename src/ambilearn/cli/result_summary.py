@@ -25,8 +25,8 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
     if model.about["selection score"] is not None:
         chosen = ", ".join(f"{key}={value}" for key, value in model.about["chosen"].items())
         console.say(
-            f"chosen without true labels: {chosen} (covering rate "
-            f"{model.about['selection score']:.3f}: held-out predictions that are a candidate)"
+            f"chosen without true labels: {chosen} ({model.about['selection score']:.1%} of the "
+            "held-out predictions are candidates)"
         )
     if parameters.get("n_landmarks") and "n_landmarks" not in given:
         console.say(
@@ -44,8 +44,8 @@ def describe_calibration(
     if calibration.cleaned is None and calibration.inverse_temperature is None:
         column, output = ("of `predict` ", "of its output ") if new_rows else ("", "")
         console.say(
-            f"not calibrated ({calibration.reason}): the column confidence {column}is empty. To "
-            f"fill it, check some rows {output}by `ambilearn audit`"
+            f"confidence {column}is empty: {calibration.reason}. To fill it, check some rows "
+            f"{output}with `ambilearn audit`"
         )
     else:
         console.say(f"calibrated ({calibration.reason})")
@@ -87,16 +87,20 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     from rich.text import Text
 
     table = cleaned.table
-    ambiguous = pluralize(int((table.candidates.sizes > 1).sum()), "row")
+    ambiguous = int((table.candidates.sizes > 1).sum())
     judged = table.unjudged is not None
     if judged:
         disputed = (table.given.sizes > 1) & ~_without_answer(table)
         console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
-    close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
-    console.say(
-        f"{ambiguous} with several {'possible labels' if judged else 'candidates'}, "
-        f"among them {pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
-    )
+    several = f"several {'possible labels' if judged else 'candidates'}"
+    if ambiguous:
+        close = int((cleaned.choices.margins < CLOSE_CALL_MARGIN).sum())
+        console.say(
+            f"{pluralize(ambiguous, 'row')} with {several}, among them "
+            f"{pluralize(close, 'close call')} (margin below {CLOSE_CALL_MARGIN})"
+        )
+    else:
+        console.say(f"No row has {several}")
     describe_doubt(console, table, cleaned.doubt)
     first = [row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if _is_open(cleaned, row)]
     if not first:
@@ -168,16 +172,13 @@ def describe_corrected(console: Console, corrected: CorrectedTable) -> None:
 
 def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None) -> None:
     """Number of rows for which a label outside the candidates, or answers, has the best output."""
-    if doubt is None:
-        return
-    ahead = int((doubt.score > 0).sum())
-    outside, given = "is not a candidate", "candidates"
-    if table.unjudged is not None:
-        outside, given = "is in no answer", "answers"
-    console.say(
-        f"{pluralize(ahead, 'row')} for which a label that {outside} scores higher than all "
-        f"{given} (doubt above 0): rows to check, not an estimate of how many are wrong"
-    )
+    ahead = 0 if doubt is None else int((doubt.score > 0).sum())
+    if ahead:
+        console.say(
+            f"{pluralize(ahead, 'row')} where another label scores higher than every "
+            f"{'candidate' if table.unjudged is None else 'answer'} (doubt above 0). Check "
+            f"{'it' if ahead == 1 else 'them'}; this is not the number of wrong rows"
+        )
 
 
 def _is_open(cleaned: CleanedTable, row: int) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ambilearn._utils.label_text import normalize_label
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn.cli.console import Console
 from ambilearn.tables.columns import parse_features
 from ambilearn.tables.read import CandidateTable
@@ -57,7 +57,13 @@ def describe_table(console: Console, table: CandidateTable) -> None:
 
 def hint_at_given_label(console: Console, table: CandidateTable) -> None:
     """Point to ``--given-label`` if there is nothing to choose between."""
-    if table.votes is None and (table.given.sizes == 1).all() and len(table.given.classes) > 1:
+    labels = table.given.classes.tolist()
+    if len(labels) == 1:
+        console.say(
+            f"There is only one label, {shorten_repr(labels[0])}, so no label is changed.",
+            style="yellow",
+        )
+    elif table.votes is None and (table.given.sizes == 1).all():
         console.say(
             "Every row has one candidate, so no label is changed. If some of the labels are wrong, "
             "use --given-label instead of --candidates.",
@@ -73,7 +79,8 @@ def _describe_left_out(left_out: Mapping[str, str]) -> list[str]:
     """Columns and why they are left out, those with the same reason in one line."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out.items():
-        by_reason.setdefault(re.sub(r"\d+", "many", reason), []).append(name)
+        reason = re.sub(r"\d+ different values in \d+ rows", "mostly different values", reason)
+        by_reason.setdefault(reason, []).append(name)
     return [
         f"{names[0]!r} {left_out[names[0]]}"
         if len(names) == 1

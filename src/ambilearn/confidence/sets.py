@@ -1,6 +1,7 @@
 """Calibrate confidences that were learned from candidate sets, without true labels."""
 
 from collections.abc import Callable, Collection
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ def calibrate_candidates(
             )
         )
     single = sets.sizes == 1
-    single[list(exclude)] = False
+    single[_check_rows(exclude, len(single))] = False
     n_singles = int(single.sum())
     rows = pluralize(n_singles, "row")
     if (sets.sizes > 1).any():
@@ -120,12 +121,21 @@ def calibrate_candidates(
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
-        return Calibration(f"the {rows} do not show that the scores are too low")
+        return Calibration(f"the {rows} give no reason to adjust the scores")
     if member is not None:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
     cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(held_out, b))
     return Calibration(f"the scores are too low on the {rows}", b, cleaned=cleaned)
+
+
+def _check_rows(exclude: Collection[int], n_rows: int) -> list[int]:
+    for row in (rows := list(exclude)):
+        if not isinstance(row, Integral) or not 0 <= row < n_rows:
+            raise ValueError(
+                f"exclude has {row!r}, which is no row: rows are numbered 0 to {n_rows - 1}."
+            )
+    return rows
 
 
 class _Folds(NamedTuple):

@@ -56,8 +56,8 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
     if n_neighbors < n_rows:
         return n_neighbors
     warn_user(
-        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: each row has all "
-        f"{n_rows - 1} other rows as neighbors. Lower n_neighbors, or add rows."
+        f"n_neighbors={n_neighbors} but there are only {n_rows} rows: all other rows are "
+        "neighbors. Lower n_neighbors, or add rows."
     )
     return n_rows - 1
 

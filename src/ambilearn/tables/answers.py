@@ -159,7 +159,7 @@ def _warn_of_votes(where: str, items_name: str, votes: Votes, sep: str) -> None:
     if len(votes.unanswered):
         warn_user(
             f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "
-            f"{shorten_list(votes.unanswered.tolist(), 3)}: any label may be theirs."
+            f"{shorten_list(votes.unanswered.tolist(), 3)}: all labels are possible for them."
         )
 
 

@@ -102,7 +102,7 @@ def parse_candidates(
     if votes is not None and len(votes.unanswered):
         warn_user(
             f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers, "
-            f"{shorten_list(votes.unanswered.tolist())}: any label may be theirs."
+            f"{shorten_list(votes.unanswered.tolist())}: all labels are possible for them."
         )
     _warn_of_labels(where, rows, sets, votes, sep)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)

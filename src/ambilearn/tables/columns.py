@@ -153,6 +153,10 @@ def find_features(
     if odd_numbers:
         warn_user(_describe_odd_numbers(name, odd_numbers, decimal))
     if not columns:
+        if left_out and len(frame) == 1:
+            raise InvalidFileError(
+                f"{name} has only one row, and a method needs at least two to learn from. Add rows."
+            )
         reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]
         raise InvalidFileError(
             f"{name}: no column is left as a feature. Features are all columns but those of "

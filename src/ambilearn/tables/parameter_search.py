@@ -39,7 +39,7 @@ def select_parameters(
     def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
         done = next(fits)
         left = time_left.describe(done, total - done)
-        progress(f"choosing parameters: {done} of {total} fits{left}")
+        progress(f"choosing parameters: fit {done} of {total}{left}")
         return covering_rate_scorer(fitted, rows, held_out)
 
     found: list[tuple[float, dict[str, Any]]] = []
