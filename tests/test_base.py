@@ -108,7 +108,7 @@ def test_score_of_a_model_that_is_not_fitted():
 def test_errors_before_and_in_fit(fitted):
     with pytest.raises(NotFittedError):
         CandidateCounts().predict(X)
-    with pytest.raises(ValueError, match="X has 4 rows but y has candidate sets for 3"):
+    with pytest.raises(ValueError, match="X has 4 rows but y has 3"):
         CandidateCounts().fit(X, SETS[:3])
     with pytest.raises(ValueError, match="contains NaN"):
         CandidateCounts().fit(np.full_like(X, np.nan), SETS)

@@ -92,7 +92,11 @@ CANDIDATES = {
     "a name twice": (lambda: as_candidates(MASK, classes=["a", "a"]), "'a' is listed", "different"),
     "no name": (lambda: as_candidates(MASK, classes=["a", None]), "missing value", "name every"),
     "mixed types": (lambda: as_candidates([{1}, {"a"}]), "cannot be sorted", "labels of one"),
-    "wrong length": (lambda: as_candidates(SETS, n_rows=5), "X has 5 rows but", "one set per row"),
+    "wrong length": (
+        lambda: as_candidates(SETS, n_rows=5),
+        "X has 5 rows but",
+        "candidate set per row",
+    ),
 }
 
 BRIDGES = {
@@ -289,7 +293,7 @@ def test_an_error_says_what_where_and_what_to_do(mistake, what, remedy):
     ("rows", "y", "words"),
     [
         (X, None, ["requires y to be passed", "y must be a sequence"]),
-        (X[:5], SETS, ["X has 5 rows but y has candidate sets for 6", "in the same order"]),
+        (X[:5], SETS, ["X has 5 rows but y has 6", "in the same order"]),
         (X, [set(), *SETS[1:]], ["row 0 is empty", "Drop the row"]),
         (X * 1e80, SETS, ["largest entry of X is 1e+81 (row 5, column 1)", "Scale the features"]),
         (sparse.csr_array(X * 1e80), SETS, ["(row 5, column 1)", "StandardScaler"]),

@@ -308,6 +308,11 @@ class CandidateSearchCV(BaseSearchCV):
         """
         cv = self.cv
         if isinstance(cv, Integral):
+            if len(sets) < int(cv):
+                raise ValueError(
+                    f"X has {len(sets)} rows, too few for the {cv} folds of cv={cv}. Add rows, or "
+                    "lower cv."
+                )
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
         try:
             folds = list(check_cv(cv).split(X))

@@ -156,7 +156,7 @@ def test_real_candidate_sets(real_split):
         ([0, 1], {"eta": None}, "eta must be a number between 0 and 1"),
         ([0, 7], {"eta": 0.1}, "Row 1 has the candidate label 7, which is not among the 3"),
         (["0", "1"], {"eta": 0.1}, "'0', which is not among the 3 given classes"),
-        ([0], {"eta": 0.1}, "2 rows but y has candidate sets for 1"),
+        ([0], {"eta": 0.1}, "2 rows but y has 1"),
         ([{0, 1}, {1}], {"eta": 0.1}, "one true label per row, but row 0 has 2"),
     ],
 )

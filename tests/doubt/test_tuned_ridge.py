@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from ambilearn.candidates import as_candidates
-from ambilearn.doubt import tuned_ridge
+from ambilearn.doubt import find_doubtful, tuned_ridge
 from ambilearn.doubt.tuned_ridge import tuned_outputs
 
 
@@ -95,3 +95,8 @@ def test_large_data_are_tuned_on_some_rows_and_use_landmarks(monkeypatch):
 def test_equal_rows():
     outputs = tuned_outputs(np.ones((6, 2)), as_candidates([0, 1, 0, 1, 0, 1]))
     assert np.isfinite(outputs).all()
+
+
+def test_one_row_is_too_few():
+    with pytest.raises(ValueError, match=r"^X has one row: at least two are needed to find wrong"):
+        find_doubtful([[1.0, 2.0]], ["a"])

@@ -430,7 +430,7 @@ def test_errors(method):
     X, Y, _ = ambiguous()
     with pytest.raises(NotFittedError):
         method().predict(X)
-    with pytest.raises(ValueError, match="X has 40 rows but y has candidate sets for 39"):
+    with pytest.raises(ValueError, match="X has 40 rows but y has 39"):
         quick(method).fit(X, Y[:-1])
     with pytest.raises(ValueError, match="candidate set of row 7 is empty"):
         quick(method).fit(X, [set() if i == 7 else {1, 2} for i in range(40)])

@@ -195,7 +195,7 @@ def test_every_form_of_candidates():
     expected = PLDATransformer().fit_transform(X, Y)
     for y in ([set(names[row.astype(bool)]) for row in Y], sparse.csc_array(Y), Y.astype(bool)):
         np.testing.assert_allclose(PLDATransformer().fit_transform(X, y), expected, atol=1e-9)
-    with pytest.raises(ValueError, match="X has 40 rows but y has candidate sets for 3"):
+    with pytest.raises(ValueError, match="X has 40 rows but y has 3"):
         PLDATransformer().fit(X, Y[:3])
 
 

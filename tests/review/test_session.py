@@ -252,6 +252,28 @@ def test_wrong_answers_are_rejected(rows, row, label, message):
     assert here.labels_ == {}
 
 
+def test_wrong_calls_are_rejected(rows):
+    here = session(rows)
+    with pytest.raises(TypeError, match=r"labels must be a mapping of rows to labels.*\[1, 2\]"):
+        here.settle_rows([1, 2])
+    for n in (-1, 2.5, "2"):
+        with pytest.raises(ValueError, match="n must be a whole number, at least 0"):
+            here.next_rows(n)
+    assert here.next_rows(0) == []
+    assert len(here.next_rows(np.int64(2))) == 2
+
+
+def test_a_closed_session_takes_no_answers(rows):
+    here = session(rows)
+    here.settle(0, "ant")
+    here.close()
+    for change in (lambda: here.settle(1, "ant"), lambda: here.skip(1), here.undo):
+        with pytest.raises(RuntimeError, match="session is closed"):
+            change()
+    assert here.labels_ == {0: "ant"}
+    assert here.transduction_[0] == "ant"
+
+
 def test_other_estimators_are_rejected(rows):
     with pytest.raises(TypeError, match="does not learn from candidate sets"):
         ReviewSession(StandardScaler(), *rows[:2])

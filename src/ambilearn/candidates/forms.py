@@ -137,8 +137,8 @@ def as_candidates(
         sets = _from_sequence(y, classes)
     if n_rows is not None and len(sets) != n_rows:
         raise ValueError(
-            f"X has {n_rows} rows but y has candidate sets for {len(sets)}: both must have "
-            "equal length, with one set per row of X in the same order."
+            f"X has {n_rows} rows but y has {len(sets)}: both must have equal length, with one "
+            "label or candidate set per row of X in the same order."
         )
     return sets
 

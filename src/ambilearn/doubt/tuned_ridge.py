@@ -41,8 +41,10 @@ def tuned_outputs(X: Any, sets: CandidateSets, random_state: Any = 0) -> NDArray
 
     ``random_state`` is the seed of the rows on which the parameters are chosen.
     """
-    X = SURE()._validate_rows(X, ensure_min_samples=2)
     n = len(sets)
+    if n == 1:
+        raise ValueError("X has one row: at least two are needed to find wrong labels.")
+    X = SURE()._validate_rows(X)
     rows = np.arange(n)
     if n > _MAX_TUNING_ROWS:
         rows = np.sort(check_random_state(random_state).permutation(n)[:_MAX_TUNING_ROWS])

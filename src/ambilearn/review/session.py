@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.confidence import ShareRight
 from ambilearn.review.background import Worker
 from ambilearn.review.learner import Learned, Learner
@@ -150,6 +151,7 @@ class ReviewSession:
         self.changed = threading.Condition(self._lock)  # notified with every answer and version
         self.version_ = 0
         self.is_dirty = False
+        self._is_closed = False
         self._fits: list[tuple[int, NDArray[Any]]] = []  # answers so far, and labels
         for row, label in (labels or {}).items():
             self.labels_[self._check_row(row)] = self._check_label(label)
@@ -176,7 +178,9 @@ class ReviewSession:
         -------
         rows : list of int
         """
-        return self.next_and_random(n)[0]
+        if not isinstance(n, Integral) or n < 0:
+            raise ValueError(f"n must be a whole number, at least 0, and is {n!r}.")
+        return self.next_and_random(int(n))[0]
 
     def next_and_random(self, n: int) -> tuple[list[int], list[int]]:
         """Rows to look at next, and those among them that are drawn at random."""
@@ -210,6 +214,12 @@ class ReviewSession:
         random : bool, optional
             Whether the row was drawn at random. By default it was if it is the next random row.
         """
+        if not isinstance(labels, Mapping):
+            raise TypeError(
+                "labels must be a mapping of rows to labels, such as {3: 'cat'}, and is "
+                f"{shorten_repr(labels)}."
+            )
+        self._check_open()
         after = {
             self._check_row(row): None if label is None else self._check_label(label)
             for row, label in labels.items()
@@ -233,6 +243,7 @@ class ReviewSession:
 
     def skip(self, row: int) -> None:
         """Move a row to the end of the order."""
+        self._check_open()
         with self._lock:
             row = self._check_row(row)
             self._skipped.pop(row, None)
@@ -247,6 +258,7 @@ class ReviewSession:
         rows : list of int
             The rows that it had changed; empty if there was none.
         """
+        self._check_open()
         with self._lock:
             if not self.steps:
                 return []
@@ -416,7 +428,11 @@ class ReviewSession:
         return None if self._worker is None else self._worker.problem
 
     def close(self) -> None:
-        """End the threads; a fit that is running ends after its current iteration."""
+        """End the threads; a fit that is running ends after its current iteration.
+
+        No answer is accepted afterwards.
+        """
+        self._is_closed = True
         if self._worker is not None:
             self._worker.stop()
 
@@ -468,6 +484,10 @@ class ReviewSession:
         for row, label in self.labels_.items():
             result[row] = label
         return result
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("The session is closed: answers come before close().")
 
     def _check_row(self, row: Any) -> int:
         number = int(row)
