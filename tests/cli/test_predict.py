@@ -15,7 +15,10 @@ def test_predict_names_the_column_that_does_not_fit(run, people, people_csv):
     status, _, err = run("predict", "m.model", "new.csv")
     assert "Error: new.csv, column 'height', row 0: 'tall' is not a number." in err
     people.assign(town="Atlantis").to_csv("new.csv", index=False)
-    assert run("predict", "m.model", "new.csv")[0] == 0
+    status, _, err = run("predict", "m.model", "new.csv")
+    assert status == 0
+    assert "count as unknown: 1 in column 'town' ('Atlantis')." in " ".join(err.split())
+    assert "unknown" not in run("predict", "m.model", people_csv)[2]
 
 
 def test_a_pickle_is_not_executed(run, people_csv, tmp_path):

@@ -108,8 +108,27 @@ class TableModel:
         features = parse_features(name, frame, self.columns, decimal, image_folders)
         if not len(features):
             return choose_labels(self.classes, np.empty((0, len(self.classes))))
+        if new := self._new_categories(features):
+            warn_user(
+                f"{name}: categories that were not in the training table count as unknown: "
+                f"{shorten_list(new, 5)}."
+            )
         parts = [self._choose(features.iloc[rows], device) for rows in self._blocks(len(features))]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _new_categories(self, features: "pd.DataFrame") -> list[str]:
+        """Columns with categories that were not in the training table, and these categories."""
+        columns = [column.name for column in self.columns if column.kind == "category"]
+        if not columns:
+            return []
+        encoder = self.pipeline[0].named_transformers_["categories"][-1]
+        found = []
+        for column, known in zip(columns, encoder.categories_, strict=True):
+            new = sorted({*features[column].dropna()} - {*known})
+            if new:
+                names = shorten_list([shorten_repr(category) for category in new], 3)
+                found.append(f"{len(new)} in column {column!r} ({names})")
+        return found
 
     def _blocks(self, n_rows: int) -> Iterable[slice]:
         """Rows to label at once; all images, so that a message has the right number of a row."""
