@@ -186,6 +186,6 @@ def test_calibration_says_why(said):
     assert text.startswith("confidence is empty: only 3 rows with a single candidate. To fill it")
     assert "ambilearn audit" in text
     text = said(partial(describe_calibration, new_rows=True), Calibration("only 3 rows"))
-    assert "the column confidence of `predict` is empty" in " ".join(text.split())
+    assert "confidence of `predict` is empty: only 3 rows" in " ".join(text.split())
     text = said(describe_calibration, Calibration("the scores are too low", 3.0))
     assert text == "calibrated (the scores are too low)\n"
