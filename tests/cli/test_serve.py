@@ -121,6 +121,12 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     table, tmp_path, monkeypatch, when
 ):
     def browse(address):
+        url = urlsplit(address)
+        connection = http.client.HTTPConnection(url.netloc, timeout=60)
+        connection.request("GET", url.path)
+        page = connection.getresponse().read().decode()
+        connection.close()
+        assert "The output files are written: c.csv, k.csv." in page
         post(address, "act", {"id": "x1", "kind": "answer", "labels": [[3, "cleo"]]})
         signal.raise_signal(signal.SIGINT)
 

@@ -85,6 +85,12 @@ def test_any_text_stays_data(texts):
     assert [t for t, _ in Elements(html).tags] == [t for t, _ in Elements(empty).tags]
 
 
+def test_a_served_page_names_the_output_files(people):
+    html = render_review(people, served=True, outputs=["a.csv", "<b>.model"])
+    assert "The output files are written: a.csv, &lt;b&gt;.model." in html
+    assert "No output file is written" in render_review(people, served=True)
+
+
 def test_script_in_the_table_cannot_end_the_data(people):
     evil = "</script><script>alert(1)</script><!--"
     html = render_review(replace(people, title=evil, columns=[evil, evil]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_cleaned
 from ambilearn.cli.console import Console
 from ambilearn.cli.fit import write_model
@@ -42,6 +42,10 @@ class ServeOptions:
     corrections_out: Path | None
     model_out: Path | None
 
+    def named_outputs(self) -> list[str]:
+        """Names of the files that the options name."""
+        return [readable_file_name(str(path)) for path in self.outputs() if path is not None]
+
     def outputs(self) -> list[Path | None]:
         """Files that are written at the end."""
         return [self.cleaned_out, self.corrections_out, self.model_out]
@@ -66,7 +70,16 @@ def serve_review(
         _open_journal(journal_path, _describe(request, no_doubt)) as journal,
         TemporaryDirectory() as folder,
     ):
-        session, service = _build(console, request, table, journal, image, images, not no_doubt)
+        session, service = _build(
+            console,
+            request,
+            table,
+            journal,
+            image,
+            images,
+            not no_doubt,
+            options.named_outputs(),
+        )
         corrections = options.corrections_out or Path(folder, "corrections.csv")
         with session:
             if journal.entries:
@@ -122,6 +135,7 @@ def _build(
     image: str | None,
     images: Any,
     doubt: bool,
+    outputs: list[str],
 ) -> "tuple[ReviewSession, ReviewService]":
     """Session and service, with what the corrections and the journal contain."""
     from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
@@ -147,7 +161,9 @@ def _build(
     console.stage(f"fitting {name}")
     parse = label_parser(plan.table.candidates.classes)
     session = continue_session(learner, journal.entries, given.labels, parse, random_state=seed)
-    return session, ReviewService(page, session, journal, parse, images=images.paths)
+    return session, ReviewService(
+        page, session, journal, parse, images=images.paths, outputs=outputs
+    )
 
 
 def _describe(request: Request, no_doubt: bool) -> dict[str, Any]:

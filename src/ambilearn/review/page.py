@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ SERVED_SCRIPTS = (
 )
 
 
-def render_review(review: Review, *, served: bool = False) -> str:
+def render_review(review: Review, *, served: bool = False, outputs: Sequence[str] = ()) -> str:
     """The page as text.
 
     Parameters
@@ -55,6 +56,8 @@ def render_review(review: Review, *, served: bool = False) -> str:
         What to show.
     served : bool, default=False
         Whether the page is for :mod:`ambilearn.serve`, to which it posts the answers.
+    outputs : sequence of str, default=()
+        Names of the files that the server writes at the end.
 
     Returns
     -------
@@ -81,6 +84,7 @@ def render_review(review: Review, *, served: bool = False) -> str:
         given=any(row.given is not None for row in review.rows),
         remote=_has_remote_images(review),
         served=served,
+        outputs=outputs,
         fingerprint=review.fingerprint,
         policy=_make_policy(review, style, script, served),
         style=style,

@@ -45,6 +45,8 @@ class ReviewService:
         Label of a text that the page sends; raises ValueError for one that cannot be a label.
     images : sequence of Path, default=()
         Images by number, without symbolic links.
+    outputs : sequence of str, default=()
+        Names of the files that are written at the end, which the page shows.
     clock : callable, default=time.monotonic
         Seconds, to tell whether a tab is closed.
     """
@@ -57,11 +59,12 @@ class ReviewService:
         parse_label: Callable[[str], Any],
         *,
         images: Sequence[Path] = (),
+        outputs: Sequence[str] = (),
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._review, self._session, self._journal = review, session, journal
         self._parse_label, self._images, self._clock = parse_label, images, clock
-        self.page = render_review(review, served=True).encode()
+        self.page = render_review(review, served=True, outputs=outputs).encode()
         self.ended = threading.Event()
         self._writing = threading.Lock()
         self._ids = {str(entry["id"]) for entry in journal.entries}
