@@ -104,7 +104,7 @@ def test_doubt_is_computed_by_folds(folder):
     said = []
     cleaned = clean_table(table, params={"epochs": 1, "image_size": 8}, progress=said.append)
     assert said[1].startswith("fitting DeepPLCL to 40 images: epoch 1 of 1, loss ")
-    assert sum("fits" in text for text in said) == 5
+    assert sum(": fit " in text for text in said) == 5
     assert {"label", "doubt", "suggestion"} <= set(cleaned.frame.columns)
     sizes = table.candidates.sizes
     assert (cleaned.doubt.score[sizes == 2] == -1).all()
