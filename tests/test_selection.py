@@ -259,7 +259,7 @@ def test_without_refit_prediction_raises(wine):
         ({"param_grid": []}, "no points"),
         ({"cv": []}, "no splits"),
         ({"cv": StratifiedKFold(3)}, "neither labels nor groups"),
-        ({"cv": 100}, "X has 89 rows, too few for the 100 folds.*lower cv"),
+        ({"cv": 100}, "Too few rows for the 100 folds.*n_samples=89.*lower cv"),
         ({"scoring": lambda *_: float("nan")}, r"score of \{'alpha': 0.1\} on fold 0 is nan"),
         ({"scoring": lambda *_: float("inf")}, "must return a finite number"),
     ],

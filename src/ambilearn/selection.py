@@ -310,8 +310,8 @@ class CandidateSearchCV(BaseSearchCV):
         if isinstance(cv, Integral):
             if len(sets) < int(cv):
                 raise ValueError(
-                    f"X has {len(sets)} rows, too few for the {cv} folds of cv={cv}. Add rows, or "
-                    "lower cv."
+                    f"Too few rows for the {cv} folds of cv={cv}: n_samples={len(sets)}. Add rows, "
+                    "or lower cv."
                 )
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
         try:
