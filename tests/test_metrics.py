@@ -237,6 +237,7 @@ def test_scorers_in_a_grid_search_with_candidate_sets(digits, scorer, form):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_scorers_run_in_other_processes(digits):
     X, sets, _ = digits
     scores = cross_val_score(

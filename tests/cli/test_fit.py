@@ -25,6 +25,7 @@ def test_fit_and_predict_with_every_method(run, people_csv, people, method):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     status, out, err = process("fit", people_csv, *CLEAN, "--out", "m.model")
     assert (status, out) == (0, b""), err

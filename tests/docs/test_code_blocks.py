@@ -60,6 +60,7 @@ def run_commands(lines):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_commands_for_ones_own_table_run(clone):
     for name, text in (shown_files(OWN_DATA) | shown_files(REVIEW)).items():
         (clone / name).write_text(text, encoding="utf-8")

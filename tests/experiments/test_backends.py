@@ -79,6 +79,7 @@ TASKS = [Task("iris", "PLKNN", run) for run in range(9)]
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_every_task_is_executed_once_in_other_processes():
     results = list(on_processes(number, TASKS, jobs=2))
     assert sorted(r.details["run"] for r in results) == list(range(9))

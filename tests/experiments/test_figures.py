@@ -23,6 +23,7 @@ def figures_of(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_curves_show_the_means_of_a_real_run(small):
     _, figure = build_figures(small)["small-curves"]
     assert len(figure.axes) == 2

@@ -368,6 +368,7 @@ def test_a_kernel_matrix_as_rows(data):
 
 
 @every_ensemble
+@pytest.mark.heavy
 def test_processes_give_the_same(ensemble, data):
     X, mask, _ = data
     alone, together = (ensemble(n_jobs=n_jobs).fit(X, mask) for n_jobs in (None, 2))

@@ -163,6 +163,7 @@ def test_a_cache_that_keeps_results_fits_no_member_twice(data):
     assert fit(unseeded, X, sets, cache)[0] is not fit(unseeded, X, sets, cache)[0]
 
 
+@pytest.mark.heavy
 def test_processes_give_the_same(data):
     X, sets, _ = data
     members = [("a", PLCL()), ("b", IPAL()), ("c", GaussianNB())]

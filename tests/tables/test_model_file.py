@@ -82,6 +82,7 @@ def variants():
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, tmp_path):
     models, paths = [], []
     for method, params in variants():
