@@ -1,6 +1,6 @@
 """Learn from ambiguous labels: scikit-learn estimators for partial-label learning."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 # __init__.pyi lists the public names, also for editors and type checkers. Each name is imported
