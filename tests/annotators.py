@@ -34,6 +34,17 @@ def item_names(n=90):
     return [f"i{i:03d}" for i in range(n)]
 
 
+def write_crowd(folder, n=40):
+    """Write answers in long form and features; the answers' file and the options that name both."""
+    X, _, answers = make_crowd(n=n)
+    answers.to_csv(folder / "answers.csv", index=False)
+    features = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    features.insert(0, "item", item_names(n))
+    features.to_csv(folder / "items.csv", index=False)
+    form = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
+    return folder / "answers.csv", [*form, "--features-from", folder / "items.csv"]
+
+
 def make_sharing_crowd(n=800, n_labels=6, n_annotators=20, answers=5, sharing=0.0, seed=0):
     """Votes of annotators who share mistakes, outputs of a calibrated classifier, and the truth.
 

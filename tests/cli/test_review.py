@@ -7,7 +7,7 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
-from annotators import item_names, make_crowd
+from annotators import make_crowd, write_crowd
 from click.testing import CliRunner
 from PIL import Image
 
@@ -343,19 +343,13 @@ def test_annotators_have_equal_weights_without_skills(votes, tmp_path):
 
 
 def test_answers_in_long_form(tmp_path):
-    X, _, answers = make_crowd(n=40)
-    answers.to_csv(tmp_path / "answers.csv", index=False)
-    features = pd.DataFrame(X, columns=["x0", "x1", "x2"])
-    features.insert(0, "item", item_names(40))
-    features.to_csv(tmp_path / "items.csv", index=False)
-    form = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
-    files = ["--features-from", tmp_path / "items.csv", "--out", tmp_path / "review.html"]
-    output = run(tmp_path / "answers.csv", *form, *files, "--method", "plknn")
+    answers, form = write_crowd(tmp_path)
+    output = run(answers, *form, "--out", tmp_path / "review.html", "--method", "plknn")
     assert "6 annotators judged by their answers and the features" in output
     assert " --item item --annotator annotator --answer label --features-from " in output
     data = data_in(tmp_path / "review.html")
     assert len(data["rows"]) == 40
-    given = answers.groupby("item")["label"].agg(set)
+    given = pd.read_csv(answers).groupby("item")["label"].agg(set)
     assert [set(row[1].split("|")) for row in data["rows"]] == given.tolist()
 
 

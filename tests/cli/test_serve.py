@@ -11,9 +11,8 @@ import subprocess
 import sys
 from urllib.parse import urlsplit
 
-import pandas as pd
 import pytest
-from annotators import item_names, make_crowd
+from annotators import write_crowd
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
@@ -201,14 +200,8 @@ def test_one_address_is_printed_and_opened(table, opened, tmp_path):
 
 @pytest.mark.usefixtures("opened")
 def test_answers_in_long_form_are_served(tmp_path):
-    X, _, answers = make_crowd(n=40)
-    answers.to_csv(tmp_path / "answers.csv", index=False)
-    features = pd.DataFrame(X, columns=["x0", "x1", "x2"])
-    features.insert(0, "item", item_names(40))
-    features.to_csv(tmp_path / "items.csv", index=False)
-    form = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
-    files = [*form, "--features-from", tmp_path / "items.csv", "--method", "plknn"]
-    answers = tmp_path / "answers.csv"
+    answers, form = write_crowd(tmp_path)
+    files = [*form, "--method", "plknn"]
     result = run("review", answers, *files, "--serve", "--cleaned-out", tmp_path / "c.csv")
     assert result.exit_code == 0, result.output
     assert "6 annotators judged" in result.output
