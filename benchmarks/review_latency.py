@@ -1,9 +1,10 @@
 """Time of answers through the review server, and until the order accounts for them.
 
 Another process does what the page does: it posts an answer, and requests the new state whenever
-there is one, while the method learns in the background. Prints percentiles, in seconds, of the time
-until an answer is confirmed (``answer``), and of the time until the order accounts for it
-(``order``). The rows are made up; fits use landmarks from 20,000 rows on, as the command line does.
+there is one, while the method learns in a process of its own, as with the command line. Prints
+percentiles, in seconds, of the time until an answer is confirmed (``answer``), and of the time
+until the order accounts for it (``order``). The rows are made up; fits use landmarks from 20,000
+rows on, as the command line does.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from ambilearn import PLCL, PLKNN, PLStacking
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
+from ambilearn.review.process import LearnerProcess
 from ambilearn.serve.from_table import continue_session, label_parser
 from ambilearn.serve.journal import Journal
 from ambilearn.serve.server import ReviewServer, prompt_replies
@@ -40,10 +42,10 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 100_000])
     parser.add_argument("--answers", type=int, default=500)
     parser.add_argument("--pause", type=float, default=0.2, help="seconds between answers")
-    parser.add_argument("--client", nargs=2, metavar=("PORT", "TOKEN"), help="for internal use")
+    parser.add_argument("--client", metavar="PORT/TOKEN", help="for internal use")
     args = parser.parse_args()
     if args.client:
-        json.dump(Client(*args.client).answer(args.answers, args.pause), sys.stdout)
+        json.dump(Client(*args.client.split("/")).answer(args.answers, args.pause), sys.stdout)
         return
     for n_rows in args.rows:
         with tempfile.TemporaryDirectory() as folder, prompt_replies():
@@ -52,23 +54,18 @@ def main():
 
 def measure(args, n_rows, path):
     """Serve a review, and print percentiles."""
-    X, mask, _ = make_ambiguous(n_rows, 20, 10, 3.0)
-    sets = as_candidates(mask)
-    method = METHODS[args.method]()
-    params = {"random_state": 0, "n_landmarks": 2000 if n_rows >= 20_000 else None}
-    method.set_params(**{k: v for k, v in params.items() if k in method.get_params()})
-    learner = Learner(method, X, sets)
-    parse = label_parser(sets.classes)
-    with Journal(path, {}) as journal:
+    with Journal(path, {}) as journal, LearnerProcess() as process:
         began = time.perf_counter()
-        session = continue_session(learner, [], {}, parse)
+        sets = process.start(make_learner, args.method, n_rows).shown
+        parse = label_parser(sets.classes)
+        session = continue_session(process, [], {}, parse)
         first_fit = time.perf_counter() - began
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
         service = ReviewService(Review("made up", [], rows), session, journal, parse)
         server = ReviewServer(service).start()
         ordered = note_updates(session)
         options = ["--answers", str(args.answers), "--pause", str(args.pause)]
-        client = [sys.executable, __file__, "--client", str(server.port), server.token, *options]
+        client = [sys.executable, __file__, f"--client={server.port}/{server.token}", *options]
         done = subprocess.run(client, stdout=subprocess.PIPE, check=True)
         session.update()
         server.close()
@@ -89,6 +86,15 @@ def measure(args, n_rows, path):
         first_fit=first_fit,
         **found,
     )
+
+
+def make_learner(name, n_rows, progress):
+    """A learner of made-up rows, in the process that learns."""
+    X, mask, _ = make_ambiguous(n_rows, 20, 10, 3.0)
+    method = METHODS[name]()
+    params = {"random_state": 0, "n_landmarks": 2000 if n_rows >= 20_000 else None}
+    method.set_params(**{k: v for k, v in params.items() if k in method.get_params()})
+    return Learner(method, X, as_candidates(mask))
 
 
 def note_updates(session):

@@ -23,6 +23,9 @@ class EndlessSession:
             self.began.set()
             report_round(Round("endless", 1, 2, 1.0, 0.0))
 
+    def interrupt(self):
+        pass
+
 
 def test_a_running_fit_ends_with_its_iteration():
     session = EndlessSession()
@@ -43,3 +46,46 @@ def test_the_threads_end_before_the_process_does(monkeypatch):
     (stop,) = registered
     stop()
     assert not any(thread.is_alive() for thread in worker._threads)
+
+
+class FailingSession(EndlessSession):
+    """Neither its fits nor its updates succeed."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_fits, self.n_updates = 0, 0
+
+    def update(self):
+        self.is_dirty = False
+        self.n_updates += 1
+        raise ValueError(f"update {self.n_updates}")
+
+    def learn(self):
+        self.n_fits += 1
+        raise ValueError("no fit")
+
+    def answer(self, n):
+        with self.changed:
+            self.n_unlearned, self.is_dirty = n, True
+            self.changed.notify_all()
+
+    def wait_for(self, condition):
+        with self.changed:
+            self.changed.wait_for(condition)
+
+
+def test_after_an_error_the_threads_wait_for_other_answers():
+    session = FailingSession()
+    session.n_unlearned = 7  # more than enough for the next fit
+    worker = Worker(session)
+    session.wait_for(lambda: worker.problem == "no fit" and not worker.is_fitting)
+    for number, n_answers in enumerate([8, 9], start=1):
+        session.answer(n_answers)
+        session.wait_for(lambda number=number: worker.problem == f"update {number}")
+    session.answer(12)
+    session.wait_for(lambda: (session.n_fits, session.n_updates) == (2, 3))
+    session.wait_for(lambda: not worker.is_fitting)
+    session.answer(12)
+    session.wait_for(lambda: worker.problem == "update 4")
+    worker.stop()
+    assert session.n_fits == 2

@@ -151,7 +151,7 @@ def test_a_review_in_this_order_finds_more_than_one_by_chance():
 def test_fits_reuse_kernel_factor_and_neighbors(rows):
     here = session(rows, refit_after=2)
     review(here, rows[2], 6)
-    computed = here._learner._cache.n_computed
+    computed = here._updater.learner._cache.n_computed
     assert computed["kernel"] == computed["geometry"] == 1
     assert computed["graph"] > 2
 
@@ -293,11 +293,11 @@ def test_answers_to_random_rows_are_held_back_until_the_order_reaches_them():
     held = here.random_rows_
     assert 10 <= len(held) < 30  # the others were reached
     assert here.n_unlearned < len(here.labels_)
-    assert not set(held) & set(here._base.labels)
+    assert not set(held) & set(here._learned)
     assert set(held) <= set(here.labels_)
     here.refit()
     assert here.random_rows_ == []
-    assert set(here._base.labels) == set(here.labels_)
+    assert set(here._learned) == set(here.labels_)
 
 
 def test_estimate_needs_ten_random_rows_and_is_one_if_all_rows_are_settled(rows):
@@ -334,6 +334,6 @@ def test_a_substitute_of_low_rank_serves_many_rows(rows, monkeypatch):
     monkeypatch.setattr("ambilearn.review.learner._MAX_EXACT_ROWS", 50)
     monkeypatch.setattr("ambilearn.review.learner._LANDMARKS", 20)
     here = session(rows, PLKNN())
-    assert here._learner._regressor._features.shape == (60, 20)
+    assert here._updater.learner._regressor._features.shape == (60, 20)
     review(here, rows[2], 3)
     assert here.standing_.n_since == 3

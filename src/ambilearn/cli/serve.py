@@ -6,7 +6,7 @@ import signal
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,7 @@ from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
     from ambilearn.review.images import ServedImages
+    from ambilearn.review.process import LearnerProcess
     from ambilearn.review.session import ReviewSession
     from ambilearn.serve.server import ReviewServer
     from ambilearn.serve.service import ReviewService
@@ -64,15 +65,18 @@ def serve_review(
     """Serve a review until it ends, then write its results."""
     journal_path = options.journal or Path(f"{request.source}.journal")
     check_outputs([journal_path, *options.outputs()], request.inputs())
-    table, image = _read_table(console, request, options, image, no_images)
-    images = _served_images(request, image_folders)
-    with (
-        _open_journal(journal_path, _describe(request, no_doubt)) as journal,
-        TemporaryDirectory() as folder,
-    ):
+    from ambilearn.review.process import LearnerProcess
+
+    with ExitStack() as stack:
+        process = stack.enter_context(LearnerProcess())  # starts while the table is read
+        table, image = _read_table(console, request, options, image, no_images)
+        images = _served_images(request, image_folders)
+        journal = stack.enter_context(_open_journal(journal_path, _describe(request, no_doubt)))
+        folder = stack.enter_context(TemporaryDirectory())
         session, service = _build(
             console,
             request,
+            process,
             table,
             journal,
             image,
@@ -130,6 +134,7 @@ def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "Served
 def _build(
     console: Console,
     request: Request,
+    process: "LearnerProcess",
     table: "CandidateTable",
     journal: Any,
     image: str | None,
@@ -147,7 +152,8 @@ def _build(
     )
     plan = request.plan(console, table)
     name, seed = METHODS[plan.method].name, plan.random_state
-    learner = make_learner(
+    process.start(
+        make_learner,
         plan.table,
         plan.method,
         plan.params,
@@ -160,7 +166,7 @@ def _build(
     page = make_page(plan.table, name, image, images)
     console.stage(f"fitting {name}")
     parse = label_parser(plan.table.candidates.classes)
-    session = continue_session(learner, journal.entries, given.labels, parse, random_state=seed)
+    session = continue_session(process, journal.entries, given.labels, parse, random_state=seed)
     return session, ReviewService(
         page, session, journal, parse, images=images.paths, outputs=outputs
     )

@@ -26,6 +26,8 @@ class Session(Protocol):
 
     def learn(self) -> None: ...  # noqa: D102
 
+    def interrupt(self) -> None: ...  # noqa: D102
+
 
 class _StoppedError(BaseException):
     """The fit is not needed any more. Not an Exception, which an estimator may handle."""
@@ -41,6 +43,7 @@ class Worker:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stopped = False
+        self._n_failed = 0  # answers that a failed fit did not learn
         self.is_fitting = False
         self.problem: str | None = None
         self._threads = [
@@ -57,6 +60,7 @@ class Worker:
         with self._session.changed:
             self._stopped = True
             self._session.changed.notify_all()
+        self._session.interrupt()
         for thread in self._threads:
             thread.join()
         atexit.unregister(self.stop)
@@ -72,7 +76,19 @@ class Worker:
                 if self._stopped:
                     return
             sleep(_SOON)  # LAPACK does not let other threads run
-            self._session.update()
+            try:
+                self._session.update()
+            except Exception as error:
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        """Show an error of an estimator, or of its process; answers are safe."""
+        with self._session.changed:
+            if self._stopped:
+                return
+            self.problem = " ".join(str(error).split()) or type(error).__name__
+            self._session.version_ += 1
+            self._session.changed.notify_all()
 
     def _keep_fitting(self) -> None:
         while not self._stopped:
@@ -82,11 +98,12 @@ class Worker:
             try:
                 with listen_to_rounds(self._check_stopped):
                     self._session.learn()
-                self.problem = None
+                self.problem, self._n_failed = None, 0
             except _StoppedError:
                 pass
-            except Exception as error:  # any error of an estimator; answers are safe
-                self.problem = " ".join(str(error).split()) or type(error).__name__
+            except Exception as error:
+                self._report(error)
+                self._n_failed = self._session.n_unlearned
             with self._session.changed:
                 self.is_fitting = False
                 self._session.version_ += 1
@@ -94,13 +111,13 @@ class Worker:
             self._wait_for_answers()
 
     def _wait_for_answers(self) -> None:
-        """Wait for enough answers, or for some and a pause."""
+        """Wait for enough answers, or for some and a pause; after an error for other ones."""
         session = self._session
         with session.changed:
             while not self._stopped:
-                n_new = session.n_unlearned
+                n_new = abs(session.n_unlearned - self._n_failed)
                 if n_new >= session.refit_after:
                     return
                 woken = session.changed.wait(_QUIET if n_new else None)
-                if not woken and session.n_unlearned:
+                if not woken and n_new:
                     return

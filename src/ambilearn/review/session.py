@@ -13,7 +13,8 @@ from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.confidence import ShareRight
 from ambilearn.review.background import Worker
-from ambilearn.review.learner import Learned, Learner
+from ambilearn.review.learner import Labels, Learned, Learner
+from ambilearn.review.process import LearnerProcess
 from ambilearn.review.random_rows import RandomRows
 from ambilearn.review.standing import Standing, Updater
 
@@ -51,7 +52,7 @@ class ReviewSession:
 
     Parameters
     ----------
-    estimator : estimator or Learner
+    estimator : estimator, Learner or LearnerProcess
         A method of this library, such as :class:`~ambilearn.PLStacking`, alone, at the end of a
         pipeline, or in a search. It is cloned.
     X : array-like, data frame or sparse matrix of shape (n, d)
@@ -133,14 +134,12 @@ class ReviewSession:
     ) -> None:
         if not 0 <= random_share <= 0.5:
             raise ValueError(f"random_share must be between 0 and 0.5, and is {random_share}.")
-        if isinstance(estimator, Learner):
-            self._learner = estimator
-        else:
-            self._learner = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
-        n = self.n_rows = self._learner.n_rows
+        if not isinstance(estimator, Learner | LearnerProcess):
+            estimator = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
+        self._updater = Updater(estimator, start) if isinstance(estimator, Learner) else estimator
+        self.sets = self._updater.shown
+        n = self.n_rows = len(self.sets)
         self.refit_after = max(5, round(n / 50)) if refit_after is None else refit_after
-        self.sets = self._learner.shown
-        self._updater = Updater(self.sets, self._learner)
         self._random = RandomRows(n, random_share, random_state)
         self.labels_: dict[int, Any] = {}
         self.steps: list[Step] = []
@@ -158,7 +157,9 @@ class ReviewSession:
         for step in steps:
             with self._lock:
                 self._record(dict(step.after), step.random, step.found)
-        self._base = next(self._learner.learn(self._released())) if start is None else start
+        self._learned: Labels = self._released() if start is None else start.labels
+        if start is None:
+            next(self._updater.learn(self._learned))
         self.update()
         self._first = self._standing.choices.labels
         self._remember_fit(0)
@@ -381,8 +382,8 @@ class ReviewSession:
         """Fit the method to the answers that are not held back."""
         with self._lock:
             labels, n_answers = self._released(), len(self.steps)
-        for learned in self._learner.learn(labels):
-            self._base = learned
+        for _ in self._updater.learn(labels):
+            self._learned = labels
             self.update()
         self._remember_fit(n_answers)
 
@@ -390,9 +391,9 @@ class ReviewSession:
         """Account for the answers since the last fit by the closed-form update."""
         with self._updating:
             with self._lock:
-                base, labels, skipped = self._base, self._released(), list(self._skipped)
+                labels, skipped = self._released(), list(self._skipped)
                 self.is_dirty = False
-            standing = self._updater.update(base, labels, skipped)
+            standing = self._updater.update(labels, skipped)
             with self.changed:
                 self._standing = standing
                 if self._random.release(standing.order, {*labels, *skipped}):
@@ -409,13 +410,13 @@ class ReviewSession:
     def n_unlearned(self) -> int:
         """Number of answers that the last fit does not have."""
         with self._lock:
-            now, fitted = self._released(), self._base.labels
+            now, fitted = self._released(), self._learned
             return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
 
     @property
     def has_update(self) -> bool:
         """Whether the order accounts for an answer before the next fit; not with images."""
-        return self._learner.has_update
+        return self._updater.has_update
 
     @property
     def is_fitting(self) -> bool:
@@ -430,11 +431,16 @@ class ReviewSession:
     def close(self) -> None:
         """End the threads; a fit that is running ends after its current iteration.
 
-        No answer is accepted afterwards.
+        No answer is accepted afterwards. A learner process ends immediately.
         """
         self._is_closed = True
         if self._worker is not None:
             self._worker.stop()
+
+    def interrupt(self) -> None:
+        """End the learner process, if there is one."""
+        if isinstance(self._updater, LearnerProcess):
+            self._updater.end()
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
 """What is known of every row between two answers: labels, confidences, doubt, and the order."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn.backend import HOST
-from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.doubt import Doubt
 from ambilearn.review.learner import Labels, Learned, Learner
@@ -33,10 +32,8 @@ class Standing:
         Held-out doubt in the candidates.
     order : ndarray of shape (n_rows,)
         Rows in the order in which a person should look at them; settled rows last.
-    fitted : Learned
-        The fit that all is based on.
     n_since : int
-        Number of rows that were settled, or undone, since that fit; the closed-form update
+        Number of rows that were settled, or undone, since the last fit; the closed-form update
         accounts for them.
     """
 
@@ -44,12 +41,11 @@ class Standing:
     choices: Choices
     doubt: Doubt | None
     order: NDArray[np.intp]
-    fitted: Learned
     n_since: int
 
 
 class Updater:
-    r"""Closed-form update of the last fit by the answers since then.
+    r"""Fits of a learner, and the closed-form update of the last one by the answers since then.
 
     A settled row *r* changes its targets by :math:`\delta_r`, one for its label minus its
     confidences. The leave-one-out outputs of ridge regression at the other rows then change by
@@ -62,23 +58,40 @@ class Updater:
 
     Parameters
     ----------
-    sets : CandidateSets
-        The given sets.
     learner : Learner
-        Provides the influence of a row on the others.
+        Fits the method, and provides the influence of a row on the others.
+    start : Learned, optional
+        Result of an earlier fit, to begin with.
     """
 
-    def __init__(self, sets: CandidateSets, learner: Learner) -> None:
+    def __init__(self, learner: Learner, start: Learned | None = None) -> None:
+        self.shown = self._sets = sets = learner.shown
         self._support: Any = HOST.support(sets)
-        self._sets, self._learner = sets, learner
+        self.learner, self._learned = learner, start
         self._rows = pair_rows(sets)
         self._place = {label: j for j, label in enumerate(sets.classes.tolist())}
         self._fit: NDArray[np.float64] | None = None  # what the change is based on
         self._answers: dict[int, Any] = {}  # that the change accounts for; None if undone
         self._sum = _Change(0, 0)
 
-    def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Standing:
+    @property
+    def has_update(self) -> bool:
+        """Whether answers change the outputs of other rows before the next fit."""
+        return self.learner.has_update
+
+    def learn(self, labels: Labels) -> Iterator[None]:
+        """Fit to the sets with these settled rows; updates are based on the fit from then on.
+
+        Yields after each result of :meth:`Learner.learn`.
+        """
+        for learned in self.learner.learn(labels):
+            self._learned = learned
+            yield
+
+    def update(self, labels: Labels, last: Collection[int] = ()) -> Standing:
         """State of all rows after the answers; the rows ``last`` are last in the order."""
+        learned = self._learned
+        assert learned is not None
         p = self._on_given_pairs(learned, labels)
         doubt = learned.doubt
         changed = [r for r in {*labels, *learned.labels} if labels.get(r) != learned.labels.get(r)]
@@ -94,7 +107,7 @@ class Updater:
             p[pairs] = self._sets.labels[pairs] == self._place.get(label, -1)
         choices = choose_candidates(self._sets, p, judged=learned.judged)
         order = review_order(choices, doubt, [*labels, *last])
-        return Standing(p, choices, doubt, order, learned, len(changed))
+        return Standing(p, choices, doubt, order, len(changed))
 
     def _totals(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of the confidences of a row, for every pair; with annotators it may be below one."""
@@ -131,7 +144,7 @@ class Updater:
         new = [row for row in rows if row not in self._answers]
         for first in range(0, len(new), _AT_ONCE):
             some = new[first : first + _AT_ONCE]
-            influence = self._learner.influence(np.array(some))
+            influence = self.learner.influence(np.array(some))
             if influence is None:
                 return None
             self._sum.add(influence, self._targets(some, p, labels))

@@ -13,6 +13,7 @@ from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.review.from_table import review_from_table
 from ambilearn.review.images import ServedImages
 from ambilearn.review.learner import Labels, Learner
+from ambilearn.review.process import LearnerProcess
 from ambilearn.review.record import Review
 from ambilearn.review.session import ReviewSession, Step
 from ambilearn.tables.corrections import Corrections, apply_corrections, parse_new_label
@@ -107,7 +108,7 @@ def label_parser(classes: Iterable[Any]) -> Callable[[str], Any]:
 
 
 def continue_session(
-    learner: Learner,
+    learner: Learner | LearnerProcess,
     entries: Iterable[Mapping[str, Any]],
     labels: Labels,
     parse: Callable[[str], Any],

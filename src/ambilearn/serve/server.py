@@ -103,9 +103,10 @@ class ReviewServer(ThreadingHTTPServer):
 
 @contextmanager
 def prompt_replies() -> Iterator[None]:
-    """Let requests interrupt a fit in another thread ten times as often as by default.
+    """Let threads interrupt each other ten times as often as by default.
 
-    A request waits for the interpreter several times, and each time as long as the fit may run.
+    An answer waits for the interpreter several times, and each time as long as another thread may
+    run: one that sends the state of 100,000 rows, or one that fits the method in this process.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(_SWITCH, before))

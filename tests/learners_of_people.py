@@ -1,0 +1,24 @@
+"""Learners for a process of its own, which imports this module."""
+
+from serve_review import make_learner as make_people
+
+from ambilearn import PLCL, PLKNN, PLStacking
+
+METHODS = {"plcl": PLCL, "plknn": PLKNN, "stack": PLStacking}
+
+
+class UnpicklableError(Exception):
+    """An error that cannot be made from its message."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+def make_learner(name, progress, **params):
+    """A learner with a method."""
+    progress("making the learner")
+    if name == "unpicklable":
+        raise UnpicklableError(1, 2)
+    learner = make_people()
+    learner.estimator = METHODS[name](**params)
+    return learner
