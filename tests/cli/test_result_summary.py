@@ -187,5 +187,7 @@ def test_calibration_says_why(said):
     assert "ambilearn audit" in text
     text = said(partial(describe_calibration, new_rows=True), Calibration("only 3 rows"))
     assert "confidence of `predict` is empty: only 3 rows" in " ".join(text.split())
+    text = said(partial(describe_calibration, page=True), Calibration("only 3 rows"))
+    assert text == "the page shows scores without calibration: only 3 rows\n"
     text = said(describe_calibration, Calibration("the scores are too low", 3.0))
     assert text == "calibrated (the scores are too low)\n"

@@ -123,7 +123,8 @@ def test_the_update_is_close_to_a_new_fit_and_better_than_none():
 
 def test_updates_one_by_one_are_the_update_by_all_answers(rows, monkeypatch):
     y = rows[2]
-    monkeypatch.setattr("ambilearn.review.standing._AT_ONCE", 2)
+    n_labels = len(rows[1].classes)
+    monkeypatch.setattr("ambilearn.review.standing._AT_ONCE", 4 * n_labels)  # four rows, then one
     one_by_one, at_once = (session(rows, refit_after=100) for _ in range(2))
     answers = {row: y[row] for row in (3, 14, 15, 9, 26)}
     for row, label in answers.items():

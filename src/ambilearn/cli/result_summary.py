@@ -38,10 +38,15 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
 
 
 def describe_calibration(
-    console: Console, calibration: Calibration, *, new_rows: bool = False
+    console: Console, calibration: Calibration, *, new_rows: bool = False, page: bool = False
 ) -> None:
-    """Whether the column confidence is filled, and why; of `predict` if for ``new_rows``."""
-    if calibration.cleaned is None and calibration.inverse_temperature is None:
+    """Whether confidences are calibrated, and why.
+
+    They are in a column of the output table, of `predict` if for ``new_rows``, or on a page.
+    """
+    if page and calibration.cleaned is None:
+        console.say(f"the page shows scores without calibration: {calibration.reason}")
+    elif calibration.cleaned is None and calibration.inverse_temperature is None:
         column, output = ("of `predict` ", "of its output ") if new_rows else ("", "")
         console.say(
             f"confidence {column}is empty: {calibration.reason}. To fill it, check some rows "

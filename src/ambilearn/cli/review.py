@@ -242,7 +242,7 @@ def _learn(console: Console, request: Request, table: Any, doubt: bool) -> dict[
     model = fit_table(**plan._asdict(), progress=console.stage)
     table = plan.table.with_min_votes(model.min_votes)
     describe_model(console, model, plan.params)
-    describe_calibration(console, model.calibration)
+    describe_calibration(console, model.calibration, page=True)
     scores = table.score_candidates(model.method)
     describe_accuracy(console, table, choose_candidates(table.candidates, scores).labels)
     found = None

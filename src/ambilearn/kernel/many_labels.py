@@ -147,9 +147,11 @@ class ManyLabelRegressor:
             outputs = leave_out(targets, fitted, self._ridge.leverage_complements())
             yield OutputBlock(rows, block.labels[: block.n_columns], outputs)
 
-    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
-        influence: NDArray[np.float64] = self._ridge.influence(rows)
+    def influence(
+        self, rows: NDArray[np.intp], changes: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Change of the leave-one-out outputs by new targets; see :meth:`KernelRidge.influence`."""
+        influence: NDArray[np.float64] = self._ridge.influence(rows, changes)
         return influence
 
 

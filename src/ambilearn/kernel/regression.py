@@ -25,6 +25,7 @@ from ambilearn._utils.threads import threads_for
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers import KernelRidge, PrimalRidge
+from ambilearn.solvers.ridge import without_own_targets
 
 
 class OutputBlock(NamedTuple):
@@ -130,9 +131,11 @@ class DualRegressor:
         rows, labels = map(np.arange, outputs.shape)
         yield OutputBlock(rows, labels, outputs)
 
-    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
-        influence: NDArray[np.float64] = self._ridge.influence(rows)
+    def influence(
+        self, rows: NDArray[np.intp], changes: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Change of the leave-one-out outputs by new targets; see :meth:`KernelRidge.influence`."""
+        influence: NDArray[np.float64] = self._ridge.influence(rows, changes)
         return influence
 
 
@@ -171,17 +174,20 @@ class PrimalRegressor:
             outputs = to_numpy(leave_out(targets, fitted, self._leverage_complements[block]))
             yield OutputBlock(np.arange(block.start, block.stop), labels, outputs)
 
-    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Derivatives of the leave-one-out outputs by the targets of some rows, shape (n, k)."""
+    def influence(
+        self, rows: NDArray[np.intp], changes: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Change of the leave-one-out outputs by new targets; see :meth:`KernelRidge.influence`."""
         features = self._features[rows]
         features = features.toarray() if sparse.issparse(features) else features
         row_weights = self._candidates.row_weights
-        weights = np.ones(len(rows)) if row_weights is None else row_weights[rows]
-        fit = self._ridge.solve(features.T * weights, weights).value
-        outputs: NDArray[np.float64] = self._features @ fit.coef + fit.intercept
-        outputs /= self._leverage_complements[:, None]
-        outputs[rows, np.arange(len(rows))] = 0.0
-        return outputs
+        weighted = changes if row_weights is None else row_weights[rows, None] * changes
+        fit = self._ridge.solve(features.T @ weighted, weighted.sum(axis=0)).value
+        outputs = self._features @ fit.coef + fit.intercept
+        influence: NDArray[np.float64] = without_own_targets(
+            outputs, rows, changes, self._leverage_complements
+        )
+        return influence
 
     @property
     def _leverage_complements(self) -> Any:

@@ -173,14 +173,14 @@ class Learner:
         """Whether answers change the outputs of other rows before the next fit."""
         return self._regressor is not None
 
-    def influence(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """How the labels of some rows change the held-out outputs of all rows, shape (n, k).
+    def influence(
+        self, rows: NDArray[np.intp], changes: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """How new targets of some rows, shape (k, c), change the held-out outputs, shape (n, c).
 
-        None before the first fit.
+        Only if there is an update.
         """
-        if self._regressor is None:
-            return None
-        influence: NDArray[np.float64] = self._regressor.influence(rows)
+        influence: NDArray[np.float64] = self._regressor.influence(rows, changes)
         return influence
 
 

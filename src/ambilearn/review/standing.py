@@ -14,7 +14,7 @@ from ambilearn.doubt import Doubt
 from ambilearn.review.learner import Labels, Learned, Learner
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 
-_AT_ONCE = 64  # rows whose influence is computed at once: n numbers each
+_AT_ONCE = 2**22  # targets whose influence is computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +141,25 @@ class Updater:
         if self._fit is not learned.confidences or not self._answers.items() <= answers.items():
             self._fit, self._answers = learned.confidences, {}
             self._sum = _Change(len(self._sets), len(self._place))
+        if not rows or not self.has_update:
+            return None
         new = [row for row in rows if row not in self._answers]
-        for first in range(0, len(new), _AT_ONCE):
-            some = new[first : first + _AT_ONCE]
-            influence = self.learner.influence(np.array(some))
-            if influence is None:
-                return None
-            self._sum.add(influence, self._targets(some, p, labels))
+        n_rows = max(1, _AT_ONCE // len(self._place))
+        for first in range(0, len(new), n_rows):
+            some = new[first : first + n_rows]
+            self._add_change(np.array(some), self._targets(some, p, labels))
             self._answers |= {row: answers[row] for row in some}
-        return self._sum if rows else None
+        return self._sum
+
+    def _add_change(self, rows: NDArray[np.intp], targets: NDArray[np.float64]) -> None:
+        """Add the change by new targets, computed for the rows or the labels: the fewer of both."""
+        used = np.flatnonzero(targets.any(axis=0))
+        targets = targets[:, used]
+        if len(rows) < len(used):
+            change = self.learner.influence(rows, np.eye(len(rows))) @ targets
+        else:
+            change = self.learner.influence(rows, targets)
+        self._sum.add(used, change)
 
     def _targets(
         self, rows: list[int], p: NDArray[np.float64], labels: Labels
@@ -184,14 +194,13 @@ class _Change:
         self._values = np.zeros((n_rows, 1))  # the first column stays zero
         self._column = np.zeros(n_labels, dtype=np.intp)
 
-    def add(self, influence: NDArray[np.float64], targets: NDArray[np.float64]) -> None:
-        """Add the product of two matrices of shapes (n, k) and (k, l)."""
-        used = np.flatnonzero(targets.any(axis=0))
-        new = used[self._column[used] == 0]
+    def add(self, labels: NDArray[np.intp], change: NDArray[np.float64]) -> None:
+        """Add a matrix with the columns of some labels."""
+        new = labels[self._column[labels] == 0]
         n_rows, n_columns = self._values.shape
         self._column[new] = n_columns + np.arange(len(new))
         self._values = np.column_stack([self._values, np.zeros((n_rows, len(new)))])
-        self._values[:, self._column[used]] += influence @ targets[:, used]
+        self._values[:, self._column[labels]] += change
 
     def __getitem__(self, at: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.float64]:
         rows, labels = at

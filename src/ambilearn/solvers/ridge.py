@@ -155,22 +155,28 @@ class KernelRidge:
             )
         return self._complements
 
-    def influence(self, rows: Any) -> Any:
-        r"""Derivatives of the leave-one-out outputs of all rows by the targets of some rows.
+    def influence(self, rows: Any, changes: Any) -> Any:
+        r"""Change of the leave-one-out outputs of all rows by new targets of some rows.
 
-        .. math:: \frac{\partial h_i}{\partial p_r} = \frac{S_{ir}}{1 - h_{ii}}, \quad i \ne r
+        .. math:: \Delta h_i = \frac1{1 - h_{ii}} \sum_{r \ne i} S_{ir} \delta_r
 
-        so new targets of the rows *r* change the outputs of all other rows by this matrix times
-        the change, without another fit.
-
-        The result has shape (n, len(rows)), and is zero where both rows are the same.
+        so new targets change the outputs without another fit. ``changes`` has shape (k, c), one row
+        for each of ``rows``, and the result has shape (n, c).
         """
         xp = array_namespace(self._unit)
-        targets = xp.zeros((self._unit.shape[0], len(rows)), dtype=self._unit.dtype)
-        targets[rows, xp.arange(len(rows))] = 1.0
-        outputs = self.solve(targets).value.fitted / self.leverage_complements()[:, None]
-        outputs[rows, xp.arange(len(rows))] = 0.0
-        return outputs
+        targets = xp.zeros((self._unit.shape[0], changes.shape[1]), dtype=self._unit.dtype)
+        targets[rows, :] = changes
+        outputs = self.solve(targets).value.fitted
+        return without_own_targets(outputs, rows, changes, self.leverage_complements())
+
+
+def without_own_targets(outputs: Any, rows: Any, changes: Any, complements: Any) -> Any:
+    """Change of the leave-one-out outputs from the change of the outputs, of which it is a part.
+
+    The arguments are those of :meth:`KernelRidge.influence`, and the complements of all leverages.
+    """
+    outputs[rows, :] -= (1 - complements[rows])[:, None] * changes
+    return outputs / complements[:, None]
 
 
 class Moments(NamedTuple):
