@@ -3,7 +3,8 @@
 Another process does what the page does: it posts an answer, and requests the new state whenever
 there is one, while the method learns in a process of its own, as with the command line. Prints
 percentiles, in seconds, of the time until an answer is confirmed (``answer``), and of the time
-until the order accounts for it (``order``). The rows are made up; fits use landmarks from 20,000
+until the order accounts for it (``order``); ``disk`` is the part of ``answer`` in which the journal
+is written. The rows are made up; fits use landmarks from 20,000
 rows on, as the command line does.
 """
 
@@ -63,7 +64,7 @@ def measure(args, n_rows, path):
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
         service = ReviewService(Review("made up", [], rows), session, journal, parse)
         server = ReviewServer(service).start()
-        ordered = note_updates(session)
+        ordered, written = note_updates(session), note_writing(journal)
         options = ["--answers", str(args.answers), "--pause", str(args.pause)]
         client = [sys.executable, __file__, f"--client={server.port}/{server.token}", *options]
         done = subprocess.run(client, stdout=subprocess.PIPE, check=True)
@@ -71,7 +72,8 @@ def measure(args, n_rows, path):
         server.close()
         session.close()
     sent, confirmed, n_states = json.loads(done.stdout)
-    times = {"answer": np.subtract(confirmed, sent), "order": np.subtract(ordered, sent)}
+    times = {"answer": np.subtract(confirmed, sent), "disk": written}
+    times["order"] = np.subtract(ordered, sent)
     found = {
         f"{name}_p{p}": float(np.percentile(values, p))
         for name, values in times.items()
@@ -108,6 +110,19 @@ def note_updates(session):
             times.extend([time.perf_counter()] * (n_answers - len(times)))
 
     session.update = noted
+    return times
+
+
+def note_writing(journal):
+    """Seconds that each answer takes to be on disk, filled as they come."""
+    times, append = [], journal.append
+
+    def noted(entry):
+        began = time.perf_counter()
+        append(entry)
+        times.append(time.perf_counter() - began)
+
+    journal.append = noted
     return times
 
 
