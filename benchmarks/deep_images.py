@@ -246,7 +246,10 @@ def make_tables(outcomes):
 
 
 def _make_table(runs):
-    """Mean and spread over the seeds, and the share of the supervised accuracy."""
+    """Mean and spread over the seeds, and the share of the supervised accuracy.
+
+    Times are of runs that had the GPU alone: ``beside`` is the number of other runs on it.
+    """
     supervised = {}
     for key in sorted(runs, reverse=True):  # a run without a note comes last, and counts
         if key[0] == "supervised":
@@ -257,13 +260,14 @@ def _make_table(runs):
         found = runs[name, note]
         known = [run for run in found if run["seed"] in supervised]
         shares = [run["test_accuracy"] / supervised[run["seed"]] for run in known]
+        alone = [run["seconds"] for run in found if not run.get("beside")]
         cells = [
             f"{name}, {note}" if note else name,
             str(len(found)),
             _mean_and_spread([run["test_accuracy"] for run in found]),
             f"{100 * np.mean(shares):.1f} %" if shares else "",
             _mean_and_spread([run["transductive"] for run in found]),
-            f"{np.median([run['seconds'] for run in found]):.0f}",
+            f"{np.median(alone):.0f}" if alone else "",
         ]
         yield f"| {' | '.join(cells)} |"
 

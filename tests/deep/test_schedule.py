@@ -2,7 +2,13 @@
 
 import pytest
 
-from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up, trust_in_confidences
+from ambilearn.deep.schedule import (
+    average_decay,
+    one_cycle,
+    ramp_up,
+    trust_in_confidences,
+    trust_in_weights,
+)
 
 
 @pytest.mark.parametrize("n_steps", [6, 23, 100])
@@ -42,3 +48,10 @@ def test_trust_grows_after_the_ramp():
     assert found == [0, 0, 0, 0, 0.25, 0.5, 0.75, 1]
     assert trust_in_confidences(3, 4, 0.0) == 1
     assert trust_in_confidences(3, 4, 1.0) == 0
+
+
+def test_weights_count_until_the_ramp_ends():
+    found = [trust_in_weights(epoch, 12, 0.5) for epoch in range(12)]
+    assert found == [1, 1, 1, 1, 1, 1, 1, 0.5, 0, 0, 0, 0]
+    assert trust_in_weights(0, 1, 0.5) == 1  # a run of one epoch uses them
+    assert trust_in_weights(7, 8, 1.0) == 1

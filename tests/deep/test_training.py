@@ -143,6 +143,9 @@ def test_the_power_of_the_weights_follows_the_confidences():
         trainer.run_epoch()
         assert trainer.power == pytest.approx(power, abs=1e-3)
     torch.testing.assert_close(trainer.prior(), trainer.power * trainer.labels.log_shares)
+    trainer.run_epoch()
+    trainer.run_epoch()
+    assert trainer.power == 0.0  # the network has learned from the weights
 
 
 def test_a_row_of_weight_zero_does_not_count():

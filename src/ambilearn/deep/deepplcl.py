@@ -43,8 +43,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s. When r
     is 1, the strong views of settled rows are mixed in pairs [4]_. Weights w of candidates multiply
-    t by :math:`w^\gamma`, where γ fits the confidences at the start of each epoch. PRODEN, RC, CC
-    and CRDPLL are other values of the same parameters (``loss``).
+    t by :math:`w^\gamma`. γ fits the confidences at the start of each epoch; when r is 1, it falls
+    to 0, because the network has learned from the weights by then. PRODEN, RC, CC and CRDPLL are
+    other values of the same parameters (``loss``).
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ complementary head, a weak view x′ and a strong view x″::
 w are the shares of the candidates in the weights of the row. U is the loss of probability off the
 candidates. Q is 1 off S and s (1 − P) on S. First r grows from 0 to 1, then s. As long as s is 0,
 the complementary head learns only which labels are not candidates, which does not depend on its own
-outputs; otherwise large sets settle on wrong labels.
+outputs; otherwise large sets settle on wrong labels. When r is 1, γ falls to 0.
 """
 
 from dataclasses import dataclass, fields, replace

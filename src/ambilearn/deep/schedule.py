@@ -35,6 +35,14 @@ def ramp_up(epoch: int, n_epochs: int, ramp: float) -> float:
     return min(1.0, (epoch + 1) / (ramp * n_epochs)) if ramp else 1.0
 
 
+def trust_in_weights(epoch: int, n_epochs: int, ramp: float) -> float:
+    """Factor of the power γ in an epoch, counted from 0.
+
+    It is 1 until the ramp ends, and falls to 0 in a third of the epochs after it.
+    """
+    return max(0.0, 1 - 3 * trust_in_confidences(epoch - 1, n_epochs, ramp))
+
+
 def trust_in_confidences(epoch: int, n_epochs: int, ramp: float) -> float:
     """Factor s in an epoch, counted from 0: from 0 to 1 in the epochs after the ramp."""
     return max(0.0, (epoch + 1 - ramp * n_epochs) / ((1 - ramp) * n_epochs)) if ramp < 1 else 0.0

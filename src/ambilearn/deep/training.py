@@ -14,7 +14,13 @@ from ambilearn.deep.augment import ImageView
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
 from ambilearn.deep.rows import Rows
-from ambilearn.deep.schedule import average_decay, one_cycle, ramp_up, trust_in_confidences
+from ambilearn.deep.schedule import (
+    average_decay,
+    one_cycle,
+    ramp_up,
+    trust_in_confidences,
+    trust_in_weights,
+)
 
 SETTLED = 0.9  # confidence from which on a row counts as settled
 
@@ -212,9 +218,14 @@ class Trainer:
         return new
 
     def _fit_power(self) -> None:
-        labels = self.labels
+        labels, settings = self.labels, self.settings
         if labels.log_shares is not None:
-            self.power = fit_power(labels.log_shares, labels.mask, labels.confidences)
+            fitted = fit_power(labels.log_shares, labels.mask, labels.confidences)
+            # The network learns the confidences, so in the end its outputs contain the weights. If
+            # they counted again, the confidences would move toward the largest weight.
+            self.power = fitted * trust_in_weights(
+                self.epoch, settings.epochs, settings.objective.ramp
+            )
 
     def prior(self, index: Tensor | slice = slice(None)) -> Tensor | None:
         """What the weights of candidates add to the logarithm of the targets of some rows."""
