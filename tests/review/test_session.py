@@ -90,6 +90,7 @@ def test_skipped_rows_come_last_in_the_order_in_which_they_were_skipped(rows):
     assert here.next_rows(60)[0] == third
     assert here.next_rows(60)[-2:] == [first, second]
     here.settle(first, "ant")
+    here.skip(first)
     assert first not in here.next_rows(60)
 
 

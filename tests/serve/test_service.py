@@ -60,6 +60,8 @@ def test_wrong_answers_change_nothing(served):
             served.service.act("a", action)
     assert served.journal.entries == []
     assert served.session.labels_ == {}
+    with pytest.raises(InvalidActionError, match="a character that cannot be written to a file"):
+        served.service.act("a", Answer("x", {3: "half \ud800 character"}))
 
 
 def test_a_full_disk_changes_nothing(served, monkeypatch):

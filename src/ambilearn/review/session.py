@@ -243,10 +243,12 @@ class ReviewSession:
         self._apply(self.steps[-1])
 
     def skip(self, row: int) -> None:
-        """Move a row to the end of the order."""
+        """Move a row to the end of the order, if it is not settled."""
         self._check_open()
         with self._lock:
             row = self._check_row(row)
+            if row in self.labels_:
+                return
             self._skipped.pop(row, None)
             self._skipped[row] = None
             self._touch()

@@ -215,6 +215,9 @@ class ReviewService:
         try:
             text.encode()
             return self._parse_label(text)
+        except UnicodeEncodeError:
+            message = "The label has a character that cannot be written to a file."
+            raise InvalidActionError(message) from None
         except ValueError as error:
             raise InvalidActionError(" ".join(str(error).split())) from error
 
