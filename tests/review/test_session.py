@@ -322,6 +322,16 @@ def test_the_interval_covers_the_share_of_right_labels():
     assert sum(covered) >= 10
 
 
+def test_nothing_is_doubtful_when_all_rows_are_settled(rows):
+    here = session(rows)
+    assert here.standing_.doubt is not None
+    here.settle_rows(dict(enumerate(rows[2])))
+    here.refit()
+    assert here.standing_.doubt is None
+    assert here.next_rows() == []
+    assert here.suggestion_.tolist() == [None] * here.n_rows
+
+
 def test_a_sentence_says_that_answers_change_little(rows):
     here = session(rows, refit_after=5)
     assert here.changes_little() is None

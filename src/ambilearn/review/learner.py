@@ -36,7 +36,7 @@ class Learned(NamedTuple):
     confidences : ndarray of shape (n_pairs,)
         Confidence of every candidate.
     doubt : Doubt or None
-        Held-out doubt in the candidates; None if there are too few rows.
+        Held-out doubt in the candidates; None if there are too few rows, or all are settled.
     labels : dict of int to label
         The settled rows.
     judged : ndarray of shape (n, l) or None
@@ -131,7 +131,7 @@ class Learner:
         if self._regressor is None and self._has_numbers:
             method = self._substitute() if ridge_method is None else ridge_method
             self._regressor = method._make_regressor(self.X, sets, self._cache)
-        if not self.doubt:
+        if not self.doubt or len(labels) == self.n_rows:
             yield Learned(sets, confidences, None, labels, judged)
             return
         in_closed_form = ridge_method is not None
