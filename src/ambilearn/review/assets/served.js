@@ -41,10 +41,9 @@ function applyView(state) {
   };
   const last = settings.sort === "review" ? list.positionOf(current) ?? -1 : -1;
   reviewOrder = list.items.slice(0, last + 1);
-  for (const index of decoded(state.order, Int32Array)) {
-    const row = rows[index];
-    if (!(row.position <= last && list.has(row))) reviewOrder.push(row);
-  }
+  const kept = new Uint8Array(rows.length); // faster than to look at each of many rows
+  for (const row of reviewOrder) kept[row.index] = 1;
+  for (const index of decoded(state.order, Int32Array)) if (!kept[index]) reviewOrder.push(rows[index]);
 }
 
 function showState(state) {
