@@ -39,25 +39,32 @@ def stop_at(epoch):
     return callback
 
 
-@pytest.mark.parametrize("random_state", [0, None])
-def test_a_stopped_run_continues(tmp_path, random_state):
+@pytest.mark.parametrize(("random_state", "teacher"), [(0, False), (None, False), (0, "peer")])
+def test_a_stopped_run_continues(tmp_path, random_state, teacher):
     path = tmp_path / "run.safetensors"
+    changes = {"random_state": random_state, "teacher": teacher}
     with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(4)]).set_params(random_state=random_state).fit(X, Y)
+        make(path, callbacks=[stop_at(4)]).set_params(**changes).fit(X, Y)
     assert path.exists()
-    model = make(path).set_params(random_state=random_state).fit(X, Y)
+    model = make(path).set_params(**changes).fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
     assert model.n_epochs_ == 6
     assert not path.exists()  # complete: the next fit starts again
     if random_state is not None:
-        whole = make(None).fit(X, Y)
+        whole = make(None, teacher=teacher).fit(X, Y)
         np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
         np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"lr": 0.01}, {"loss": "cc"}, {"epochs": 7}, {"X": X[::-1]}, {"Y": ["a"] * 20 + ["c"] * 20}],
+    [
+        {"lr": 0.01},
+        {"teacher": "peer"},
+        {"epochs": 7},
+        {"X": X[::-1]},
+        {"Y": ["a"] * 20 + ["c"] * 20},
+    ],
 )
 def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
     path = tmp_path / "run"

@@ -56,8 +56,10 @@ class Checkpoint:
                 f"The checkpoint {self._path} belongs to a fit with other rows, candidates or "
                 "parameters: delete it to start again, or give another path as checkpoint."
             )
-        _restore(self._trainer, tensors)
-        self._trainer.epoch, self._trainer.step = epoch, step
+        for prefix, trainer in _trainers(self._trainer):
+            _restore(trainer, tensors, prefix)
+            trainer.epoch, trainer.step = epoch, step
+        _restore_random(self._trainer.device, tensors)
 
     def save(self, *, now: bool = False) -> None:
         """Write the file, unless the last time was too short ago."""
@@ -68,7 +70,11 @@ class Checkpoint:
             "epoch": str(self._trainer.epoch),
             "step": str(self._trainer.step),
         }
-        content = self._format.save(_collect(self._trainer), about)
+        tensors = _random_state(self._trainer.device)
+        for prefix, trainer in _trainers(self._trainer):
+            tensors |= _collect(trainer, prefix)
+        copies = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+        content = self._format.save(copies, about)
         with atomic_write(self._path) as file:
             file.write(content)
         self._written = monotonic()
@@ -87,32 +93,45 @@ def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
     }
 
 
-def _collect(trainer: Trainer) -> dict[str, Tensor]:
+def _trainers(trainer: Trainer) -> list[tuple[str, Trainer]]:
+    """The run and that of its second network, with the prefixes of their tensors."""
+    return [("", trainer), *([] if trainer.peer is None else [("peer.", trainer.peer)])]
+
+
+def _collect(trainer: Trainer, prefix: str) -> dict[str, Tensor]:
     found = {f"network.{name}": t for name, t in trainer.network.state_dict().items()}
     found |= {f"average.{name}": t for name, t in trainer.average.state_dict().items()}
     for name, (_, state) in _momenta(trainer).items():
         if state.get("momentum_buffer") is not None:
             found[f"momentum.{name}"] = state["momentum_buffer"]
     found["confidences"] = trainer.labels.confidences
-    found["random.host"] = torch.get_rng_state()
-    if trainer.device.type == "cuda":
-        found["random.device"] = torch.cuda.get_rng_state(trainer.device)
-    return {name: t.detach().cpu().clone().contiguous() for name, t in found.items()}
+    return {f"{prefix}{name}": t for name, t in found.items()}
 
 
-def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+def _restore(trainer: Trainer, tensors: dict[str, Tensor], prefix: str) -> None:
+    own = {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
     for part, network in (("network", trainer.network), ("average", trainer.average)):
-        prefix = f"{part}."
+        start = f"{part}."
         network.load_state_dict(
-            {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+            {k.removeprefix(start): t for k, t in own.items() if k.startswith(start)}
         )
     for name, (weights, state) in _momenta(trainer).items():
-        if f"momentum.{name}" in tensors:
-            state["momentum_buffer"] = torch.empty_like(weights).copy_(tensors[f"momentum.{name}"])
-    trainer.labels.confidences.copy_(tensors["confidences"])
+        if f"momentum.{name}" in own:
+            state["momentum_buffer"] = torch.empty_like(weights).copy_(own[f"momentum.{name}"])
+    trainer.labels.confidences.copy_(own["confidences"])
+
+
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    found = {"random.host": torch.get_rng_state()}
+    if device.type == "cuda":
+        found["random.device"] = torch.cuda.get_rng_state(device)
+    return found
+
+
+def _restore_random(device: torch.device, tensors: dict[str, Tensor]) -> None:
     torch.set_rng_state(tensors["random.host"])
-    if trainer.device.type == "cuda" and "random.device" in tensors:
-        torch.cuda.set_rng_state(tensors["random.device"], trainer.device)
+    if device.type == "cuda" and "random.device" in tensors:
+        torch.cuda.set_rng_state(tensors["random.device"], device)
 
 
 def _fingerprint(trainer: Trainer) -> str:

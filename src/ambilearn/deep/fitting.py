@@ -46,6 +46,8 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     with seeded(seed, device), _tuned_kernels():
         network = _network(model, held, prepare, candidates.n_labels, device)
         trainer = Trainer(network, held, prepare, labels, settings)
+        if model.teacher == "peer":
+            trainer.add_peer(_network(model, held, prepare, candidates.n_labels, device))
         model.history_ = _train(trainer, model)
     model.module_, model.n_epochs_ = trainer.average, trainer.epoch
     ordinary, complementary = predict_probabilities(model, held, standardized=True)

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -41,8 +41,8 @@ class Settings:
         Size of the run.
     lr, weight_decay : float
         Of stochastic gradient descent.
-    teacher : bool
-        Whether targets come from the averaged weights.
+    teacher : bool or "peer"
+        Whether targets come from averaged weights, or from those of a second network.
     bf16 : bool
         Whether the network computes in bfloat16.
     compiled : bool
@@ -56,7 +56,7 @@ class Settings:
     batch_size: int
     lr: float
     weight_decay: float
-    teacher: bool = False
+    teacher: bool | str = False
     bf16: bool = False
     compiled: bool = False
 
@@ -107,7 +107,11 @@ class Trainer:
         Epochs and steps done.
     power : float
         γ, the power of the weights of candidates in the targets.
+    peer : Trainer or None
+        A run with a second network: each makes the targets of the other.
     """
+
+    peer: "Trainer | None" = None
 
     def __init__(
         self, network: TwoHeads, rows: Rows, prepare: View, labels: Labels, settings: Settings
@@ -115,7 +119,7 @@ class Trainer:
         self.network, self.rows, self.prepare = network, rows, prepare
         self.labels, self.settings = labels, settings
         self.device = labels.mask.device
-        self.average = copy.deepcopy(network).requires_grad_(False)
+        self.average = copy.deepcopy(network).requires_grad_(False).eval()
         self.batch_size = min(settings.batch_size, len(rows))
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
@@ -123,16 +127,22 @@ class Trainer:
         self._averaged = list(_pairs(self.average, network))
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
+        self._target_network = self._average
         self._weak = _view(settings.weak, faster)
         self._strong = None if settings.strong is None else _view(settings.strong, faster)
         self._row_losses = faster(_bind(row_losses, settings.objective))
         self._mix_settled = faster(mix_settled)
         self._make_targets = faster(_bind(make_targets, settings.objective))
 
+    def add_peer(self, network: TwoHeads) -> None:
+        """Train a second network, too, which starts with the same confidences."""
+        labels = replace(self.labels, confidences=self.labels.confidences.clone())
+        self.peer = Trainer(network, self.rows, self.prepare, labels, self.settings)
+        self._target_network, self.peer._target_network = self.peer._average, self._average
+
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
         self.network.train()
-        self.average.eval()
         self._fit_power()
         total = torch.zeros((), device=self.device)
         order = torch.randperm(len(self.rows), device=self.device)
@@ -140,6 +150,8 @@ class Trainer:
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
         self.epoch += 1
+        if self.peer is not None:
+            self.peer.run_epoch()
         settled = (self.labels.confidences.amax(1) >= SETTLED).float().mean()
         return float(total) / self.steps_per_epoch, float(settled)
 
@@ -198,7 +210,7 @@ class Trainer:
         if not self.settings.teacher or self.epoch == 0:  # the average is young at first
             return ordinary, complementary
         with torch.no_grad():
-            return self._outputs(self._average, views[:1])
+            return self._outputs(self._target_network, views[:1])
 
     def _update_confidences(
         self,

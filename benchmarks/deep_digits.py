@@ -1,0 +1,116 @@
+"""DeepPLCL on 900 digits with noise: votes of annotators, and which network makes the targets.
+
+    python benchmarks/deep_digits.py votes teachers
+
+``votes``: three made-up annotators; their union, and the votes as weights. Two fifths of the digits
+are hard: annotators are correct there less often. ``teachers``: a small convolutional network and
+candidates at random, with each value of ``teacher``. Prints the accuracy on new rows and of the
+cleaned labels, means over the seeds.
+"""
+
+import argparse
+
+import numpy as np
+from common import print_result
+from sklearn.datasets import load_digits
+
+from ambilearn.deep import DeepPLCL
+
+N_ROWS, N_LABELS = 900, 10
+
+
+def make_rows(noise, rng):
+    """Training and new rows, and their labels."""
+    X, y = load_digits(return_X_y=True)
+    train, test = np.split(rng.permutation(len(y)), [N_ROWS])
+    X = X + noise * rng.normal(size=X.shape)
+    return X[train], y[train], X[test], y[test]
+
+
+def make_votes(y, share_correct, rng):
+    """Number of votes of three annotators for each label, shape (n, l)."""
+    confusions = rng.dirichlet(np.full(N_LABELS, 0.3), N_LABELS)
+    np.fill_diagonal(confusions, 0)
+    confusions /= confusions.sum(1, keepdims=True)
+    hard = rng.random(len(y)) < 0.4
+    votes = np.zeros((len(y), N_LABELS))
+    for _ in range(3):
+        correct = rng.random(len(y)) < np.where(hard, share_correct - 0.25, share_correct + 0.17)
+        wrong = np.array([rng.choice(N_LABELS, p=confusions[label]) for label in y])
+        votes[np.arange(len(y)), np.where(correct, y, wrong)] += 1
+    return votes
+
+
+def make_network():
+    """Features of images of 8 × 8 pixels."""
+    from torch import nn
+
+    layers = []
+    for n_in, n_out in ((1, 16), (16, 32)):
+        conv = nn.Conv2d(n_in, n_out, 3, padding=1)
+        layers += [conv, nn.BatchNorm2d(n_out), nn.GELU(), nn.MaxPool2d(2)]
+    return nn.Sequential(*layers[:-1], nn.Flatten())
+
+
+def measure(rows, candidates, **parameters):
+    """Accuracy on new rows and of the cleaned labels."""
+    X, y, X_test, y_test = rows
+    model = DeepPLCL(**parameters).fit(X, candidates)
+    return model.score(X_test, y_test), np.mean(model.transduction_ == y)
+
+
+def measure_votes(seed, epochs, share_correct, noise):
+    """Accuracies for the union and for the votes."""
+    rng = np.random.default_rng(seed)
+    rows = make_rows(noise, rng)
+    votes = make_votes(rows[1], share_correct, rng)
+    kinds = {"union": votes > 0, "votes": votes}
+    return {k: measure(rows, v, epochs=epochs, random_state=seed) for k, v in kinds.items()}
+
+
+def measure_teachers(seed, epochs, q, noise=4.0):
+    """Accuracies of supervised training, and for each value of ``teacher``."""
+    rng = np.random.default_rng(seed)
+    X, y, X_test, y_test = make_rows(noise, rng)
+    images, new = (rows.reshape(-1, 8, 8).astype(np.float32) for rows in (X, X_test))
+    rows = images, y, new, y_test
+    mask = rng.random((N_ROWS, N_LABELS)) < q
+    mask[np.arange(N_ROWS), y] = True
+    common = {"module": make_network, "epochs": epochs, "random_state": seed}
+    supervised = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
+    found = {"supervised": measure(rows, y, **common, **supervised)}
+    for teacher in (False, True, "peer"):
+        found[f"teacher={teacher}"] = measure(rows, mask, **common, teacher=teacher)
+    return found
+
+
+SETTINGS = {
+    "votes": (
+        measure_votes,
+        [
+            {"share_correct": share, "noise": noise}
+            for share, noise in ((0.75, 3.0), (0.75, 6.0), (0.6, 3.0))
+        ],
+    ),
+    "teachers": (measure_teachers, [{"q": 0.5}, {"q": 0.7}]),
+}
+
+
+def main():
+    """One line for each setting and kind of rows."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("settings", nargs="+", choices=SETTINGS)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=6)
+    args = parser.parse_args()
+    for name in args.settings:
+        function, kinds = SETTINGS[name]
+        for options in kinds:
+            runs = [function(seed, args.epochs, **options) for seed in range(args.seeds)]
+            for kind in runs[0]:
+                new, cleaned = np.mean([run[kind] for run in runs], axis=0)
+                print_result("deep_digits", **options, kind=kind, new=new, cleaned=cleaned)
+
+
+if __name__ == "__main__":
+    main()
