@@ -7,6 +7,14 @@ from ambilearn import PLCL, PLKNN, PLStacking
 METHODS = {"plcl": PLCL, "plknn": PLKNN, "stack": PLStacking}
 
 
+class NotLoadable:
+    """An object that can be sent, but not received."""
+
+    def __reduce__(self):
+        """Function and arguments that make it."""
+        return int, ("no number",)
+
+
 class UnpicklableError(Exception):
     """An error that cannot be made from its message."""
 
@@ -19,6 +27,8 @@ def make_learner(name, progress, **params):
     progress("making the learner")
     if name == "unpicklable":
         raise UnpicklableError(1, 2)
+    if name == "truncated":
+        raise EOFError("the image is truncated")
     learner = make_people()
     learner.estimator = METHODS[name](**params)
     return learner

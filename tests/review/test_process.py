@@ -8,10 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from learners_of_people import make_learner
+from learners_of_people import NotLoadable, make_learner
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn._utils.rounds import listen_to_rounds
+from ambilearn.cli.errors import describe_error
 from ambilearn.review import ReviewSession
 from ambilearn.review.process import LearnerEndedError, LearnerProcess
 from ambilearn.review.standing import Updater
@@ -73,7 +74,21 @@ def test_errors_keep_their_type_and_the_process_goes_on(process):
     assert "in continue_learning" in caught.value.__notes__[0]
     with pytest.raises(RuntimeError, match="UnpicklableError: 1 and 2"):
         process.start(make_learner, "unpicklable")
+    with pytest.raises(EOFError, match="truncated"):  # not that of the connection
+        process.start(make_learner, "truncated")
+    with pytest.raises(ValueError, match="no number"):
+        process.start(make_learner, NotLoadable())
     assert len(process.start(make_learner, "plknn").shown) == 30
+
+
+def test_an_error_by_a_warning_does_not_change_the_next_results(process):
+    process.start(make_learner, "plcl", max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            next(process.learn({}))
+    assert len(process.start(make_learner, "plcl").shown) == 30
+    assert len(list(process.learn({}))) == 1
 
 
 def test_after_the_end_of_the_process_answers_are_accepted():
@@ -87,8 +102,9 @@ def test_after_the_end_of_the_process_answers_are_accepted():
             assert "The process that fits the method has ended (exit status" in session.problem
             session.settle(4, "bob")
             assert session.labels_ == {3: "bob", 4: "bob"}
-        with pytest.raises(LearnerEndedError):
+        with pytest.raises(LearnerEndedError) as caught:
             process.update({})
+        assert describe_error(caught.value) == str(caught.value)  # not a bug of ambilearn
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
@@ -107,3 +123,22 @@ def test_the_process_ends_with_the_one_that_started_it(number):
         (os.kill if number == "SIGKILL" else os.killpg)(parent.pid, signal_number)
     _, errors = parent.communicate()  # both processes have the pipes
     assert errors.count(b"Traceback") == (number == "SIGINT")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no groups of processes")
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGINT"])
+def test_the_processes_of_n_jobs_end_with_it(number):
+    code = (
+        "import time; from ambilearn.review.process import LearnerProcess\n"
+        "from learners_of_people import make_learner\n"
+        "with LearnerProcess() as p:\n"
+        "    list(p.start(make_learner, 'stack', n_jobs=2).learn({}))\n"
+        "    print(1, flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", code]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    paths = os.pathsep.join(filter(None, sys.path))
+    parent = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, **pipes)
+    assert parent.stdout.readline() == b"1\n"
+    parent.send_signal(getattr(signal, number))
+    parent.communicate(timeout=60)  # all processes have the pipes; those of joblib wait 300 s

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the process starts before these are imported
     from ambilearn.review.standing import Standing, Updater
 
 
-class LearnerEndedError(RuntimeError):
+class LearnerEndedError(ChildProcessError):
     """The process of the learner has ended."""
 
 
@@ -91,6 +91,8 @@ class LearnerProcess:
     def end(self) -> None:
         """End the process immediately; calls that wait for it raise LearnerEndedError."""
         atexit.unregister(self.end)
+        if self._process.pid is not None:
+            _end_group(self._process.pid)
         self._process.kill()
         self._process.join()
 
@@ -102,26 +104,40 @@ class LearnerProcess:
 
     def _call(self, connection: "Connection[Any, Any]", *request: Any) -> Any:
         """Result of a method of :class:`_Engine`."""
+        raised: Exception | None = None  # in this process; the next call must not get this result
+        self._transfer(connection.send, request)
+        while True:
+            kind, content = self._transfer(connection.recv)
+            if kind == "error":
+                raise content
+            if kind == "result":
+                break
+            try:
+                self._report(kind, content)
+            except Exception as error:
+                raised = raised or error
+        if raised is not None:
+            raise raised
+        return content
+
+    def _report(self, kind: str, content: Any) -> None:
+        """Report a round, a warning or the progress in the calling thread."""
+        if kind == "round":
+            report_round(content)
+        elif kind == "warning":
+            warnings.warn(content, stacklevel=4)
+        else:
+            self._progress(content)
+
+    def _transfer(self, function: Callable[..., Any], *content: Any) -> Any:
         try:
-            connection.send(request)
-            while True:
-                kind, content = connection.recv()
-                if kind == "round":
-                    report_round(content)
-                elif kind == "warning":
-                    warnings.warn(content, stacklevel=2)
-                elif kind == "progress":
-                    self._progress(content)
-                elif kind == "error":
-                    raise content
-                else:
-                    return content
+            return function(*content)
         except (EOFError, ConnectionError) as error:
             self._process.join()
             raise LearnerEndedError(
                 "The process that fits the method has ended (exit status "
-                f"{self._process.exitcode}), perhaps because memory was short. Further answers are "
-                "recorded. To fit again, end the review and repeat the command."
+                f"{self._process.exitcode}), perhaps because memory was short. Answers are kept: "
+                "to fit again, end the review, free some memory, and repeat the command."
             ) from error
 
 
@@ -136,6 +152,16 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_group(group: int) -> None:
+    """End the processes of a group, such as those of ``n_jobs``; 0 is the own group.
+
+    SIGTERM, because a process of joblib that ignores it then removes the shared memory.
+    """
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # none is left, or not yet a group
+            os.killpg(group, signal.SIGTERM)
 
 
 # --- in the process ---------------------------------------------------------------------------
@@ -186,7 +212,11 @@ class _Line:
             try:
                 name, *arguments = self._connection.recv()
             except (EOFError, OSError):
+                _end_group(0)
                 os._exit(0)  # even during a fit in the other thread
+            except Exception as error:  # an argument whose class cannot be imported here
+                self.send("error", _picklable(error))
+                continue
             try:
                 self.send("result", getattr(engine, name)(*arguments))
             except Exception as error:
@@ -198,6 +228,8 @@ class _Line:
 
 def _serve(fits: "Connection[Any, Any]", updates: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows cannot block it
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # a group with the processes that it will start; see _end_group
     line = _Line(fits)
     engine = _Engine(partial(line.send, "progress"))
     warnings.simplefilter("always")  # the filters of the other process apply
