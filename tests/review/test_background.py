@@ -74,7 +74,8 @@ class FailingSession(EndlessSession):
             self.changed.wait_for(condition)
 
 
-def test_after_an_error_the_threads_wait_for_other_answers():
+def test_after_an_error_the_threads_wait_for_other_answers(monkeypatch):
+    monkeypatch.setattr("ambilearn.review.background._QUIET", 600)  # also on a slow machine
     session = FailingSession()
     session.n_unlearned = 7  # more than enough for the next fit
     worker = Worker(session)
