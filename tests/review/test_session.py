@@ -1,5 +1,8 @@
 """A review without a page: the order follows the answers."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -320,6 +323,26 @@ def test_the_interval_covers_the_share_of_right_labels():
         covered.append(found.low <= np.mean(here.transduction_ == y) <= found.high)
         assert found.low <= found.share <= found.high
     assert sum(covered) >= 10
+
+
+def test_fits_in_several_threads_follow_each_other(rows, monkeypatch):
+    here = session(rows)
+    learn, running, most = here._updater.learn, [], []
+
+    def noted(labels):
+        running.append(labels)
+        time.sleep(0.05)  # in which the other thread would begin
+        most.append(len(running))
+        yield from learn(labels)
+        running.pop()
+
+    monkeypatch.setattr(here._updater, "learn", noted)
+    threads = [threading.Thread(target=here.refit) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]
 
 
 def test_nothing_is_doubtful_when_all_rows_are_settled(rows):

@@ -146,7 +146,7 @@ class ReviewSession:
         self.found: dict[int, Any] = {}  # labels by the method when a row was settled
         self._skipped: dict[int, None] = {}
         self._lock = threading.RLock()
-        self._updating = threading.Lock()
+        self._updating, self._fitting = threading.Lock(), threading.Lock()
         self.changed = threading.Condition(self._lock)  # notified with every answer and version
         self.version_ = 0
         self.is_dirty = False
@@ -382,12 +382,13 @@ class ReviewSession:
 
     def learn(self) -> None:
         """Fit the method to the answers that are not held back."""
-        with self._lock:
-            labels, n_answers = self._released(), len(self.steps)
-        for _ in self._updater.learn(labels):
-            self._learned = labels
-            self.update()
-        self._remember_fit(n_answers)
+        with self._fitting:  # refit may be called during a fit in the background
+            with self._lock:
+                labels, n_answers = self._released(), len(self.steps)
+            for _ in self._updater.learn(labels):
+                self._learned = labels
+                self.update()
+            self._remember_fit(n_answers)
 
     def update(self) -> None:
         """Account for the answers since the last fit by the closed-form update."""
