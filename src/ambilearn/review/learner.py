@@ -178,7 +178,7 @@ class Learner:
     ) -> NDArray[np.float64]:
         """How new targets of some rows, shape (k, c), change the held-out outputs, shape (n, c).
 
-        Only if there is an update.
+        Available if ``has_update``.
         """
         influence: NDArray[np.float64] = self._regressor.influence(rows, changes)
         return influence

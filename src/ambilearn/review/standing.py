@@ -152,7 +152,7 @@ class Updater:
         return self._sum
 
     def _add_change(self, rows: NDArray[np.intp], targets: NDArray[np.float64]) -> None:
-        """Add the change by new targets, computed for the rows or the labels: the fewer of both."""
+        """Add the change by new targets, computed per row or per label, whichever are fewer."""
         used = np.flatnonzero(targets.any(axis=0))
         targets = targets[:, used]
         if len(rows) < len(used):

@@ -171,9 +171,10 @@ class KernelRidge:
 
 
 def without_own_targets(outputs: Any, rows: Any, changes: Any, complements: Any) -> Any:
-    """Change of the leave-one-out outputs from the change of the outputs, of which it is a part.
+    """Change of the leave-one-out outputs: without the effect of a row's target on its own output.
 
-    The arguments are those of :meth:`KernelRidge.influence`, and the complements of all leverages.
+    ``outputs`` is the change of the fitted outputs, and is overwritten.
+    The other arguments are those of :meth:`KernelRidge.influence`, and one minus each leverage.
     """
     outputs[rows, :] -= (1 - complements[rows])[:, None] * changes
     return outputs / complements[:, None]
