@@ -1,5 +1,7 @@
 """Learners for a process of its own, which imports this module."""
 
+import warnings
+
 from serve_review import make_learner as make_people
 
 from ambilearn import PLCL, PLKNN, PLStacking
@@ -15,8 +17,8 @@ class NotLoadable:
         return int, ("no number",)
 
 
-class UnpicklableError(Exception):
-    """An error that cannot be made from its message."""
+class UnpicklableError(UserWarning):
+    """An error or warning that cannot be made from its message."""
 
     def __init__(self, one, other):
         super().__init__(f"{one} and {other}")
@@ -27,6 +29,9 @@ def make_learner(name, progress, **params):
     progress("making the learner")
     if name == "unpicklable":
         raise UnpicklableError(1, 2)
+    if name == "warning":
+        warnings.warn(UnpicklableError(1, 2), stacklevel=2)
+        name = "plknn"
     if name == "truncated":
         raise EOFError("the image is truncated")
     learner = make_people()

@@ -65,6 +65,8 @@ def test_progress_and_warnings_are_reported(process):
         next(process.learn({}))
     assert [each.number for each in rounds] == [1, 2]
     assert [each.category for each in caught] == [ConvergenceWarning]
+    with pytest.warns(UserWarning, match="1 and 2"):
+        process.start(make_learner, "warning")
 
 
 def test_errors_keep_their_type_and_the_process_goes_on(process):

@@ -223,7 +223,7 @@ class _Line:
                 self.send("error", _picklable(error))
 
     def send_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        self.send("warning", message)
+        self.send("warning", message if _can_be_sent(message) else str(message))
 
 
 def _serve(fits: "Connection[Any, Any]", updates: "Connection[Any, Any]") -> None:
@@ -244,8 +244,12 @@ def _serve(fits: "Connection[Any, Any]", updates: "Connection[Any, Any]") -> Non
 def _picklable(error: Exception) -> Exception:
     """The error with its traceback as a note, as another type if it cannot be sent."""
     error.add_note("".join(traceback.format_exception(error)))
+    return error if _can_be_sent(error) else RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _can_be_sent(content: Any) -> bool:
     try:
-        pickle.loads(pickle.dumps(error))
+        pickle.loads(pickle.dumps(content))
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        return False
+    return True
