@@ -224,6 +224,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Shape of a row that a fitted method takes."""
         return (self.n_features_in_,)
 
+    @property
+    def _input_type(self) -> type[np.generic]:
+        """Type of the numbers that a fitted method takes."""
+        return np.float64
+
     def _check_savable(self) -> None:
         """Raise an error if a parameter cannot be part of a model file."""
 

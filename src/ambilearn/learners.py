@@ -136,10 +136,17 @@ def fit_folds(
         columns = rest if pairwise else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
-            model = clone(estimator).fit(_take(X, rest, columns), sets[rest])
+            model = _without_checkpoint(clone(estimator))
+            model.fit(_take(X, rest, columns), sets[rest])
         if getattr(model, "_was_interrupted", False):  # it has learned less than the others
             raise KeyboardInterrupt
         yield Fold(model, rows, _take(X, rows, columns))
+
+
+def _without_checkpoint(estimator: Any) -> Any:
+    """The estimator without the file of its training, which is that of the fit to all rows."""
+    names = [name for name in estimator.get_params() if name.split("__")[-1] == "checkpoint"]
+    return estimator.set_params(**dict.fromkeys(names))
 
 
 def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from ambilearn import find_doubtful  # noqa: E402
 from ambilearn.deep import DeepPLCL  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -24,7 +25,7 @@ def make(path, **parameters):
     torch.nn.init.eye_(small.weight)
     torch.nn.init.zeros_(small.bias)
     parameters = {"epochs": 6, "module": small, "checkpoint_seconds": 0} | parameters
-    return DeepPLCL(random_state=0, device="cpu", checkpoint=path, **parameters)
+    return DeepPLCL(**{"random_state": 0, "device": "cpu", "checkpoint": path} | parameters)
 
 
 class StopError(Exception):
@@ -62,9 +63,13 @@ def test_a_stopped_run_continues(tmp_path, random_state, teacher):
         {"lr": 0.01},
         {"teacher": "peer"},
         {"epochs": 7},
+        {"random_state": 1},
+        {"augment": None},
+        {"normalize": None},
         {"X": X[::-1]},
         {"Y": ["a"] * 20 + ["c"] * 20},
     ],
+    ids=str,
 )
 def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
     path = tmp_path / "run"
@@ -75,6 +80,19 @@ def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
     with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
         make(path, **change).fit(new_X, new_Y)
     assert path.read_bytes() == before
+
+
+def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):
+    with pytest.raises(ValueError, match="is in a folder that does not exist"):
+        make(tmp_path / "none" / "run", callbacks=[stop_at(1)]).fit(X, Y)
+
+
+def test_held_out_folds_leave_the_checkpoint_alone(tmp_path):
+    """It belongs to the fit to all rows, which would reject that of a fold."""
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        find_doubtful(X, Y, estimator=make(path, callbacks=[stop_at(2)]), n_folds=2)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b"\x02\0\0\0\0\0\0\0{}"])

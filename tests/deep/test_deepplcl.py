@@ -152,6 +152,18 @@ def test_a_sparse_mask_gives_sparse_confidences():
 IMAGES = RNG.integers(256, size=(20, 6, 7, 3), dtype=np.uint8)
 
 
+@pytest.mark.parametrize("learned", ["integers from 0 to 255", "floating-point numbers"])
+def test_new_images_need_the_type_of_the_training_images(learned):
+    """Integers of any type count as bytes; floats may have another range."""
+    images = {"integers from 0 to 255": IMAGES, "floating-point numbers": IMAGES / 255}
+    model = DeepPLCL(epochs=1, random_state=0).fit(images.pop(learned), ["a", "b"] * 10)
+    if learned.startswith("integers"):
+        np.testing.assert_array_equal(model.predict(IMAGES.astype(int)), model.predict(IMAGES))
+    ((given, other),) = images.items()
+    with pytest.raises(ValueError, match=f"images have {given}, but .* images with {learned}"):
+        model.predict(other)
+
+
 @pytest.mark.parametrize(
     "images",
     [IMAGES[..., 0], IMAGES, IMAGES.transpose(0, 3, 1, 2), IMAGES / 255, torch.tensor(IMAGES)],

@@ -51,11 +51,25 @@ def test_large_images_are_made_smaller(tmp_path):
     assert ImageFiles.of([save(tmp_path / "a.png", (500, 300))]).image_shape == (3, 224, 224)
 
 
+def test_images_of_16_bits_are_read_with_8_bits(tmp_path):
+    pixels = np.random.default_rng(0).integers(256, size=(4, 6), dtype=np.uint8)
+    Image.fromarray(pixels.astype(np.uint16) * 257).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(ImageFiles.of([tmp_path / "a.png"]).read([0])[0, 0], pixels)
+
+
+def test_transparent_images_have_a_white_background(tmp_path):
+    image = Image.new("RGBA", (2, 1), (0, 0, 0, 0))
+    image.putpixel((1, 0), (10, 20, 30, 255))
+    image.save(tmp_path / "a.png")
+    read = ImageFiles.of([tmp_path / "a.png"]).read([0])[0, :, 0]
+    np.testing.assert_array_equal(read, [[255, 10], [255, 20], [255, 30]])
+
+
 def test_gray_images_have_one_channel_and_are_named_among_color_images(tmp_path):
     gray = [save(tmp_path / f"{i}.png", mode="L") for i in range(2)]
     assert ImageFiles.of(gray).image_shape == (1, 4, 6)
     color = save(tmp_path / "c.png")
-    with pytest.warns(UserWarning, match=r"1 image of 2 .* row 1 \(.*0\.png\)"):
+    with pytest.warns(UserWarning, match=r"1 of 2 are gray, .* row 1 \(.*0\.png\)"):
         files = ImageFiles.of([color, gray[0]])
     assert files.read([1])[0, :, 0, 0].tolist() == [100, 100, 100]
 

@@ -29,7 +29,7 @@ def test_arrays_of_images(shape, stored, dtype):
         assert rows.shape == stored
         assert rows.are_images
     rows = check_rows(X, None)
-    assert rows.held.dtype == (torch.uint8 if dtype == "uint8" else torch.float32)
+    assert rows.held.dtype == (torch.uint8 if "int" in dtype else torch.float32)
     channels_last = len(shape) == 4 and shape[3] <= shape[1]
     expected = X.transpose(0, 3, 1, 2) if channels_last else X.reshape(stored)
     np.testing.assert_array_equal(rows.batch(torch.tensor([2, 0]), CPU), expected[[2, 0]])

@@ -54,6 +54,16 @@ def test_a_settled_row_has_its_label_and_does_not_come_again(rows):
     assert here.labels_ == {first[0]: "cow"}
 
 
+def test_arrays_of_other_libraries_are_copied_to_host_memory(rows, library, dispatch):
+    X, sets, y = rows
+    here, there = session(rows), session((library.to_device(X), sets, y))
+    for one in (here, there):
+        review(one, y, 4)
+        one.update()
+    assert there.labels_ == here.labels_
+    np.testing.assert_array_equal(there.order_, here.order_)
+
+
 def test_a_new_label_can_be_given(rows):
     here = session(rows)
     here.settle(4, "zebra")

@@ -178,7 +178,7 @@ def computing_on(name: str) -> Iterator[Any]:
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
-            f"Device {name!r} is not available: {str(error).splitlines()[0]} PyTorch "
+            f"Device {name!r} is not available: {str(error).splitlines()[0].rstrip('.')}. PyTorch "
             f"{torch.__version__} supports 'cpu'"
             + (" and 'cuda' here." if torch.cuda.is_available() else " only here.")
         ) from error

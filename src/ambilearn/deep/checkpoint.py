@@ -1,6 +1,7 @@
 """Checkpoints from which a killed run continues, as safetensors, which execute nothing."""
 
 import json
+from dataclasses import is_dataclass
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
@@ -17,16 +18,19 @@ from ambilearn.deep.training import Trainer
 class Checkpoint:
     """The file of a run: written after epochs, read when the run starts again.
 
-    It appears in full or not at all. ``every`` is the least number of seconds between two writes.
+    It appears in full or not at all. ``every`` is the least number of seconds between two writes,
+    and ``also`` what distinguishes the run besides rows, candidates, settings and network.
     """
 
-    def __init__(self, path: Any, trainer: Trainer, every: float) -> None:
+    def __init__(self, path: Any, trainer: Trainer, every: float, also: str = "") -> None:
         with requires_extra("deep", purpose="A checkpoint"):
             import safetensors.torch
 
         self._format = safetensors.torch
         self._path, self._trainer, self._every = Path(path), trainer, every
-        self._run = _fingerprint(trainer)
+        if not self._path.parent.is_dir():
+            raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
+        self._run = _fingerprint(trainer, also)
         self._written = monotonic()
 
     def resume(self) -> None:
@@ -61,9 +65,9 @@ class Checkpoint:
             trainer.epoch, trainer.step = epoch, step
         _restore_random(self._trainer.device, tensors)
 
-    def save(self, *, now: bool = False) -> None:
+    def save(self) -> None:
         """Write the file, unless the last time was too short ago."""
-        if not now and monotonic() - self._written < self._every:
+        if monotonic() - self._written < self._every:
             return
         about = {
             "run": self._run,
@@ -134,16 +138,19 @@ def _restore_random(device: torch.device, tensors: dict[str, Tensor]) -> None:
         torch.cuda.set_rng_state(tensors["random.device"], device)
 
 
-def _fingerprint(trainer: Trainer) -> str:
+def _name(value: Any) -> str:
+    """Text that is the same in another process; of a user's function its name."""
+    if is_dataclass(value) or not callable(value):
+        return str(value)
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def _fingerprint(trainer: Trainer, also: str) -> str:
     """What identifies a run: rows, candidates, parameters, and the shapes of the network."""
     settings, labels = trainer.settings, trainer.labels
-    named = {
-        name: str(value)
-        for name, value in vars(settings).items()
-        if name not in ("weak", "strong", "compiled")
-    }
+    named = {name: _name(value) for name, value in vars(settings).items() if name != "compiled"}
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
-    text = json.dumps([named, shapes, list(trainer.rows.shape)], sort_keys=True)
+    text = json.dumps([named, shapes, list(trainer.rows.shape), also], sort_keys=True)
     found = blake2b(text.encode(), digest_size=16)
     for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights):
         if tensor is not None:

@@ -91,8 +91,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     teacher : bool or "peer", default=False
         Make the targets with averaged weights, which costs another forward pass. True uses those of
         the network itself. ``"peer"`` trains a second network at the same time; each makes the
-        targets of the other [5]_, and the first one is kept. This more than doubles the time. RC
-        has no such targets.
+        targets of the other [5]_, and the first one is kept. This more than doubles the time. The
+        two differ less if they start from the same weights: those of a ``module`` that is an
+        instance, or of a previous fit. RC has no such targets.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with: for
@@ -289,6 +290,13 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
                 f"X has rows of shape {rows.shape[1:]}, but DeepPLCL was fitted to rows of shape "
                 f"{self._row_shape}."
             )
+        if not reset and rows.are_images and self._learned_bytes is (not rows.are_bytes):
+            kinds = "floating-point numbers", "integers from 0 to 255"
+            given, learned = kinds[rows.are_bytes], kinds[not rows.are_bytes]
+            raise ValueError(
+                f"The images have {given}, but DeepPLCL was fitted to images with {learned}. "
+                "Convert them to the same type and range."
+            )
         return rows
 
     def _check_fit_input(
@@ -349,6 +357,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         return int(self.module_.ordinary.in_features)
 
     _learns_from_images = True
+    _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
 
     @property
     def _was_interrupted(self) -> bool:
@@ -358,6 +367,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _input_shape(self) -> tuple[int, ...]:
         shape: tuple[int, ...] = self._row_shape
         return shape
+
+    @property
+    def _input_type(self) -> type[np.generic]:
+        return np.uint8 if self._learned_bytes else np.float64
 
     def _check_savable(self) -> None:
         if not isinstance(self.module, str):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     ``seed`` is that of all random numbers.
     """
     device = options.choose_device(model.device)
-    model._row_shape = rows.shape[1:]
+    model._row_shape, model._learned_bytes = rows.shape[1:], rows.are_bytes
     model._standardizer = options.Standardizer.of(rows, model.normalize)
     changes = {name: getattr(model, name) for name in _OF_OBJECTIVE}
     objective = choose_objective(model.loss, **changes)
@@ -112,7 +113,10 @@ def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.
 def _train(trainer: Trainer, model: Any) -> list[Any]:
     saved = None
     if model.checkpoint is not None:
-        saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds)
+        standardizer, seed = model._standardizer, model.random_state
+        also = [standardizer.mean.tolist(), standardizer.scale.tolist()]
+        also.append(seed if seed is None or isinstance(seed, Integral) else "random")
+        saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds, str(also))
         saved.resume()
     callbacks = [*model.callbacks, *([print_report] if model.verbose else [])]
     if not all(map(callable, callbacks)):

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ambilearn._utils.image_formats import decoded_formats
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 
 LARGEST_SIDE = 224  # pixels of images whose size is chosen here
@@ -100,8 +99,8 @@ def _warn_of_gray(paths: list[Path], modes: list[str]) -> None:
     gray = [i for i, mode in enumerate(modes) if mode not in _COLOR_MODES]
     if gray and len(gray) < len(modes):
         warn_user(
-            f"{pluralize(len(gray), 'image')} of {len(modes):,} are gray among color images, the "
-            f"first in row {gray[0]} ({paths[gray[0]]}). They are read as color images."
+            f"Color and gray images: {len(gray):,} of {len(modes):,} are gray, the first in row "
+            f"{gray[0]} ({paths[gray[0]]}). Gray images are read as color images."
         )
 
 
@@ -119,7 +118,8 @@ def _decode(row: int, path: Path, shape: tuple[int, ...]) -> Any:
     n_channels, height, width = shape
     with _open(row, path) as image:
         try:
-            upright = ImageOps.exif_transpose(image).convert("RGB" if n_channels == 3 else "L")
+            upright = _eight_bits(ImageOps.exif_transpose(image))
+            upright = upright.convert("RGB" if n_channels == 3 else "L")
         except (OSError, ValueError, SyntaxError) as error:
             raise ValueError(
                 f"Row {row}: the image {path} is damaged ({error}). Replace the file, or leave the "
@@ -129,6 +129,19 @@ def _decode(row: int, path: Path, shape: tuple[int, ...]) -> Any:
         upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
     pixels = np.array(upright, dtype=np.uint8)
     return pixels.transpose(2, 0, 1) if n_channels == 3 else pixels[None]
+
+
+def _eight_bits(image: Any) -> Any:
+    """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
+    from PIL import Image
+
+    if image.mode.startswith("I"):  # 16 bits
+        return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        on_white = Image.new("RGBA", image.size, "white")
+        on_white.alpha_composite(image.convert("RGBA"))
+        return on_white
+    return image
 
 
 def _open(row: int, path: Path) -> Any:

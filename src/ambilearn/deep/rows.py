@@ -36,6 +36,12 @@ class Rows:
         """Whether the rows are images."""
         return len(self.shape) == 4
 
+    @property
+    def are_bytes(self) -> bool:
+        """Whether the entries are integers from 0 to 255."""
+        first = self.held if self.read is None else self.read([0])
+        return first is not None and first.dtype == torch.uint8
+
     def to(self, device: torch.device) -> "Rows":
         """The same rows in the memory of the device, if they fit there."""
         if self.held is None or not _fits(self.held, device):
@@ -159,7 +165,9 @@ def _check_images(X: Any) -> Tensor:
 
 
 def _as_stored(array: NDArray[Any]) -> NDArray[Any]:
-    return array if array.dtype == np.uint8 else array.astype(np.float32)
+    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 255:
+        return array.astype(np.uint8, copy=False)
+    return array.astype(np.float32)
 
 
 def _channels_first(array: NDArray[Any]) -> NDArray[Any]:

@@ -88,7 +88,8 @@ class Learner:
             )
         self.sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
         self.shown = self.sets  # the candidates that a person chooses from
-        self.X, self.estimator = without_preprocessing(X, estimator)
+        # In host memory, because the update after an answer is computed there.
+        self.X, self.estimator = without_preprocessing(to_numpy(X), estimator)
         if isinstance(self.X, list) and np.ndim(self.X[0]) == 1:
             self.X = np.asarray(self.X)
         kind = getattr(getattr(self.X, "dtype", None), "kind", "f")

@@ -72,7 +72,7 @@ def try_out(method: PartialLabelClassifier, max_bytes: int) -> None:
         method = copy(method).set_params(device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        method.predict_proba(np.zeros((1, *shape)))
+        method.predict_proba(np.zeros((1, *shape), method._input_type))
 
 
 def _method_of(model: Any) -> PartialLabelClassifier | None:
