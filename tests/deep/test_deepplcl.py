@@ -308,8 +308,20 @@ def test_warm_start():
     np.testing.assert_allclose(first, second, atol=1e-6)
     cold = clone(model).set_params(warm_start=False).fit(X, SETS).predict_proba(X)
     assert np.abs(cold - first).max() > 0.01
+
+
+@pytest.mark.parametrize("more", [[], ["d"]])
+def test_a_warm_start_needs_the_same_labels(more):
+    """Also of the same number: their outputs would belong to other labels."""
+    model = make(warm_start=True, module=lambda: nn.Linear(4, 3)).fit(X[:2], ["a", "b"])
+    with pytest.raises(ValueError, match="warm_start=True needs the labels of the previous fit"):
+        model.fit(X[:3], ["a", "c", *(more or "c")])
+
+
+def test_a_warm_start_needs_the_same_network():
+    model = make(warm_start=True).fit(X, SETS)
     with pytest.raises(ValueError, match="warm_start=True needs the network of the previous fit"):
-        model.fit(X, ["d", *SETS[1:]])
+        model.fit(X[:, :3], SETS)
 
 
 def test_a_network_of_another_type_of_image_size(tmp_path):

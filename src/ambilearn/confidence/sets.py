@@ -121,7 +121,7 @@ def calibrate_candidates(
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
-        return Calibration(f"the {rows} give no reason to adjust the scores")
+        return Calibration(f"the scores are not too low on the {rows}")
     if member is not None:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))

@@ -303,7 +303,14 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple["Rows", CandidateSets]:
         self._previous = vars(self).get("module_") if self.warm_start else None
-        return super()._check_fit_input(X, y, sample_weight)
+        labels: Any = vars(self).get("classes_")
+        rows, sets = super()._check_fit_input(X, y, sample_weight)
+        if self._previous is not None and not np.array_equal(labels, sets.classes):
+            raise ValueError(
+                "warm_start=True needs the labels of the previous fit, but they have changed. Use "
+                "warm_start=False, or pass CandidateSets with the same classes."
+            )
+        return rows, sets
 
     def _choose_backend(self, X: Any) -> Backend:
         return HOST  # of the candidates; the network computes on its own device

@@ -102,8 +102,8 @@ def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.
             network.load_state_dict(model._previous.state_dict())
         except RuntimeError as error:
             raise ValueError(
-                "warm_start=True needs the network of the previous fit, but the number of labels, "
-                "the form of the rows or module has changed."
+                "warm_start=True needs the network of the previous fit, but the form of the rows "
+                "or module has changed."
             ) from error
     if rows.are_images:
         network = network.to(memory_format=torch.channels_last)
