@@ -176,8 +176,12 @@ def test_images(images):
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match=r"rows of shape \(.*\), but DeepPLCL was fitted to rows"):
         model.predict(images[:, :, :5])
-    with pytest.raises(ValueError, match="fitted to rows of shape"):
-        model.predict(X)
+    for no_images in (X, []):
+        with pytest.raises(ValueError, match="images are arrays of shape"):
+            model.predict(no_images)
+    with pytest.raises(ValueError, match=r"Pass \[X\] if X is a single image"):
+        model.predict(images[0])
+    assert model.predict([images[0]]).shape == (1,)
 
 
 def test_a_dataset():

@@ -46,7 +46,11 @@ def test_an_array_that_must_not_be_written_is_taken():
     ("X", "message"),
     [
         (np.zeros((2, 3, 3, 3, 3)), r"X has shape \(2, 3, 3, 3, 3\)"),
-        (np.zeros((0, 3, 3)), "at least one image"),
+        (np.zeros((0, 3, 3)), r"at least one image\.$"),
+        ([], r"X has shape \(0,\): images are arrays"),
+        (np.zeros((3, 3)), r"X has shape \(3, 3\): .* Pass \[X\] if X is a single image"),
+        ([np.zeros((3, 3)), np.zeros((3, 2))], r"Row 1 of X .* \(3, 2\), but row 0 .* \(3, 3\)"),
+        ([torch.zeros(3, 3), torch.zeros(3)], r"Row 1 of X is an image of shape \(3,\)"),
         (np.full((2, 3, 3), "a"), "images consist of numbers"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
     ],
@@ -56,11 +60,25 @@ def test_wrong_arrays_are_rejected(X, message):
         check_rows(X, None)
 
 
+def test_images_in_an_object_array():
+    images = np.empty(2, dtype=object)
+    images[:] = [np.zeros((3, 2)), np.ones((3, 2))]
+    rows = check_rows(images, None)
+    assert rows.shape == (2, 1, 3, 2)
+    np.testing.assert_array_equal(rows.held[1], 1)
+    images[1] = np.ones((2, 3))
+    with pytest.raises(ValueError, match=r"Row 1 of X is an image of shape \(2, 3\)"):
+        check_rows(images, None)
+
+
 def test_matrices_images_and_files_are_distinguished():
     assert is_matrix([[1.0, 2.0]])
     assert is_matrix(np.zeros((2, 2)))
     assert is_matrix([[1.0], [1.0, 2.0]])
+    assert is_matrix([])
+    assert is_matrix(np.zeros(2, dtype=object))
     assert not is_matrix(np.zeros((2, 2, 2)))
+    assert not is_matrix([np.zeros((2, 2)), np.zeros((3, 2))])
     assert not is_matrix([[[1.0]], [[2.0]]])
     assert not is_matrix(["a.png", "b.png"])
     assert not is_matrix(torch.utils.data.TensorDataset(torch.zeros(2, 2)))

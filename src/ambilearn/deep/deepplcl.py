@@ -275,7 +275,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         from ambilearn.deep.rows import Rows, check_rows, is_matrix
 
-        if is_matrix(X):
+        if is_matrix(X) and (reset or len(self._row_shape) == 1):
             matrix = super()._validate_rows(X, reset=reset, **options)
             rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))
         else:
@@ -286,9 +286,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             if reset and len(rows) < 2:
                 raise ValueError("X has 1 row, while a minimum of 2 is required by DeepPLCL.")
         if not reset and rows.shape[1:] != self._row_shape:
+            single = sorted(rows.shape) == sorted((1, *self._row_shape))
+            hint = " Pass [X] if X is a single image." if single else ""
             raise ValueError(
                 f"X has rows of shape {rows.shape[1:]}, but DeepPLCL was fitted to rows of shape "
-                f"{self._row_shape}."
+                f"{self._row_shape}.{hint}"
             )
         if not reset and rows.are_images and self._learned_bytes is (not rows.are_bytes):
             kinds = "floating-point numbers", "integers from 0 to 255"

@@ -75,14 +75,19 @@ def is_matrix(X: Any) -> bool:
     """Whether X is a table of numbers, and not images, files or a dataset."""
     if is_list_of_files(X) or _is_dataset(X):
         return False
-    if hasattr(X, "shape"):
-        return len(X.shape) < 3
-    if not isinstance(X, (list, tuple)):
-        return True
+    items = _items(X)
+    if items is None:
+        return len(getattr(X, "shape", ())) < 3
     try:
-        return np.ndim(X) < 3
+        return not items or np.ndim(items[0]) < 2
     except ValueError:  # lists of different lengths: the checks of a matrix have a message
         return True
+
+
+def _items(X: Any) -> list[Any] | None:
+    """The items of a list, tuple or object array; None for another form."""
+    of_objects = getattr(getattr(X, "dtype", None), "kind", None) == "O" and len(X.shape) == 1
+    return list(X) if of_objects or isinstance(X, (list, tuple)) else None
 
 
 def _is_dataset(X: Any) -> bool:
@@ -151,17 +156,35 @@ def _dataset_rows(dataset: Any) -> Rows:
 
 
 def _check_images(X: Any) -> Tensor:
-    array = X.detach().cpu().numpy() if isinstance(X, Tensor) else np.asarray(X)
+    items = _items(X)
+    array = _stack(items) if items else _as_array(X)
     if array.ndim not in (3, 4) or 0 in array.shape:
+        hint = " Pass [X] if X is a single image." if array.ndim in (0, 2) else ""
         raise ValueError(
             f"X has shape {array.shape}: images are arrays of shape (n, h, w), (n, h, w, c) or "
-            "(n, c, h, w), with at least one image."
+            f"(n, c, h, w), with at least one image.{hint}"
         )
     if array.dtype.kind not in "buif":
         raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
     images = torch.from_numpy(_channels_first(_as_stored(array)))
     _check_finite(images, 0)
     return images
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    return np.asarray(X.detach().cpu() if isinstance(X, Tensor) else X)
+
+
+def _stack(images: list[Any]) -> NDArray[Any]:
+    arrays = [_as_array(image) for image in images]
+    for i, array in enumerate(arrays):
+        if array.shape != arrays[0].shape:
+            raise ValueError(
+                f"Row {i} of X is an image of shape {array.shape}, but row 0 has shape "
+                f"{arrays[0].shape}. Scale or crop the images to one shape, or pass a list of "
+                "their files, which are scaled and cropped."
+            )
+    return np.stack(arrays)
 
 
 def _as_stored(array: NDArray[Any]) -> NDArray[Any]:
