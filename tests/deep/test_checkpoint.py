@@ -57,6 +57,36 @@ def test_a_stopped_run_continues(tmp_path, random_state, teacher):
         np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
+@pytest.mark.parametrize("teacher", [False, "peer"])
+@pytest.mark.parametrize("in_epoch", [False, True], ids=["after an epoch", "in an epoch"])
+def test_control_c_writes_the_checkpoint(tmp_path, in_epoch, teacher):
+    """The state after the last complete epoch, even if the interrupt comes during the next."""
+    path = tmp_path / "run"
+    done = 0
+
+    def end_epoch(report):
+        nonlocal done
+        done = report.epoch
+        if done == 4 and not in_epoch:
+            signal.raise_signal(signal.SIGINT)
+
+    def view(x):
+        if done == 4 and in_epoch:
+            signal.raise_signal(signal.SIGINT)
+        return x
+
+    parameters = {"augment": (view, None), "teacher": teacher, "checkpoint_seconds": 3600}
+    with pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from .*run"):
+        model = make(path, callbacks=[end_epoch], **parameters).fit(X, Y)
+    assert model.n_epochs_ == 4
+    done = 0
+    model = make(path, **parameters).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
+    assert not path.exists()
+    whole = make(None, **parameters).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -16,7 +16,7 @@ from ambilearn.deep.training import Trainer
 
 
 class Checkpoint:
-    """The file of a run: written after epochs, read when the run starts again.
+    """The file of a run: written after epochs and at an interrupt, read when the run starts again.
 
     It appears in full or not at all. ``every`` is the least number of seconds between two writes,
     and ``also`` what distinguishes the run besides rows, candidates, settings and network.
@@ -32,6 +32,7 @@ class Checkpoint:
             raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
         self._run = _fingerprint(trainer, also)
         self._written = monotonic()
+        self._unwritten: tuple[dict[str, Tensor], dict[str, str]] | None = None
 
     def resume(self) -> None:
         """Continue from the file, if there is one.
@@ -65,10 +66,8 @@ class Checkpoint:
             trainer.epoch, trainer.step = epoch, step
         _restore_random(self._trainer.device, tensors)
 
-    def save(self) -> None:
-        """Write the file, unless the last time was too short ago."""
-        if monotonic() - self._written < self._every:
-            return
+    def end_epoch(self) -> None:
+        """Keep a copy of the state, and write it unless the last time was too short ago."""
         about = {
             "run": self._run,
             "epoch": str(self._trainer.epoch),
@@ -77,11 +76,20 @@ class Checkpoint:
         tensors = _random_state(self._trainer.device)
         for prefix, trainer in _trainers(self._trainer):
             tensors |= _collect(trainer, prefix)
-        copies = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
-        content = self._format.save(copies, about)
-        with atomic_write(self._path) as file:
-            file.write(content)
-        self._written = monotonic()
+        self._unwritten = {name: t.detach().clone() for name, t in tensors.items()}, about
+        if monotonic() - self._written >= self._every:
+            self.write()
+
+    def write(self) -> bool:
+        """Write the state after the last complete epoch; return whether the file has one."""
+        if self._unwritten is not None:
+            tensors, about = self._unwritten
+            copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
+            content = self._format.save(copies, about)
+            with atomic_write(self._path) as file:
+                file.write(content)
+            self._unwritten, self._written = None, monotonic()
+        return self._path.exists()
 
     def remove(self) -> None:
         """Delete the file: the run is complete."""

@@ -109,8 +109,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     compile : "auto" or bool, default="auto"
         Whether ``torch.compile`` is used; ``"auto"`` uses it for long runs on a GPU.
     checkpoint : path, optional
-        File in which the state of the training is kept. A fit with the same rows and parameters
-        continues from it, and deletes it when complete.
+        File in which the state of the training is kept, also after Ctrl-C. A fit with the same rows
+        and parameters continues from it, and deletes it when complete.
     checkpoint_seconds : float, default=60
         Least time between two writes of the checkpoint.
     warm_start : bool, default=False
@@ -156,7 +156,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     PyTorch dataset, whose items are the rows or tuples that begin with the row. Rows that fit
     in memory are read once, so a dataset should not augment them: ``augment`` does.
 
-    Ctrl-C ends the training after at least one epoch, with a model that can be used.
+    Ctrl-C ends the training after at least one epoch, with a model that can be used. With
+    ``checkpoint``, another fit continues after the last complete epoch.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower.

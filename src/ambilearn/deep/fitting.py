@@ -128,15 +128,17 @@ def _train(trainer: Trainer, model: Any) -> list[Any]:
             name = type(model).__name__
             report_round(Round(name, report.epoch, report.n_epochs, report.loss, 0.0, str(report)))
             if saved is not None and report.epoch < report.n_epochs:
-                saved.save()
+                saved.end_epoch()
             for callback in callbacks:
                 callback(report)
     except KeyboardInterrupt:
         if trainer.epoch == 0:
             raise
+        continued = saved is not None and saved.write()
+        later = f", and another fit continues from {model.checkpoint}" if continued else ""
         warn_user(
             f"The training was interrupted after epoch {trainer.epoch} of "
-            f"{trainer.settings.epochs}. The model can be used."
+            f"{trainer.settings.epochs}. The model can be used{later}."
         )
         return history
     if saved is not None:
