@@ -322,10 +322,18 @@ def test_a_warm_start_needs_the_same_labels(more):
         model.fit(X[:3], ["a", "c", *(more or "c")])
 
 
-def test_a_warm_start_needs_the_same_network():
+def test_a_warm_start_that_fails_leaves_the_previous_fit():
+    def interrupt(x):
+        signal.raise_signal(signal.SIGINT)
+
     model = make(warm_start=True).fit(X, SETS)
+    expected = model.predict_proba(X)
     with pytest.raises(ValueError, match="warm_start=True needs the network of the previous fit"):
         model.fit(X[:, :3], SETS)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(augment=(interrupt, None)).fit(X, SETS)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
 def test_a_network_of_another_type_of_image_size(tmp_path):

@@ -1,9 +1,10 @@
 """DeepPLCL: PL-CL with a deep network, whose second head learns which labels are wrong."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
+from ambilearn._utils.fit_state import unchanged_on_error
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
@@ -114,7 +116,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     checkpoint_seconds : float, default=60
         Least time between two writes of the checkpoint.
     warm_start : bool, default=False
-        Start from the weights of the previous fit, if labels and rows have the same form.
+        Start from the weights of the previous fit, which needs the same labels and network. A fit
+        that fails leaves the previous one as it was.
     callbacks : sequence of callables, default=()
         Each is called after every epoch with a report that has ``epoch``, ``n_epochs``, ``loss``,
         ``settled`` (share of the rows with a candidate of confidence .9 or more), ``seconds`` and
@@ -301,6 +304,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
                 "Convert them to the same type and range."
             )
         return rows
+
+    def _fit_rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
+    ) -> Self:
+        with unchanged_on_error(self) if self.warm_start else nullcontext():
+            return super()._fit_rows(X, y, sample_weight, cache)
 
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
