@@ -1,12 +1,14 @@
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from ambilearn.confidence.calibration import Calibration
 from ambilearn.datasets import InvalidFileError
 from ambilearn.registry import installed_methods
-from ambilearn.tables import fit_table, read_candidate_table
+from ambilearn.tables import clean_table, fit_table, read_candidate_table
 
 
 @pytest.fixture
@@ -148,3 +150,15 @@ def test_labels_that_are_chosen_in_no_row_are_named(recwarn):
     table = _table(lines)
     with pytest.warns(UserWarning, match=r"1 label of 3 chosen in no row: 'aa'\. If a label is a"):
         fit_table(table, "plknn", {"n_neighbors": 3})
+
+
+def test_labels_that_judged_annotators_choose_are_not_named(recwarn):
+    """They are written even if the method, fitted to the judged answers, chooses others."""
+    table = _table([f"{i},{'a' if i < 10 else 'b'}{'|aa' * (i == 3)}" for i in range(20)])
+    confidences = np.ones(21)
+    confidences[3:5] = 0.1, 0.9  # of a and aa
+    judged = replace(table, calibration=Calibration("by the answers", cleaned=confidences))
+    cleaned = clean_table(judged, "plknn", {"n_neighbors": 3}, doubt=False)
+    assert cleaned.model.method.transduction_[3] == "a"
+    assert cleaned.frame["label"][3] == "aa"
+    assert not [each for each in recwarn if "chosen in no row" in str(each.message)]

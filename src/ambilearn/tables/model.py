@@ -31,7 +31,7 @@ from ambilearn.tables.devices import (
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.parameter_search import select_parameters
 from ambilearn.tables.preprocessing import make_preprocessing
-from ambilearn.tables.ranking import Choices, choose_labels
+from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
 from ambilearn.tables.read import CandidateTable, append_columns
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def fit_table(
     stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
     with listen_to_rounds(RoundProgress(stage, progress)):
         fit_on_device(estimator, X, table.candidates, device)
-    _warn_of_unchosen(table.name, estimator)
+    _warn_of_unchosen(table, estimator)
     calibration = Calibration("calibration is switched off")
     if calibrate:
         calibration = _calibrate(estimator, X, table, random_state, device, progress)
@@ -356,14 +356,15 @@ def made_by() -> dict[str, str]:
     }
 
 
-def _warn_of_unchosen(name: str, fitted: Any) -> None:
-    """Name the labels that no row of the table gets."""
-    chosen = set(fitted.transduction_.tolist())
-    unchosen = [label for label in fitted.classes_.tolist() if label not in chosen]
+def _warn_of_unchosen(table: CandidateTable, fitted: Any) -> None:
+    """Name the labels that cleaning chooses in no row of the table."""
+    sets = table.candidates
+    chosen = set(choose_candidates(sets, table.score_candidates(fitted)).labels.tolist())
+    unchosen = [label for label in sets.classes.tolist() if label not in chosen]
     if unchosen:
         warn_user(
-            f"{name}: {pluralize(len(unchosen), 'label')} of {len(fitted.classes_):,} chosen in no "
-            f"row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
+            f"{table.name}: {pluralize(len(unchosen), 'label')} of {len(sets.classes):,} chosen in "
+            f"no row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
             "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
             "its rows by corrections."
         )
