@@ -249,6 +249,27 @@ def test_a_failing_fit_is_reported_and_answers_go_on(rows):
         assert len(here.labels_) == 2
 
 
+def test_other_answers_to_the_same_rows_start_a_fit_after_one_that_failed(rows):
+    fails = False
+
+    class Failing(PLCL):
+        def _fit(self, X, candidates, cache):
+            if fails:
+                raise ValueError("no memory")
+            super()._fit(X, candidates, cache)
+
+    method = Failing(max_iter=5)
+    with session(rows, method, background=True, refit_after=2) as here, here.changed:
+        assert here.changed.wait_for(lambda: here.version_ > 2 and not here.is_fitting, timeout=60)
+        fails = True
+        here.settle_rows({0: "ant", 1: "ant"})
+        assert here.changed.wait_for(lambda: here.problem and not here.is_fitting, timeout=60)
+        assert (here.n_unlearned, here.n_untried) == (2, 0)
+        fails = False
+        here.settle_rows({0: "bee", 1: "bee"})
+        assert here.changed.wait_for(lambda: here.n_unlearned == 0, timeout=60)
+
+
 @pytest.mark.parametrize(
     ("row", "label", "message"),
     [

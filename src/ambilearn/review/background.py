@@ -20,7 +20,7 @@ class Session(Protocol):
     is_dirty: bool
 
     @property
-    def n_unlearned(self) -> int: ...  # noqa: D102
+    def n_untried(self) -> int: ...  # noqa: D102
 
     def update(self) -> None: ...  # noqa: D102
 
@@ -43,7 +43,6 @@ class Worker:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stopped = False
-        self._n_failed = 0  # answers that a failed fit did not learn
         self.is_fitting = False
         self.problem: str | None = None
         self._threads = [
@@ -98,12 +97,11 @@ class Worker:
             try:
                 with listen_to_rounds(self._check_stopped):
                     self._session.learn()
-                self.problem, self._n_failed = None, 0
+                self.problem = None
             except _StoppedError:
                 pass
             except Exception as error:
                 self._report(error)
-                self._n_failed = self._session.n_unlearned
             with self._session.changed:
                 self.is_fitting = False
                 self._session.version_ += 1
@@ -115,7 +113,7 @@ class Worker:
         session = self._session
         with session.changed:
             while not self._stopped:
-                n_new = abs(session.n_unlearned - self._n_failed)
+                n_new = session.n_untried
                 if n_new >= session.refit_after:
                     return
                 woken = session.changed.wait(_QUIET if n_new else None)

@@ -158,6 +158,7 @@ class ReviewSession:
             with self._lock:
                 self._record(dict(step.after), step.random, step.found)
         self._learned: Labels = self._released() if start is None else start.labels
+        self._tried = self._learned  # by the last fit, even if it failed
         if start is None:
             next(self._updater.learn(self._learned))
         self.update()
@@ -385,6 +386,7 @@ class ReviewSession:
         with self._fitting:  # refit may be called during a fit in the background
             with self._lock:
                 labels, n_answers = self._released(), len(self.steps)
+                self._tried = labels
             for _ in self._updater.learn(labels):
                 self._learned = labels
                 self.update()
@@ -411,9 +413,17 @@ class ReviewSession:
 
     @property
     def n_unlearned(self) -> int:
-        """Number of answers that the last fit does not have."""
+        """Number of answers that the last successful fit does not have."""
+        return self._count_others(self._learned)
+
+    @property
+    def n_untried(self) -> int:
+        """Number of answers that the last fit does not have, even if it failed."""
+        return self._count_others(self._tried)
+
+    def _count_others(self, fitted: Labels) -> int:
         with self._lock:
-            now, fitted = self._released(), self._learned
+            now = self._released()
             return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
 
     @property
