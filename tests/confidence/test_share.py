@@ -76,6 +76,11 @@ def test_stratum_without_a_checked_row_counts_as_the_others():
     assert estimate_share_right([1, 0], [10, 10], [0, 0]).share == pytest.approx(0.5)
 
 
+def test_stratum_without_rows_changes_nothing():
+    right = [1] * 12 + [0] * 8
+    assert estimate_share_right(right, [0, 90, 0], [1] * 20) == estimate_share_right(right, 90)
+
+
 def test_further_rows_halve_the_interval():
     first = estimate_share_right(np.arange(100) < 80, 2000)
     n = 100 + first.n_to_halve

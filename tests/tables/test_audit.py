@@ -1,5 +1,7 @@
 """Audits of tables with labels: only drawn rows count, and all rows get a confidence."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,13 +54,29 @@ def test_rows_that_were_not_drawn_do_not_count(frame):
         audit_table(frame, dict.fromkeys(others, "dog"), n_rows=50)
 
 
-def test_no_estimate_if_a_stratum_has_no_true_label(frame):
+@pytest.mark.parametrize("n_unknown", [0, 1, 4, 5])
+def test_strata_without_a_true_label(frame, n_unknown):
+    """A warning if they are less than half of the ten strata, otherwise an error."""
     drawn = draw_audit(frame["score"], 50)
-    truth = {row: frame["truth"][row] for row in drawn.rows.tolist() if drawn.strata[row]}
-    with pytest.raises(
-        InvalidFileError, match=r"known for 45 of the 50 drawn rows.*others, too\.$"
-    ):
-        audit_table(frame, truth, n_rows=50)
+    known = [row for row in drawn.rows.tolist() if drawn.strata[row] >= n_unknown]
+    truth = {row: frame["truth"][row] for row in known}
+    if n_unknown == 5:
+        message = r"known for 25 of the 50 drawn rows, too few .*others, too\.$"
+        with pytest.raises(InvalidFileError, match=message):
+            audit_table(frame, truth, n_rows=50)
+        return
+    expected = f"in {n_unknown} of 10 ranges of the score, no .*the other {5 * n_unknown} drawn"
+    with pytest.warns(UserWarning, match=expected) if n_unknown else nullcontext():
+        audited = audit_table(frame, truth, n_rows=50)
+    full = audit_table(frame, "truth", n_rows=50)
+    assert audited.share.n_checked == 50 - 5 * n_unknown
+    widths = [share.high - share.low for share in (full.share, audited.share)]
+    assert (widths[0] < widths[1]) == (n_unknown > 0)
+    assert audited.share.low < np.mean(frame["truth"] == frame["label"]) < audited.share.high
+
+
+def test_true_labels_of_another_draw_are_not_used(frame):
+    truth = {row: frame["truth"][row] for row in draw_audit(frame["score"], 50).rows.tolist()}
     with pytest.raises(
         InvalidFileError, match=r"true labels are not used.*--rows and --seed those"
     ):

@@ -78,7 +78,8 @@ def estimate_share_right(
         Number of rows of the table in each stratum; without strata the number of rows.
     strata : array-like of shape (n_checked,), optional
         Stratum of each checked row, ``0 … n_strata - 1``. Without it there is one stratum. Within
-        a stratum, the rows must have been drawn at random.
+        a stratum, the rows must have been drawn at random. A stratum without checked rows counts
+        as the others, with a wider interval.
     level : float, default=0.95
         Probability that the interval covers the true share.
 
@@ -124,7 +125,7 @@ def estimate_share_right(
     mean = weights @ smooth
     tail = (1 - level) / 2
     n_effective = mean * (1 - mean) / (weights**2 @ variance)
-    n_effective *= (ndtri(tail) / stdtrit(max(n - len(size), 1), tail)) ** 2
+    n_effective *= (ndtri(tail) / stdtrit(max(n - np.count_nonzero(size), 1), tail)) ** 2
     low, high = _exact_interval(share, n_effective, tail)
     return ShareRight(share, low, high, level, n, int(size.sum()))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.checked import CheckedCalibration
 from ambilearn.confidence.sampling import AuditSample, draw_audit
 from ambilearn.confidence.share import ShareRight, estimate_share_right
@@ -73,7 +74,8 @@ def audit_table(
     """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
 
     Only rows that :func:`ambilearn.confidence.draw_audit` draws with the same number and seed are
-    used: rows that a person chose to check are not like the others.
+    used: rows that a person chose to check are not like the others. There is a warning if no drawn
+    row of a stratum has a true label, and an error if this is so for half of the strata.
 
     Parameters
     ----------
@@ -137,8 +139,17 @@ def audit_table(
 
 
 def _check_known(name: str, sample: AuditSample, rows: NDArray[np.intp], n_known: int) -> None:
-    """Raise an error if a stratum has no row with a true label."""
-    if len(np.unique(sample.strata[rows])) == len(sample.stratum_sizes):
+    """Warn if a stratum has no row with a true label; raise an error if half of them have none."""
+    unknown = np.setdiff1d(sample.strata, sample.strata[rows])
+    n_strata = len(sample.stratum_sizes)
+    if not len(unknown):
+        return
+    if 2 * len(unknown) < n_strata:
+        warn_user(
+            f"{name}: in {len(unknown)} of {n_strata} ranges of the score, no drawn row has a true "
+            "label. The estimate assumes that labels there are correct as often as elsewhere. "
+            f"Check the other {pluralize(len(sample.rows) - len(rows), 'drawn row')}, too."
+        )
         return
     message = (
         f"{name}: the true label is known for {len(rows) or 'none'} of the "
