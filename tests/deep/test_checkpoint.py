@@ -1,9 +1,11 @@
 """A killed run continues from its checkpoint, as if it had not been killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
+
+from protected import open_folder, read_only  # noqa: E402
 
 from ambilearn import find_doubtful  # noqa: E402
 from ambilearn.deep import DeepPLCL  # noqa: E402
@@ -115,6 +119,35 @@ def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
 def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):
     with pytest.raises(ValueError, match="is in a folder that does not exist"):
         make(tmp_path / "none" / "run", callbacks=[stop_at(1)]).fit(X, Y)
+
+
+def test_a_folder_that_is_write_protected_is_reported_before_the_training():
+    with open_folder() as folder:
+        model = make(folder / "run", callbacks=[stop_at(1)])
+        with read_only(folder), pytest.raises(ValueError, match=r"run' cannot be written \(.*\)\."):
+            model.fit(X, Y)
+
+
+@pytest.mark.parametrize("seconds", [0, 3600], ids=["after an epoch", "at an interrupt"])
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path, seconds):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def end_epoch(report):
+        if report.epoch == 2:
+            shutil.rmtree(folder)
+        if report.epoch == 4 and seconds:
+            signal.raise_signal(signal.SIGINT)
+
+    model = make(folder / "run", callbacks=[end_epoch], checkpoint_seconds=seconds)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, Y)
+    messages = [str(each.message) for each in caught]
+    assert "run could not be written: " in messages[0]
+    assert model.n_epochs_ == (4 if seconds else 6)
+    assert not seconds or messages[1].endswith("epoch 4 of 6. The model can be used.")
+    assert model.predict(X).shape == (40,)
 
 
 def test_held_out_folds_leave_the_checkpoint_alone(tmp_path):

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ambilearn._utils.files import atomic_write
+from ambilearn._utils.files import atomic_write, check_writable
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.training import Trainer
 
 
@@ -30,6 +31,13 @@ class Checkpoint:
         self._path, self._trainer, self._every = Path(path), trainer, every
         if not self._path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
+        try:
+            check_writable(self._path)
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint={str(path)!r} cannot be written ({error.strerror}). Choose another "
+                "file, or make it and its folder writable."
+            ) from error
         self._run = _fingerprint(trainer, also)
         self._written = monotonic()
         self._unwritten: tuple[dict[str, Tensor], dict[str, str]] | None = None
@@ -81,14 +89,21 @@ class Checkpoint:
             self.write()
 
     def write(self) -> bool:
-        """Write the state after the last complete epoch; return whether the file has one."""
+        """Write the state after the last complete epoch; return whether there is a file.
+
+        Gives a warning if the file cannot be written. An older one is kept.
+        """
         if self._unwritten is not None:
             tensors, about = self._unwritten
             copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
             content = self._format.save(copies, about)
-            with atomic_write(self._path) as file:
-                file.write(content)
-            self._unwritten, self._written = None, monotonic()
+            try:
+                with atomic_write(self._path) as file:
+                    file.write(content)
+                self._unwritten = None
+            except OSError as error:  # such as a full disk: the training is not lost
+                warn_user(f"The checkpoint {self._path} could not be written: {error.strerror}.")
+            self._written = monotonic()
         return self._path.exists()
 
     def remove(self) -> None:
