@@ -61,21 +61,27 @@ def test_a_stopped_run_continues(tmp_path, random_state, teacher):
         np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
-@pytest.mark.parametrize("teacher", [False, "peer"])
-@pytest.mark.parametrize("in_epoch", [False, True], ids=["after an epoch", "in an epoch"])
-def test_control_c_writes_the_checkpoint(tmp_path, in_epoch, teacher):
-    """The state after the last complete epoch, even if the interrupt comes during the next."""
+@pytest.mark.parametrize(
+    ("teacher", "n_steps"), [(False, 0), (False, 1), ("peer", 0), ("peer", 1), ("peer", 2)]
+)
+def test_control_c_writes_the_checkpoint(tmp_path, teacher, n_steps):
+    """The state after the last complete epoch, even if the interrupt comes during the next.
+
+    An epoch has one step, and one of the second network.
+    """
     path = tmp_path / "run"
-    done = 0
+    done = steps = 0
 
     def end_epoch(report):
         nonlocal done
         done = report.epoch
-        if done == 4 and not in_epoch:
+        if done == 4 and n_steps == 0:
             signal.raise_signal(signal.SIGINT)
 
     def view(x):
-        if done == 4 and in_epoch:
+        nonlocal steps
+        steps += done == 4
+        if done == 4 and steps == n_steps:
             signal.raise_signal(signal.SIGINT)
         return x
 
@@ -89,6 +95,36 @@ def test_control_c_writes_the_checkpoint(tmp_path, in_epoch, teacher):
     assert not path.exists()
     whole = make(None, **parameters).fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+
+
+def test_control_c_after_the_last_epoch(tmp_path):
+    def end_epoch(report):
+        if report.epoch == 6:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(UserWarning, match=r"after epoch 6 of 6\. The model can be used\.$"):
+        make(tmp_path / "run", callbacks=[end_epoch]).fit(X, Y)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
+    class Network(torch.nn.Linear):
+        fails = False
+
+        def forward(self, x):
+            if Network.fails:
+                raise MemoryError
+            return super().forward(x)
+
+    def end_epoch(report):
+        Network.fails = report.epoch == 6
+
+    model = make(tmp_path / "run", module=lambda: Network(3, 4), callbacks=[end_epoch])
+    with pytest.raises(MemoryError):
+        model.fit(X, Y)
+    Network.fails = False
+    model.set_params(callbacks=[]).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [6]
 
 
 @pytest.mark.parametrize(

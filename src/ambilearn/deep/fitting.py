@@ -49,7 +49,8 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
         trainer = Trainer(network, held, prepare, labels, settings)
         if model.teacher == "peer":
             trainer.add_peer(_network(model, held, prepare, candidates.n_labels, device))
-        model.history_ = _train(trainer, model)
+        saved = _resume(trainer, model)
+        model.history_ = _train(trainer, model, saved)
     model.module_, model.n_epochs_ = trainer.average, trainer.epoch
     ordinary, complementary = predict_probabilities(model, held, standardized=True)
     model.train_output_ = ordinary
@@ -62,6 +63,8 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
         None if prior is None else prior.cpu().double(),
     ).numpy()
     model.label_distributions_ = candidates.as_output(candidates.gather(final))
+    if saved is not None and trainer.epoch == settings.epochs:
+        saved.remove()
 
 
 def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
@@ -110,14 +113,20 @@ def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.
     return network
 
 
-def _train(trainer: Trainer, model: Any) -> list[Any]:
-    saved = None
-    if model.checkpoint is not None:
-        standardizer, seed = model._standardizer, model.random_state
-        also = [standardizer.mean.tolist(), standardizer.scale.tolist()]
-        also.append(seed if seed is None or isinstance(seed, Integral) else "random")
-        saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds, str(also))
-        saved.resume()
+def _resume(trainer: Trainer, model: Any) -> Checkpoint | None:
+    """The checkpoint of the run, if it has one, after the run has continued from it."""
+    if model.checkpoint is None:
+        return None
+    standardizer, seed = model._standardizer, model.random_state
+    also = [standardizer.mean.tolist(), standardizer.scale.tolist()]
+    also.append(seed if seed is None or isinstance(seed, Integral) else "random")
+    saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds, str(also))
+    saved.resume()
+    return saved
+
+
+def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
+    """Run the epochs that are left, and return their reports."""
     callbacks = [*model.callbacks, *([print_report] if model.verbose else [])]
     if not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be functions of one argument; got {model.callbacks!r}.")
@@ -134,15 +143,13 @@ def _train(trainer: Trainer, model: Any) -> list[Any]:
     except KeyboardInterrupt:
         if trainer.epoch == 0:
             raise
-        continued = saved is not None and saved.write()
+        is_complete = trainer.epoch == trainer.settings.epochs
+        continued = not is_complete and saved is not None and saved.write()
         later = f", and another fit continues from {model.checkpoint}" if continued else ""
         warn_user(
             f"The training was interrupted after epoch {trainer.epoch} of "
             f"{trainer.settings.epochs}. The model can be used{later}."
         )
-        return history
-    if saved is not None:
-        saved.remove()
     return history
 
 

@@ -149,9 +149,9 @@ class Trainer:
         for i in range(self.steps_per_epoch):  # rows left over have their turn in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
-        self.epoch += 1
         if self.peer is not None:
             self.peer.run_epoch()
+        self.epoch += 1  # an interrupt during the epoch of the second network comes before it
         settled = (self.labels.confidences.amax(1) >= SETTLED).float().mean()
         return float(total) / self.steps_per_epoch, float(settled)
 
