@@ -1,7 +1,9 @@
 """DeepPLCL as an estimator."""
 
+import gc
 import pickle
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -308,8 +310,11 @@ def test_control_c_before_the_first_epoch_ends_the_fit():
 def test_warm_start():
     model = make(warm_start=True, module=lambda: nn.Linear(4, 3)).fit(X, SETS)
     first = model.predict_proba(X)
+    network = weakref.ref(model.module_)
     second = model.set_params(lr=1e-9, random_state=1).fit(X, SETS).predict_proba(X)
     np.testing.assert_allclose(first, second, atol=1e-6)
+    gc.collect()
+    assert network() is None  # its memory is free
     cold = clone(model).set_params(warm_start=False).fit(X, SETS).predict_proba(X)
     assert np.abs(cold - first).max() > 0.01
 

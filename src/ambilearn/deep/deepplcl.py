@@ -336,6 +336,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fit_network(self, X, candidates, seed)
+        self._previous = None  # frees the memory of the previous network
 
     def _scores(self, X: "Rows") -> NDArray[np.float64]:
         from ambilearn.deep.fitting import predict_probabilities
