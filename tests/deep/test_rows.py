@@ -50,6 +50,11 @@ def test_an_array_that_must_not_be_written_is_taken():
         ([], r"X has shape \(0,\): images are arrays"),
         (np.zeros((3, 3)), r"X has shape \(3, 3\): .* Pass \[X\] if X is a single image"),
         ([np.zeros((3, 3)), np.zeros((3, 2))], r"Row 1 of X .* \(3, 2\), but row 0 .* \(3, 3\)"),
+        ([np.zeros((2, 1)), [[1.0], [2.0, 3.0]]], r"Row 1 of X is not an image: .*inhomogeneous"),
+        (
+            [np.zeros((3, 3)), np.zeros((3, 3), np.uint8)],
+            r"Row 1 of X .* type uint8, but row 0 has type float64\. Convert",
+        ),
         ([torch.zeros(3, 3), torch.zeros(3)], r"Row 1 of X is an image of shape \(3,\)"),
         (np.full((2, 3, 3), "a"), "images consist of numbers"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),

@@ -176,13 +176,24 @@ def _as_array(X: Any) -> NDArray[Any]:
 
 
 def _stack(images: list[Any]) -> NDArray[Any]:
-    arrays = [_as_array(image) for image in images]
-    for i, array in enumerate(arrays):
-        if array.shape != arrays[0].shape:
+    arrays: list[NDArray[Any]] = []
+    for i, image in enumerate(images):
+        try:
+            array = _as_array(image)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Row {i} of X is not an image: {error}") from error
+        arrays.append(array)
+        first = arrays[0]
+        if array.shape != first.shape:
             raise ValueError(
                 f"Row {i} of X is an image of shape {array.shape}, but row 0 has shape "
-                f"{arrays[0].shape}. Scale or crop the images to one shape, or pass a list of "
+                f"{first.shape}. Scale or crop the images to one shape, or pass a list of "
                 "their files, which are scaled and cropped."
+            )
+        if {array.dtype.kind, first.dtype.kind} == {"u", "f"}:  # often of different ranges, too
+            raise ValueError(
+                f"Row {i} of X is an image of type {array.dtype}, but row 0 has type "
+                f"{first.dtype}. Convert the images to the same type and range."
             )
     return np.stack(arrays)
 
