@@ -76,6 +76,17 @@ def test_stratum_without_a_checked_row_counts_as_the_others():
     assert estimate_share_right([1, 0], [10, 10], [0, 0]).share == pytest.approx(0.5)
 
 
+def test_interval_with_neighboring_strata_without_a_checked_row():
+    """The four lowest of ten strata are not checked, and have few correct labels."""
+    strata = np.repeat(np.arange(4, 10), 5)
+    right = np.concatenate([np.arange(5) < n for n in (3, 4, 4, 5, 5, 5)])
+    found = estimate_share_right(right, [60] * 10, strata)
+    assert found.low < 0.6 * right.mean() + 0.4 * 0.2 < found.share
+    one = estimate_share_right(right, [240] + [60] * 6, strata - 3)
+    assert found.share == pytest.approx(one.share)
+    assert found.high - found.low == pytest.approx(one.high - one.low, rel=0.05)
+
+
 def test_stratum_without_rows_changes_nothing():
     right = [1] * 12 + [0] * 8
     assert estimate_share_right(right, [0, 90, 0], [1] * 20) == estimate_share_right(right, 90)

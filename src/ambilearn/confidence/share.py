@@ -78,8 +78,9 @@ def estimate_share_right(
         Number of rows of the table in each stratum; without strata the number of rows.
     strata : array-like of shape (n_checked,), optional
         Stratum of each checked row, ``0 … n_strata - 1``. Without it there is one stratum. Within
-        a stratum, the rows must have been drawn at random. A stratum without checked rows counts
-        as the others, with a wider interval.
+        a stratum, the rows must have been drawn at random. Strata without checked rows have the
+        overall share in the estimate; in the interval they count as one stratum with one checked
+        row.
     level : float, default=0.95
         Probability that the interval covers the true share.
 
@@ -121,10 +122,14 @@ def estimate_share_right(
     if (n_h == size).all():
         return ShareRight(share, share, share, level, n, int(size.sum()))
     smooth = (x_h + _PRIOR_ROWS * overall) / (n_h + _PRIOR_ROWS)
-    variance = (1 - n_h / np.maximum(size, 1)) * smooth * (1 - smooth) / np.maximum(n_h, 1)
+    of_strata = (1 - n_h / np.maximum(size, 1)) * smooth * (1 - smooth) / np.maximum(n_h, 1)
+    variance = np.where(n_h > 0, weights, 0) ** 2 @ of_strata
+    # The shares of neighboring strata are similar: if the overall share is too high for one stratum
+    # without checked rows, it is too high for the next one, too.
+    variance += weights[n_h == 0].sum() ** 2 * overall * (1 - overall)
     mean = weights @ smooth
     tail = (1 - level) / 2
-    n_effective = mean * (1 - mean) / (weights**2 @ variance)
+    n_effective = mean * (1 - mean) / variance
     n_effective *= (ndtri(tail) / stdtrit(max(n - np.count_nonzero(size), 1), tail)) ** 2
     low, high = _exact_interval(share, n_effective, tail)
     return ShareRight(share, low, high, level, n, int(size.sum()))
