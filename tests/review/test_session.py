@@ -259,15 +259,26 @@ def test_other_answers_to_the_same_rows_start_a_fit_after_one_that_failed(rows):
             super()._fit(X, candidates, cache)
 
     method = Failing(max_iter=5)
-    with session(rows, method, background=True, refit_after=2) as here, here.changed:
-        assert here.changed.wait_for(lambda: here.version_ > 2 and not here.is_fitting, timeout=60)
+    with session(rows, method, background=True, refit_after=2) as here:
+
+        def wait_for(condition):
+            with here.changed:
+                assert here.changed.wait_for(condition, timeout=60)
+
+        wait_for(lambda: here.version_ > 2 and not here.is_fitting)
         fails = True
         here.settle_rows({0: "ant", 1: "ant"})
-        assert here.changed.wait_for(lambda: here.problem and not here.is_fitting, timeout=60)
+        wait_for(lambda: here.problem and not here.is_fitting)
         assert (here.n_unlearned, here.n_untried) == (2, 0)
         fails = False
         here.settle_rows({0: "bee", 1: "bee"})
-        assert here.changed.wait_for(lambda: here.n_unlearned == 0, timeout=60)
+        wait_for(lambda: here.n_unlearned == 0 and not here.problem)
+        fails = True
+        here.undo()
+        wait_for(lambda: here.problem and not here.is_fitting)
+        fails = False
+        here.refit()
+        assert here.problem is None
 
 
 @pytest.mark.parametrize(

@@ -380,6 +380,8 @@ class ReviewSession:
         with self._lock:
             self._random.held_back.clear()
         self.learn()
+        if self._worker is not None:
+            self._worker.problem = None
 
     def learn(self) -> None:
         """Fit the method to the answers that are not held back."""
@@ -438,7 +440,7 @@ class ReviewSession:
 
     @property
     def problem(self) -> str | None:
-        """Why the last fit in the background failed."""
+        """Why the last fit in the background failed; None if another one succeeded since."""
         return None if self._worker is None else self._worker.problem
 
     def close(self) -> None:
