@@ -13,7 +13,7 @@ def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore all attributes of an estimator if the validation of its data fails."""
+    """Restore all attributes of an estimator if the block fails."""
     before = vars(estimator).copy()
     try:
         yield

@@ -75,7 +75,7 @@ def audit_table(
 
     Only rows that :func:`ambilearn.confidence.draw_audit` draws with the same number and seed are
     used: rows that a person chose to check are not like the others. There is a warning if no drawn
-    row of a stratum has a true label, and an error if this is so for half of the strata.
+    row of a stratum has a true label, and an error if at least half of the strata have none.
 
     Parameters
     ----------
