@@ -55,6 +55,8 @@ def test_an_array_that_must_not_be_written_is_taken():
             [np.zeros((3, 3)), np.zeros((3, 3), np.uint8)],
             r"Row 1 of X .* type uint8, but row 0 has type float64\. Convert",
         ),
+        ([np.zeros((3, 3)), None], r"Row 1 of X is not an image, but None\.$"),
+        ([np.zeros((3, 3)), "cat"], r"Row 1 of X is not an image, but 'cat'\.$"),
         ([torch.zeros(3, 3), torch.zeros(3)], r"Row 1 of X is an image of shape \(3,\)"),
         (np.full((2, 3, 3), "a"), "images consist of numbers"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
@@ -63,6 +65,12 @@ def test_an_array_that_must_not_be_written_is_taken():
 def test_wrong_arrays_are_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         check_rows(X, None)
+
+
+def test_images_in_bfloat16():
+    X = torch.arange(24.0).reshape(2, 3, 4)
+    rows = check_rows(X.bfloat16(), None)
+    np.testing.assert_array_equal(rows.held[:, 0], X)
 
 
 def test_images_in_an_object_array():

@@ -95,7 +95,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         the network itself. ``"peer"`` trains a second network at the same time; each makes the
         targets of the other [5]_, and the first one is kept. This more than doubles the time. The
         two differ less if they start from the same weights: those of a ``module`` that is an
-        instance, or of a previous fit. RC has no such targets.
+        instance, or of a previous fit. RC has no such targets, and raises an error.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with: for

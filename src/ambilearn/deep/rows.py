@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.text import shorten_repr
 from ambilearn.deep.image_files import ImageFiles, is_list_of_files
 
 Reader = Callable[[Sequence[int]], Tensor]
@@ -172,7 +173,10 @@ def _check_images(X: Any) -> Tensor:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
-    return np.asarray(X.detach().cpu() if isinstance(X, Tensor) else X)
+    if isinstance(X, Tensor):
+        X = X.detach().cpu()
+        X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no bfloat16
+    return np.asarray(X)
 
 
 def _stack(images: list[Any]) -> NDArray[Any]:
@@ -182,6 +186,8 @@ def _stack(images: list[Any]) -> NDArray[Any]:
             array = _as_array(image)
         except (TypeError, ValueError) as error:
             raise ValueError(f"Row {i} of X is not an image: {error}") from error
+        if array.ndim == 0:
+            raise ValueError(f"Row {i} of X is not an image, but {shorten_repr(image)}.")
         arrays.append(array)
         first = arrays[0]
         if array.shape != first.shape:
