@@ -91,7 +91,7 @@ def measure_teachers(seed, epochs, q, noise=4.0):
     common = {"module": make_network, "epochs": epochs, "random_state": seed}
     supervised = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
     found = {"supervised": measure(rows, y, **common, **supervised)}
-    for teacher in (False, True, "peer"):
+    for teacher in (False, True):
         found[f"teacher={teacher}"] = measure(rows, mask, **common, teacher=teacher)
     return found
 

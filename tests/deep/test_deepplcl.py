@@ -262,7 +262,7 @@ def test_a_frozen_module_keeps_its_weights():
         ({"normalize": ([1, 2], [1, 2])}, "normalize must be"),
         ({"epochs": 0}, "'epochs' parameter"),
         ({"callbacks": [3]}, "callbacks must be"),
-        ({"loss": "rc", "teacher": "peer"}, "teacher='peer' has no effect with loss='rc'"),
+        ({"loss": "rc", "teacher": True}, "teacher=True has no effect with loss='rc'"),
     ],
 )
 def test_wrong_parameters(parameters, message):

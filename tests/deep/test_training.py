@@ -120,24 +120,15 @@ def test_options_change_what_is_learned():
         assert not any(torch.equal(first, other) for other in found[i + 1 :])
 
 
-def test_two_networks_make_the_targets_of_each_other():
-    trainer = make_trainer(teacher="peer")
+def test_a_teacher_makes_the_targets_with_averaged_weights():
+    trainer = make_trainer(teacher=True)
     rows, mask, objective = trainer.rows.held, trainer.labels.mask, trainer.settings.objective
-
-    def targets_of(other):
-        ordinary, complementary = other.average(rows)
-        return make_targets(objective, [ordinary], complementary, mask)
-
     with seeded(1, CPU):
-        trainer.add_peer(add_heads(nn.Linear(3, 5), rows[:2], 4))
         trainer.run_epoch()
-        expected, own = targets_of(trainer.peer), targets_of(trainer)
+        ordinary, complementary = trainer.average(rows)
         trainer.run_epoch()
-    assert trainer.epoch == trainer.peer.epoch == 2
+    expected = make_targets(objective, [ordinary], complementary, mask)
     torch.testing.assert_close(trainer.labels.confidences, expected)
-    assert not torch.allclose(expected, own)
-    # The second network learns after the first one, and from its new weights.
-    torch.testing.assert_close(trainer.peer.labels.confidences, targets_of(trainer))
 
 
 def test_settled_rows_are_mixed_with_the_previous_row():

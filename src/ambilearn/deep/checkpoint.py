@@ -69,10 +69,8 @@ class Checkpoint:
                 f"The checkpoint {self._path} belongs to a fit with other rows, candidates or "
                 "parameters: delete it to start again, or give another path as checkpoint."
             )
-        for prefix, trainer in _trainers(self._trainer):
-            _restore(trainer, tensors, prefix)
-            trainer.epoch, trainer.step = epoch, step
-        _restore_random(self._trainer.device, tensors)
+        _restore(self._trainer, tensors)
+        self._trainer.epoch, self._trainer.step = epoch, step
 
     def end_epoch(self) -> None:
         """Keep a copy of the state, and write it unless the last time was too short ago."""
@@ -81,9 +79,7 @@ class Checkpoint:
             "epoch": str(self._trainer.epoch),
             "step": str(self._trainer.step),
         }
-        tensors = _random_state(self._trainer.device)
-        for prefix, trainer in _trainers(self._trainer):
-            tensors |= _collect(trainer, prefix)
+        tensors = _collect(self._trainer)
         self._unwritten = {name: t.detach().clone() for name, t in tensors.items()}, about
         if monotonic() - self._written >= self._every:
             self.write()
@@ -120,45 +116,32 @@ def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
     }
 
 
-def _trainers(trainer: Trainer) -> list[tuple[str, Trainer]]:
-    """The run and that of its second network, with the prefixes of their tensors."""
-    return [("", trainer), *([] if trainer.peer is None else [("peer.", trainer.peer)])]
-
-
-def _collect(trainer: Trainer, prefix: str) -> dict[str, Tensor]:
+def _collect(trainer: Trainer) -> dict[str, Tensor]:
     found = {f"network.{name}": t for name, t in trainer.network.state_dict().items()}
     found |= {f"average.{name}": t for name, t in trainer.average.state_dict().items()}
     for name, (_, state) in _momenta(trainer).items():
         if state.get("momentum_buffer") is not None:
             found[f"momentum.{name}"] = state["momentum_buffer"]
     found["confidences"] = trainer.labels.confidences
-    return {f"{prefix}{name}": t for name, t in found.items()}
-
-
-def _restore(trainer: Trainer, tensors: dict[str, Tensor], prefix: str) -> None:
-    own = {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-    for part, network in (("network", trainer.network), ("average", trainer.average)):
-        start = f"{part}."
-        network.load_state_dict(
-            {k.removeprefix(start): t for k, t in own.items() if k.startswith(start)}
-        )
-    for name, (weights, state) in _momenta(trainer).items():
-        if f"momentum.{name}" in own:
-            state["momentum_buffer"] = torch.empty_like(weights).copy_(own[f"momentum.{name}"])
-    trainer.labels.confidences.copy_(own["confidences"])
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    found = {"random.host": torch.get_rng_state()}
-    if device.type == "cuda":
-        found["random.device"] = torch.cuda.get_rng_state(device)
+    found["random.host"] = torch.get_rng_state()
+    if trainer.device.type == "cuda":
+        found["random.device"] = torch.cuda.get_rng_state(trainer.device)
     return found
 
 
-def _restore_random(device: torch.device, tensors: dict[str, Tensor]) -> None:
+def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    for part, network in (("network", trainer.network), ("average", trainer.average)):
+        prefix = f"{part}."
+        network.load_state_dict(
+            {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+        )
+    for name, (weights, state) in _momenta(trainer).items():
+        if f"momentum.{name}" in tensors:
+            state["momentum_buffer"] = torch.empty_like(weights).copy_(tensors[f"momentum.{name}"])
+    trainer.labels.confidences.copy_(tensors["confidences"])
     torch.set_rng_state(tensors["random.host"])
-    if device.type == "cuda" and "random.device" in tensors:
-        torch.cuda.set_rng_state(tensors["random.device"], device)
+    if trainer.device.type == "cuda" and "random.device" in tensors:
+        torch.cuda.set_rng_state(tensors["random.device"], trainer.device)
 
 
 def _name(value: Any) -> str:

@@ -90,12 +90,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Largest learning rate, which rises in the first fifth of the steps and then falls.
     weight_decay : float, default=5e-3
         Weight decay.
-    teacher : bool or "peer", default=False
-        Make the targets with averaged weights, which costs another forward pass. True uses those of
-        the network itself. ``"peer"`` trains a second network at the same time; each makes the
-        targets of the other [5]_, and the first one is kept. This more than doubles the time. The
-        two differ less if they start from the same weights: those of a ``module`` that is an
-        instance, or of a previous fit. RC has no such targets, and raises an error.
+    teacher : bool, default=False
+        Make the targets with averaged weights, which costs another forward pass. RC has no such
+        targets, and raises an error.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with: for
@@ -174,8 +171,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     .. [3] Wu, Wang, Zhang. Revisiting consistency regularization for deep partial label learning.
        ICML 2022 (CRDPLL).
     .. [4] Zhang, Cisse, Dauphin, Lopez-Paz. mixup: beyond empirical risk minimization. ICLR 2018.
-    .. [5] Tian, Wei, Wang, Feng. CroSel: cross selection of confident pseudo labels for
-       partial-label learning. CVPR 2024 (the idea of two networks).
 
     Examples
     --------
@@ -200,7 +195,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         "batch_size": [Interval(Integral, 2, None, closed="left"), None],
         "lr": [_POSITIVE],
         "weight_decay": [_NOT_NEGATIVE],
-        "teacher": ["boolean", StrOptions({"peer"})],
+        "teacher": ["boolean"],
         "normalize": [StrOptions({"auto"}), "array-like", None],
         "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "device": [str],
@@ -232,7 +227,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         batch_size: int | None = None,
         lr: float = 0.05,
         weight_decay: float = 5e-3,
-        teacher: Any = False,
+        teacher: bool = False,
         normalize: Any = "auto",
         image_size: Any = None,
         device: str = "auto",

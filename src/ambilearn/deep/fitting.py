@@ -40,7 +40,7 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     objective = choose_objective(model.loss, **changes)
     if model.teacher and objective.update == "next":
         raise ValueError(
-            f"teacher={model.teacher!r} has no effect with loss={model.loss!r}, whose targets are "
+            f"teacher=True has no effect with loss={model.loss!r}, whose targets are "
             "those of the network after each step. Use teacher=False."
         )
     settings = _settings(model, objective, rows, device)
@@ -52,8 +52,6 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     with seeded(seed, device), _tuned_kernels():
         network = _network(model, held, prepare, candidates.n_labels, device)
         trainer = Trainer(network, held, prepare, labels, settings)
-        if model.teacher == "peer":
-            trainer.add_peer(_network(model, held, prepare, candidates.n_labels, device))
         saved = _resume(trainer, model)
         model.history_ = _train(trainer, model, saved)
     model.module_, model.n_epochs_ = trainer.average, trainer.epoch

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -41,8 +41,8 @@ class Settings:
         Size of the run.
     lr, weight_decay : float
         Of stochastic gradient descent.
-    teacher : bool or "peer"
-        Whether targets come from averaged weights, or from those of a second network.
+    teacher : bool
+        Whether targets come from averaged weights.
     bf16 : bool
         Whether the network computes in bfloat16.
     compiled : bool
@@ -56,7 +56,7 @@ class Settings:
     batch_size: int
     lr: float
     weight_decay: float
-    teacher: bool | str = False
+    teacher: bool = False
     bf16: bool = False
     compiled: bool = False
 
@@ -107,11 +107,7 @@ class Trainer:
         Epochs and steps done.
     power : float
         γ, the power of the weights of candidates in the targets.
-    peer : Trainer or None
-        A run with a second network: each makes the targets of the other.
     """
-
-    peer: "Trainer | None" = None
 
     def __init__(
         self, network: TwoHeads, rows: Rows, prepare: View, labels: Labels, settings: Settings
@@ -127,18 +123,11 @@ class Trainer:
         self._averaged = list(_pairs(self.average, network))
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
-        self._target_network = self._average
         self._weak = _view(settings.weak, faster)
         self._strong = None if settings.strong is None else _view(settings.strong, faster)
         self._row_losses = faster(_bind(row_losses, settings.objective))
         self._mix_settled = faster(mix_settled)
         self._make_targets = faster(_bind(make_targets, settings.objective))
-
-    def add_peer(self, network: TwoHeads) -> None:
-        """Train a second network, too, which starts with the same confidences."""
-        labels = replace(self.labels, confidences=self.labels.confidences.clone())
-        self.peer = Trainer(network, self.rows, self.prepare, labels, self.settings)
-        self._target_network, self.peer._target_network = self.peer._average, self._average
 
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
@@ -149,9 +138,7 @@ class Trainer:
         for i in range(self.steps_per_epoch):  # rows left over have their turn in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
-        if self.peer is not None:
-            self.peer.run_epoch()
-        self.epoch += 1  # an interrupt during the epoch of the second network comes before it
+        self.epoch += 1
         settled = (self.labels.confidences.amax(1) >= SETTLED).float().mean()
         return float(total) / self.steps_per_epoch, float(settled)
 
@@ -210,7 +197,7 @@ class Trainer:
         if not self.settings.teacher or self.epoch == 0:  # the average is young at first
             return ordinary, complementary
         with torch.no_grad():
-            return self._outputs(self._target_network, views[:1])
+            return self._outputs(self._average, views[:1])
 
     def _update_confidences(
         self,
