@@ -12,7 +12,7 @@ class EndlessSession:
 
     def __init__(self):
         self.changed = threading.Condition()
-        self.version_, self.refit_after, self.n_untried, self.is_dirty = 0, 5, 0, False
+        self.version_, self.refit_after, self._n_untried, self.is_dirty = 0, 5, 0, False
         self.began = threading.Event()
 
     def update(self):
@@ -62,12 +62,12 @@ class FailingSession(EndlessSession):
 
     def learn(self):
         self.n_fits += 1
-        self.n_untried = 0
+        self._n_untried = 0
         raise ValueError("no fit")
 
     def answer(self, n):
         with self.changed:
-            self.n_untried, self.is_dirty = n, True
+            self._n_untried, self.is_dirty = n, True
             self.changed.notify_all()
 
     def wait_for(self, condition):
@@ -78,7 +78,7 @@ class FailingSession(EndlessSession):
 def test_after_an_error_the_threads_wait_for_other_answers(monkeypatch):
     monkeypatch.setattr("ambilearn.review.background._QUIET", 600)  # also on a slow machine
     session = FailingSession()
-    session.n_untried = 7  # more than enough for a fit
+    session._n_untried = 7  # more than enough for a fit
     worker = Worker(session)
     session.wait_for(lambda: worker.problem == "no fit" and not worker.is_fitting)
     for number, n_answers in enumerate([1, 2], start=1):

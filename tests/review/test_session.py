@@ -269,7 +269,7 @@ def test_other_answers_to_the_same_rows_start_a_fit_after_one_that_failed(rows):
         fails = True
         here.settle_rows({0: "ant", 1: "ant"})
         wait_for(lambda: here.problem and not here.is_fitting)
-        assert (here.n_unlearned, here.n_untried) == (2, 0)
+        assert (here.n_unlearned, here._n_untried) == (2, 0)
         fails = False
         here.settle_rows({0: "bee", 1: "bee"})
         wait_for(lambda: here.n_unlearned == 0 and not here.problem)

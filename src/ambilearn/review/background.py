@@ -20,7 +20,7 @@ class Session(Protocol):
     is_dirty: bool
 
     @property
-    def n_untried(self) -> int: ...  # noqa: D102
+    def _n_untried(self) -> int: ...
 
     def update(self) -> None: ...  # noqa: D102
 
@@ -113,7 +113,7 @@ class Worker:
         session = self._session
         with session.changed:
             while not self._stopped:
-                n_new = session.n_untried
+                n_new = session._n_untried
                 if n_new >= session.refit_after:
                     return
                 woken = session.changed.wait(_QUIET if n_new else None)

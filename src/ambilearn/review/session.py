@@ -419,7 +419,7 @@ class ReviewSession:
         return self._count_others(self._learned)
 
     @property
-    def n_untried(self) -> int:
+    def _n_untried(self) -> int:
         """Number of answers that the last fit does not have, even if it failed."""
         return self._count_others(self._tried)
 
