@@ -38,11 +38,6 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     model._standardizer = options.Standardizer.of(rows, model.normalize)
     changes = {name: getattr(model, name) for name in _OF_OBJECTIVE}
     objective = choose_objective(model.loss, **changes)
-    if model.teacher and objective.update == "next":
-        raise ValueError(
-            f"teacher=True has no effect with loss={model.loss!r}, whose targets are "
-            "those of the network after each step. Use teacher=False."
-        )
     settings = _settings(model, objective, rows, device)
     model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
     model._strong = settings.strong is not None
@@ -71,6 +66,11 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
 
 
 def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
+    if model.teacher and objective.update == "next":
+        raise ValueError(
+            f"teacher=True has no effect with loss={model.loss!r}, whose targets are those "
+            "of the network after each step. Use teacher=False."
+        )
     batch_size = options.choose_batch_size(model.batch_size, len(rows))
     weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
     n_steps = model.epochs * max(1, len(rows) // batch_size)

@@ -147,8 +147,7 @@ def _check_known(name: str, sample: AuditSample, rows: NDArray[np.intp], n_known
     if 2 * len(unknown) < n_strata:
         warn_user(
             f"{name}: in {len(unknown)} of {n_strata} ranges of the score, no drawn row has a true "
-            "label. The estimate assumes that labels there are correct as often as elsewhere. "
-            f"Check the other {pluralize(len(sample.rows) - len(rows), 'drawn row')}, too."
+            "label. The estimate assumes that labels there are correct as often as elsewhere."
         )
         return
     message = (
