@@ -48,6 +48,15 @@ def test_a_larger_audit_includes_a_smaller_one():
         assert smaller < larger
 
 
+def test_merged_strata():
+    sample = draw_audit(np.linspace(0, 1, 200), 50)
+    for n_checked, sizes in [(50, [20] * 10), (60, [20] * 10), (20, [60, 40] * 2), (2, [200])]:
+        merged = sample.merge_strata(n_checked)
+        assert merged.stratum_sizes.tolist() == sizes
+        assert (np.diff(merged.strata) >= 0).all()
+        np.testing.assert_array_equal(merged.rows, sample.rows)
+
+
 def test_more_rows_than_the_table_has():
     assert sorted(draw_audit([0.5, 0.1, 0.9], 10).rows) == [0, 1, 2]
 

@@ -87,6 +87,27 @@ def test_interval_with_neighboring_strata_without_a_checked_row():
     assert found.high - found.low == pytest.approx(one.high - one.low, rel=0.05)
 
 
+def test_expected_share_of_a_stratum_without_a_checked_row():
+    right, strata = [1, 0, 1, 1], [0, 0, 2, 2]
+    default = estimate_share_right(right, [10, 10, 20], strata)
+    found = estimate_share_right(right, [10, 10, 20], strata, expected=[0.9, 0.1, 0.9])
+    assert found.share == pytest.approx(0.25 * 0.5 + 0.25 * 0.1 + 0.5)
+    assert found.share < default.share
+    overall = estimate_share_right(right, [10, 10, 20], strata, expected=[4 / 6] * 3)
+    assert overall == default
+    everywhere = estimate_share_right(right, 100, expected=[0.1])
+    assert everywhere == estimate_share_right(right, 100)
+
+
+def test_expected_share_near_one_half_makes_the_interval_wider():
+    right, strata = [1] * 20, np.repeat([0, 1], 10)
+    widths = []
+    for share in (0.99, 0.5):
+        found = estimate_share_right(right, [50] * 3, strata, expected=[0.9, 0.9, share])
+        widths.append(found.high - found.low)
+    assert widths[1] > 1.5 * widths[0]
+
+
 def test_stratum_without_rows_changes_nothing():
     right = [1] * 12 + [0] * 8
     assert estimate_share_right(right, [0, 90, 0], [1] * 20) == estimate_share_right(right, 90)
@@ -130,6 +151,9 @@ def test_rejects(arguments, message):
         estimate_share_right(*arguments)
     with pytest.raises(ValueError, match="level must be between 0 and 1"):
         estimate_share_right([1], 2, level=95)
+    for expected in ([0.5, 0.5], [0.0], [1.0]):
+        with pytest.raises(ValueError, match="above 0 and below 1 for each of the 1 strata"):
+            estimate_share_right([1], 2, expected=expected)
 
 
 def test_goes_with_drawn_rows():

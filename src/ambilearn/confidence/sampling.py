@@ -30,6 +30,30 @@ class AuditSample:
         """Number of rows in each stratum."""
         return np.bincount(self.strata)
 
+    def merge_strata(self, n_checked: int) -> "AuditSample":
+        """The sample with fewer and larger strata, for a part of its rows.
+
+        Parameters
+        ----------
+        n_checked : int
+            Number of the drawn rows that were checked.
+
+        Returns
+        -------
+        AuditSample
+            The same rows, in as many strata as :func:`draw_audit` makes for ``n_checked`` rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ambilearn.confidence import draw_audit
+        >>> draw_audit(np.linspace(0, 1, 200), 50).merge_strata(10).stratum_sizes
+        array([100, 100])
+        """
+        n_now = len(self.stratum_sizes)
+        n_strata = min(_choose_n_strata(n_checked), n_now)
+        return AuditSample(self.rows, self.strata * n_strata // n_now)
+
 
 def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSample:
     """Draw rows to check at random, in proportion from strata by the rank of their score.
@@ -70,9 +94,12 @@ def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSam
     rank = np.empty(n_table, dtype=np.intp)
     rank[by_score] = np.arange(n_table)
     n_drawn = min(n_rows, n_table)
-    n_strata = min(_MAX_STRATA, max(1, n_drawn // _ROWS_OF_STRATUM))
     rows = _draw_sequence(rank * min(_MAX_STRATA, n_table) // n_table, rng)[:n_drawn]
-    return AuditSample(rng.permutation(rows), rank * n_strata // n_table)
+    return AuditSample(rng.permutation(rows), rank * _choose_n_strata(n_drawn) // n_table)
+
+
+def _choose_n_strata(n_rows: int) -> int:
+    return min(_MAX_STRATA, max(1, n_rows // _ROWS_OF_STRATUM))
 
 
 def _draw_sequence(strata: NDArray[np.intp], rng: Any) -> NDArray[np.intp]:

@@ -53,6 +53,7 @@ def estimate_share_right(
     strata: ArrayLike | None = None,
     *,
     level: float = 0.95,
+    expected: ArrayLike | None = None,
 ) -> ShareRight:
     r"""Share of correct labels of a table, from rows that were drawn at random and checked.
 
@@ -79,10 +80,14 @@ def estimate_share_right(
     strata : array-like of shape (n_checked,), optional
         Stratum of each checked row, ``0 … n_strata - 1``. Without it there is one stratum. Within
         a stratum, the rows must have been drawn at random. Strata without checked rows have the
-        overall share in the estimate; in the interval they count as one stratum with one checked
+        expected share in the estimate; in the interval they count as one stratum with one checked
         row.
     level : float, default=0.95
         Probability that the interval covers the true share.
+    expected : array-like of shape (n_strata,), optional
+        Expected share of correct labels in each stratum, above 0 and below 1, such as its mean
+        calibrated confidence. It is used for strata without checked rows; by default the overall
+        share is.
 
     Returns
     -------
@@ -91,7 +96,8 @@ def estimate_share_right(
     Raises
     ------
     ValueError
-        If no row was checked, or more rows of a stratum than it has.
+        If no row was checked, or more rows of a stratum than it has; or if ``expected`` is not
+        between 0 and 1.
 
     See Also
     --------
@@ -118,15 +124,18 @@ def estimate_share_right(
     x_h = np.bincount(at, weights=hits, minlength=len(size))
     n, weights = len(hits), size / size.sum()
     overall = (x_h.sum() + 1) / (n + 2)
-    share = float(weights @ np.where(n_h > 0, x_h / np.maximum(n_h, 1), overall))
+    guess = np.full(len(size), overall) if expected is None else _check_expected(expected, size)
+    share = float(weights @ np.where(n_h > 0, x_h / np.maximum(n_h, 1), guess))
     if (n_h == size).all():
         return ShareRight(share, share, share, level, n, int(size.sum()))
     smooth = (x_h + _PRIOR_ROWS * overall) / (n_h + _PRIOR_ROWS)
+    smooth = np.where(n_h > 0, smooth, guess)
     of_strata = (1 - n_h / np.maximum(size, 1)) * smooth * (1 - smooth) / np.maximum(n_h, 1)
     variance = np.where(n_h > 0, weights, 0) ** 2 @ of_strata
-    # The shares of neighboring strata are similar: if the overall share is too high for one stratum
-    # without checked rows, it is too high for the next one, too.
-    variance += weights[n_h == 0].sum() ** 2 * overall * (1 - overall)
+    # Neighboring strata are similar: if the expected share is too high for one stratum without
+    # checked rows, it is too high for the next one, too.
+    unchecked = np.where(n_h > 0, 0, weights)
+    variance += unchecked @ guess * (unchecked @ (1 - guess))
     mean = weights @ smooth
     tail = (1 - level) / 2
     n_effective = mean * (1 - mean) / variance
@@ -141,6 +150,15 @@ def _exact_interval(share: float, n: float, tail: float) -> tuple[float, float]:
     low = betaincinv(hits, misses + 1, tail) if share > 1e-12 else 0.0
     high = betaincinv(hits + 1, misses, 1 - tail) if share < 1 - 1e-12 else 1.0
     return float(low), float(high)
+
+
+def _check_expected(expected: ArrayLike, size: NDArray[np.intp]) -> NDArray[np.float64]:
+    shares = np.asarray(expected, dtype=np.float64)
+    if shares.shape != size.shape or not ((shares > 0) & (shares < 1)).all():
+        raise ValueError(
+            f"expected must have a share above 0 and below 1 for each of the {len(size)} strata."
+        )
+    return shares
 
 
 def _check(

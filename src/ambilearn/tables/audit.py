@@ -74,8 +74,10 @@ def audit_table(
     """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
 
     Only rows that :func:`ambilearn.confidence.draw_audit` draws with the same number and seed are
-    used: rows that a person chose to check are not like the others. There is a warning if no drawn
-    row of a stratum has a true label, and an error if at least half of the strata have none.
+    used: rows that a person chose to check are not like the others. If some drawn rows have no true
+    label, the strata are merged until there are five true labels per stratum. There is a warning if
+    no drawn row of a stratum has a true label, and an error if at least half of the strata have
+    none.
 
     Parameters
     ----------
@@ -127,8 +129,8 @@ def audit_table(
     rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)
     _check_known(name, sample, rows, len(known))
     right = np.array([labels[row] == known[row] for row in rows.tolist()])
-    share = estimate_share_right(right, sample.stratum_sizes, sample.strata[rows], level=level)
     confidences = CheckedCalibration(scores[rows], right, scores)(scores)
+    share = _estimate_share(right, rows, sample.merge_strata(len(rows)), confidences, level)
     final = confidences.copy()
     final[rows] = right
     written = f"{column_prefix(label)}confidence"
@@ -136,6 +138,18 @@ def audit_table(
     audited = replace_columns(frame, {written: final.round(6)})
     n_ignored = len(known) - len(rows)
     return AuditedTable(audited, share, scores, confidences, rows, right, sample, n_ignored)
+
+
+def _estimate_share(
+    right: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    sample: AuditSample,
+    confidences: NDArray[np.float64],
+    level: float,
+) -> ShareRight:
+    sizes = sample.stratum_sizes
+    expected = np.bincount(sample.strata, weights=confidences) / sizes
+    return estimate_share_right(right, sizes, sample.strata[rows], level=level, expected=expected)
 
 
 def _check_known(name: str, sample: AuditSample, rows: NDArray[np.intp], n_known: int) -> None:
@@ -147,7 +161,7 @@ def _check_known(name: str, sample: AuditSample, rows: NDArray[np.intp], n_known
     if 2 * len(unknown) < n_strata:
         warn_user(
             f"{name}: in {len(unknown)} of {n_strata} ranges of the score, no drawn row has a true "
-            "label. The estimate assumes that labels there are correct as often as elsewhere."
+            "label. The estimate for these is made from their scores and from other ranges."
         )
         return
     message = (
