@@ -22,6 +22,7 @@ def test_which_lists_are_files():
     for X in (["a.png"], [Path("a.png")], np.array(["a.png", "b"]), pandas.Series(["a.png"])):
         assert is_list_of_files(X)
     assert is_list_of_files(pandas.DataFrame({"image": ["a.png"]}))
+    assert is_list_of_files([None, "a.png"])
     for X in ([], [1.0], [[1.0]], np.zeros(3), np.array([["a", "b"]]), "a.png"):
         assert not is_list_of_files(X)
 
@@ -83,12 +84,23 @@ def test_an_image_is_turned_as_its_camera_says(tmp_path):
     assert files.read([0]).shape == (1, 3, 8, 4)
 
 
-def damaged(folder):
-    path = folder / "damaged.jpg"
-    pixels = np.random.default_rng(0).integers(256, size=(40, 60, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(path)
-    path.write_bytes(path.read_bytes()[:-500])
-    return path
+def damaged(suffix):
+    def make(folder):
+        path = folder / f"damaged{suffix}"
+        pixels = np.random.default_rng(0).integers(256, size=(40, 60, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+        path.write_bytes(path.read_bytes()[:-500])
+        return path
+
+    return make
+
+
+def of_numbers(pixels):
+    def make(folder):
+        Image.fromarray(pixels).save(folder / "a.tif")
+        return folder / "a.tif"
+
+    return make
 
 
 def no_image(folder):
@@ -97,13 +109,26 @@ def no_image(folder):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:Color and gray")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (damaged, r"Row 1: the image .*damaged\.jpg is damaged \(.*\)\. Replace the file"),
-        (no_image, r"Row 1: .*notes\.jpg is not an image that can be read"),
-        (lambda folder: folder / "none.jpg", r"Row 1: the image .*none\.jpg cannot be opened: No "),
-        (lambda folder: folder, r"Row 1: the image .* cannot be opened: Is a directory"),
+        (
+            damaged(".jpg"),
+            r"Row 1: the image .*damaged\.jpg cannot be read: .*truncated.*\. Replace",
+        ),
+        (
+            damaged(".png"),
+            r"Row 1: the image .*damaged\.png cannot be read: .*truncated.*\. Replace",
+        ),
+        (of_numbers(np.full((4, 6), 0.5, np.float32)), "Row 1: .* pixels are floating-point"),
+        (of_numbers(np.full((4, 6), 65536, np.int32)), "Row 1: .* pixels have more than 16 bits"),
+        (of_numbers(np.full((4, 6), -1, np.int32)), "Row 1: .* pixels have more than 16 bits"),
+        (no_image, r"Row 1: the image .*notes\.jpg cannot be read: it is damaged, or not an "),
+        (lambda folder: folder / "none.jpg", r"Row 1: the image .*none\.jpg cannot be read: No "),
+        (lambda folder: folder, r"Row 1: the image .* cannot be read: Is a directory"),
+        (lambda folder: "", "Row 1 of X is '', which is not the name of a file"),
+        (lambda folder: "http://a/b", "Row 1: the image http://a/b cannot be read: No such file"),
         (lambda folder: 7, "Row 1 of X is 7, which is not the name of a file"),
     ],
 )
@@ -112,7 +137,14 @@ def test_a_file_that_cannot_be_read_is_named_with_its_row(make, message, tmp_pat
         ImageFiles.of([save(tmp_path / "a.jpg", (60, 40)), make(tmp_path)]).read([0, 1])
 
 
-@pytest.mark.parametrize("size", [(1, 2, 3), "large", (0, 4)])
+def test_an_image_with_too_many_pixels_is_named_with_its_row(tmp_path, monkeypatch):
+    path = save(tmp_path / "a.png", (60, 40))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(ValueError, match=r"Row 0: the image .*a.png .*2400 pixels.*[^.]\.$"):
+        ImageFiles.of([path])
+
+
+@pytest.mark.parametrize("size", [(1, 2, 3), "large", (0, 4), (16.5, 8)])
 def test_a_wrong_size_is_rejected(size, tmp_path):
     with pytest.raises(ValueError, match="image_size must be"):
         ImageFiles.of([save(tmp_path / "a.png")], image_size=size)

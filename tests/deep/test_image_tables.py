@@ -83,9 +83,12 @@ def test_predict_looks_into_further_folders(folder, model, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no image", r"Row 1: .*bad.jpg is not an image that can be read, or it is damaged"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "Row 1: .*is not an image that"),
-        (None, "Row 1: the image .*bad.jpg is damaged"),
+        (b"no image", r"Row 1: the image .*bad.jpg cannot be read: it is damaged, or not an image"),
+        (
+            b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+            "Row 1: .*it is damaged, or not an image",
+        ),
+        (None, "Row 1: the image .*bad.jpg cannot be read: image file is truncated"),
     ],
     ids=["text", "a program of Ghostscript", "cut off"],
 )

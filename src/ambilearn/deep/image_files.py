@@ -1,11 +1,12 @@
 """Images in files: decoded by several threads, brought to one shape."""
 
+import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def is_list_of_files(X: Any) -> bool:
         X = np.asarray(X).ravel()
     elif not isinstance(X, (list, tuple)):
         return False
-    return len(X) > 0 and isinstance(X[0], (str, os.PathLike))
+    return any(isinstance(name, (str, os.PathLike)) for name in X)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ImageFiles:
     ``image_shape`` is (c, h, w): one channel for gray images, three for color.
     """
 
-    paths: list[Path]
+    paths: list[str]
     image_shape: tuple[int, ...]
 
     @classmethod
@@ -50,9 +51,9 @@ class ImageFiles:
         """Check that all files can be opened, and choose the shape or size if it is not given."""
         names = np.asarray(X, dtype=object).ravel().tolist()
         for i, name in enumerate(names):
-            if not isinstance(name, (str, os.PathLike)):
+            if not isinstance(name, (str, os.PathLike)) or name == "":
                 raise ValueError(f"Row {i} of X is {name!r}, which is not the name of a file.")
-        paths = [Path(name) for name in names]
+        paths = [os.fspath(name) for name in names]
         with ThreadPoolExecutor() as pool:
             found = list(pool.map(_inspect, range(len(paths)), paths))
         sizes, modes = [size for size, _ in found], [mode for _, mode in found]
@@ -77,7 +78,7 @@ class ImageFiles:
 
 def _check_size(image_size: Any) -> tuple[int, int]:
     try:
-        height, width = np.broadcast_to(np.asarray(image_size, dtype=int), 2).tolist()
+        height, width = map(operator.index, np.broadcast_to(image_size, 2).tolist())
     except (TypeError, ValueError):
         height = width = 0
     if min(height, width) < 1:
@@ -95,7 +96,7 @@ def _choose_size(sizes: list[tuple[int, int]]) -> tuple[int, int]:
     return side, side
 
 
-def _warn_of_gray(paths: list[Path], modes: list[str]) -> None:
+def _warn_of_gray(paths: list[str], modes: list[str]) -> None:
     gray = [i for i, mode in enumerate(modes) if mode not in _COLOR_MODES]
     if gray and len(gray) < len(modes):
         warn_user(
@@ -104,27 +105,21 @@ def _warn_of_gray(paths: list[Path], modes: list[str]) -> None:
         )
 
 
-def _inspect(row: int, path: Path) -> tuple[tuple[int, int], str]:
+def _inspect(row: int, path: str) -> tuple[tuple[int, int], str]:
     """Width and height, as the image is shown, and mode of an image."""
-    with _open(row, path) as image:
+    with _opened(row, path) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         width, height = image.size
         return ((height, width) if turned else (width, height)), image.mode
 
 
-def _decode(row: int, path: Path, shape: tuple[int, ...]) -> Any:
+def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
     from PIL import Image, ImageOps
 
     n_channels, height, width = shape
-    with _open(row, path) as image:
-        try:
-            upright = _eight_bits(ImageOps.exif_transpose(image))
-            upright = upright.convert("RGB" if n_channels == 3 else "L")
-        except (OSError, ValueError, SyntaxError) as error:
-            raise ValueError(
-                f"Row {row}: the image {path} is damaged ({error}). Replace the file, or leave the "
-                "row out."
-            ) from error
+    with _opened(row, path) as image:
+        upright = _eight_bits(ImageOps.exif_transpose(image))
+        upright = upright.convert("RGB" if n_channels == 3 else "L")
     if upright.size != (width, height):
         upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
     pixels = np.array(upright, dtype=np.uint8)
@@ -135,8 +130,13 @@ def _eight_bits(image: Any) -> Any:
     """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
     from PIL import Image
 
-    if image.mode.startswith("I"):  # 16 bits
-        return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode == "F":
+        raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
+    if image.mode.startswith("I"):
+        pixels = np.asarray(image)
+        if pixels.min() < 0 or pixels.max() > 65535:
+            raise ValueError("its pixels have more than 16 bits")
+        return Image.fromarray((pixels // 257).astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         on_white = Image.new("RGBA", image.size, "white")
         on_white.alpha_composite(image.convert("RGBA"))
@@ -144,17 +144,20 @@ def _eight_bits(image: Any) -> Any:
     return image
 
 
-def _open(row: int, path: Path) -> Any:
+@contextmanager
+def _opened(row: int, path: str) -> Iterator[Any]:
+    """An open image. Errors name the row and the file; Pillow raises them also after opening."""
     with requires_extra("deep", purpose="Reading images"):
         from PIL import Image, UnidentifiedImageError
 
     try:
-        return Image.open(path, formats=decoded_formats())
-    except UnidentifiedImageError as error:
+        with Image.open(path, formats=decoded_formats()) as image:
+            yield image
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        if isinstance(error, UnidentifiedImageError):
+            reason = "it is damaged, or not an image"
         raise ValueError(
-            f"Row {row}: {path} is not an image that can be read, or it is damaged. Replace the "
-            "file, or leave the row out."
+            f"Row {row}: the image {path} cannot be read: {reason}. Replace the file, or leave the "
+            "row out."
         ) from error
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"Row {row}: the image {path} cannot be opened: {reason}.") from error
