@@ -154,16 +154,37 @@ def test_a_sparse_mask_gives_sparse_confidences():
 IMAGES = RNG.integers(256, size=(20, 6, 7, 3), dtype=np.uint8)
 
 
-@pytest.mark.parametrize("learned", ["integers from 0 to 255", "floating-point numbers"])
+@pytest.mark.parametrize("learned", ["integers", "other numbers than integers"])
 def test_new_images_need_the_type_of_the_training_images(learned):
     """Integers of any type count as bytes; floats may have another range."""
-    images = {"integers from 0 to 255": IMAGES, "floating-point numbers": IMAGES / 255}
+    images = {"integers": IMAGES, "other numbers than integers": IMAGES / 255}
     model = DeepPLCL(epochs=1, random_state=0).fit(images.pop(learned), ["a", "b"] * 10)
     if learned.startswith("integers"):
         np.testing.assert_array_equal(model.predict(IMAGES.astype(int)), model.predict(IMAGES))
     ((given, other),) = images.items()
-    with pytest.raises(ValueError, match=f"images have {given}, but .* images with {learned}"):
+    with pytest.raises(ValueError, match=f"images have {given} .*, but .* with {learned} from"):
         model.predict(other)
+
+
+def test_dark_images_among_others_of_16_bits():
+    """Integers are not taken as bytes because none of the new images is bright."""
+    bright = IMAGES.astype(np.uint16) * 256
+    model = DeepPLCL(epochs=1, random_state=0).fit(bright, ["a", "b"] * 10)
+    dark = bright.copy()
+    dark[1:] = bright[1:] // 256
+    dark[0] = 0
+    np.testing.assert_array_equal(model.predict(dark[:1]), model.predict(dark)[:1])
+    assert model.predict(dark[1:]).shape == (19,)
+
+
+def test_files_for_a_network_of_other_rows(tmp_path):
+    """Files have one or three channels."""
+    path = tmp_path / "a.png"
+    pytest.importorskip("PIL.Image").fromarray(IMAGES[0, ..., 0]).save(path)
+    for rows in (X[:20], np.concatenate([IMAGES, IMAGES], axis=3)):
+        model = DeepPLCL(epochs=1, random_state=0).fit(rows, ["a", "b"] * 10)
+        with pytest.raises(ValueError, match=r"X is a list of files, but .* rows of shape"):
+            model.predict([path])
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_precision_and_compilation():
 
 def standardized(X, normalize="auto"):
     X = np.asarray(X)
-    rows = check_rows(X, None) if X.ndim > 2 else Rows(X.shape, torch.from_numpy(X))
+    rows = check_rows(X) if X.ndim > 2 else Rows(X.shape, torch.from_numpy(X))
     standardizer = options.Standardizer.of(rows, normalize)
     held = standardizer.apply(rows)
     return standardizer.prepare(held, CPU)(held.batch(torch.arange(len(X)), CPU)).numpy()

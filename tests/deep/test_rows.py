@@ -25,10 +25,10 @@ CPU = torch.device("cpu")
 def test_arrays_of_images(shape, stored, dtype):
     X = (np.arange(np.prod(shape)).reshape(shape) % 200).astype(dtype)
     for form in (X, torch.from_numpy(X), X.tolist()):
-        rows = check_rows(form, None)
+        rows = check_rows(form)
         assert rows.shape == stored
         assert rows.are_images
-    rows = check_rows(X, None)
+    rows = check_rows(X)
     assert rows.held.dtype == (torch.uint8 if "int" in dtype else torch.float32)
     channels_last = len(shape) == 4 and shape[3] <= shape[1]
     expected = X.transpose(0, 3, 1, 2) if channels_last else X.reshape(stored)
@@ -39,7 +39,7 @@ def test_arrays_of_images(shape, stored, dtype):
 def test_an_array_that_must_not_be_written_is_taken():
     X = np.zeros((2, 3, 3), dtype=np.uint8)
     X.flags.writeable = False
-    assert check_rows(X, None).shape == (2, 1, 3, 3)
+    assert check_rows(X).shape == (2, 1, 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -60,28 +60,29 @@ def test_an_array_that_must_not_be_written_is_taken():
         ([torch.zeros(3, 3), torch.zeros(3)], r"Row 1 of X is an image of shape \(3,\)"),
         (np.full((2, 3, 3), "a"), "images consist of numbers"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
+        (np.array([[[0.0]], [[1e300]]]), "too large for float32: row 1 has such an entry"),
     ],
 )
 def test_wrong_arrays_are_rejected(X, message):
     with pytest.raises(ValueError, match=message):
-        check_rows(X, None)
+        check_rows(X)
 
 
 def test_images_in_bfloat16():
     X = torch.arange(24.0).reshape(2, 3, 4)
-    rows = check_rows(X.bfloat16(), None)
+    rows = check_rows(X.bfloat16())
     np.testing.assert_array_equal(rows.held[:, 0], X)
 
 
 def test_images_in_an_object_array():
     images = np.empty(2, dtype=object)
     images[:] = [np.zeros((3, 2)), np.ones((3, 2))]
-    rows = check_rows(images, None)
+    rows = check_rows(images)
     assert rows.shape == (2, 1, 3, 2)
     np.testing.assert_array_equal(rows.held[1], 1)
     images[1] = np.ones((2, 3))
     with pytest.raises(ValueError, match=r"Row 1 of X is an image of shape \(2, 3\)"):
-        check_rows(images, None)
+        check_rows(images)
 
 
 def test_matrices_images_and_files_are_distinguished():
@@ -118,7 +119,7 @@ class _Items(torch.utils.data.Dataset):
     ],
 )
 def test_datasets(item, shape):
-    rows = check_rows(_Items([item] * 3), None)
+    rows = check_rows(_Items([item] * 3))
     assert rows.shape == (3, *shape)
     assert rows.batch(torch.tensor([1]), CPU).shape == (1, *shape)
 
@@ -134,12 +135,12 @@ def test_datasets(item, shape):
 )
 def test_wrong_datasets_are_rejected(items, message):
     with pytest.raises(ValueError, match=message):
-        check_rows(_Items(items), None)
+        check_rows(_Items(items))
 
 
 def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):
     monkeypatch.setattr("ambilearn.deep.rows._fits_in_memory", lambda n_bytes: False)
-    rows = check_rows(_Items([torch.full((2,), float(i)) for i in range(4)]), None)
+    rows = check_rows(_Items([torch.full((2,), float(i)) for i in range(4)]))
     assert rows.held is None
     assert rows.to(CPU) is rows
     assert rows.batch(torch.tensor([3, 1]), CPU)[:, 0].tolist() == [3.0, 1.0]

@@ -278,7 +278,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             matrix = super()._validate_rows(X, reset=reset, **options)
             rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))
         else:
-            rows = check_rows(X, None if reset else self._row_shape, self.image_size)
+            fitted_to = (None, None) if reset else (self._row_shape, self._learned_bytes)
+            rows = check_rows(X, self.image_size, *fitted_to)
             if reset:
                 for name in {"n_features_in_", "feature_names_in_"} & set(vars(self)):
                     delattr(self, name)
@@ -292,7 +293,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
                 f"{self._row_shape}.{hint}"
             )
         if not reset and rows.are_images and self._learned_bytes is (not rows.are_bytes):
-            kinds = "floating-point numbers", "integers from 0 to 255"
+            kinds = "other numbers than integers from 0 to 255", "integers from 0 to 255"
             given, learned = kinds[rows.are_bytes], kinds[not rows.are_bytes]
             raise ValueError(
                 f"The images have {given}, but DeepPLCL was fitted to images with {learned}. "

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ambilearn._utils.image_formats import decoded_formats
+from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.warnings import warn_user
 
@@ -29,7 +30,8 @@ def is_list_of_files(X: Any) -> bool:
         X = np.asarray(X).ravel()
     elif not isinstance(X, (list, tuple)):
         return False
-    return any(isinstance(name, (str, os.PathLike)) for name in X)
+    first = next((name for name in X if not is_missing(name)), None)
+    return isinstance(first, (str, os.PathLike))
 
 
 @dataclass(frozen=True)

@@ -95,19 +95,30 @@ def _is_dataset(X: Any) -> bool:
     return isinstance(X, torch.utils.data.Dataset)
 
 
-def check_rows(X: Any, row_shape: tuple[int, ...] | None, image_size: Any = None) -> Rows:
+def check_rows(
+    X: Any,
+    image_size: Any = None,
+    row_shape: tuple[int, ...] | None = None,
+    learned_bytes: bool | None = None,
+) -> Rows:
     """Rows of images, files or a PyTorch dataset.
 
     Images have the shape (n, h, w), (n, h, w, c) or (n, c, h, w). Files are scaled to
     ``row_shape``, the shape of the rows of an earlier fit, or to ``image_size``, by default chosen
-    from the files.
+    from the files. Integers from 0 to 255 are stored as bytes, unless ``learned_bytes`` is False:
+    then the images of the earlier fit had other values, and only ``uint8`` stays as it is.
     """
     if is_list_of_files(X):
+        if row_shape is not None and (len(row_shape) != 3 or row_shape[0] not in (1, 3)):
+            raise ValueError(
+                f"X is a list of files, but DeepPLCL was fitted to rows of shape {row_shape}, "
+                "which files do not have. Pass an array."
+            )
         files = ImageFiles.of(X, row_shape, image_size)
         return _read_ahead(Rows((len(files), *files.image_shape), read=files.read))
     if _is_dataset(X):
         return _read_ahead(_dataset_rows(X))
-    images = _check_images(X)
+    images = _check_images(X, learned_bytes)
     return Rows(tuple(images.shape), images)
 
 
@@ -156,7 +167,7 @@ def _dataset_rows(dataset: Any) -> Rows:
     return Rows((len(dataset), *first.shape), read=read)
 
 
-def _check_images(X: Any) -> Tensor:
+def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
     items = _items(X)
     array = _stack(items) if items else _as_array(X)
     if array.ndim not in (3, 4) or 0 in array.shape:
@@ -167,7 +178,7 @@ def _check_images(X: Any) -> Tensor:
         )
     if array.dtype.kind not in "buif":
         raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
-    images = torch.from_numpy(_channels_first(_as_stored(array)))
+    images = torch.from_numpy(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
     return images
 
@@ -204,10 +215,12 @@ def _stack(images: list[Any]) -> NDArray[Any]:
     return np.stack(arrays)
 
 
-def _as_stored(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 255:
+def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
+    may_be_bytes = array.dtype.kind in "iu" and learned_bytes is not False
+    if array.dtype == np.uint8 or (may_be_bytes and array.min() >= 0 and array.max() <= 255):
         return array.astype(np.uint8, copy=False)
-    return array.astype(np.float32)
+    with np.errstate(over="ignore"):  # reported by _check_finite
+        return array.astype(np.float32)
 
 
 def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
@@ -224,4 +237,7 @@ def _check_finite(values: Tensor, first_row: int) -> None:
         bad = ~torch.isfinite(values).flatten(1).all(1)
         if bad.any():
             row = first_row + int(bad.nonzero()[0])
-            raise ValueError(f"Input X contains NaN or infinity: row {row} has such an entry.")
+            raise ValueError(
+                "Input X contains NaN, infinity or a number too large for float32: row "
+                f"{row} has such an entry."
+            )
