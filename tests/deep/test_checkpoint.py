@@ -17,6 +17,7 @@ pytest.importorskip("safetensors")
 from protected import open_folder, read_only  # noqa: E402
 
 from ambilearn import find_doubtful  # noqa: E402
+from ambilearn._utils.rounds import listen_to_rounds  # noqa: E402
 from ambilearn.deep import DeepPLCL  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -98,6 +99,72 @@ def test_control_c_after_the_last_epoch(tmp_path):
     with pytest.warns(UserWarning, match=r"after epoch 6 of 6\. The model can be used\.$"):
         make(tmp_path / "run", callbacks=[end_epoch]).fit(X, Y)
     assert not (tmp_path / "run").exists()
+
+
+class Interrupted(torch.nn.Linear):
+    """A network that is interrupted when ``now`` is set."""
+
+    now = False
+
+    def forward(self, x):
+        if Interrupted.now:
+            Interrupted.now = False
+            signal.raise_signal(signal.SIGINT)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("ramp", [0.2, 1.0])  # weights of candidates count at first, or always
+def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp):
+    def end_epoch(report):
+        Interrupted.now = report.epoch == 6
+
+    parameters = {"module": lambda: Interrupted(3, 4), "checkpoint_seconds": 3600, "ramp": ramp}
+    model = make(tmp_path / "run", callbacks=[end_epoch], **parameters)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    model.set_params(callbacks=[]).fit(X, Y)
+    assert (model.history_, model.n_epochs_) == ([], 6)
+    assert not (tmp_path / "run").exists()
+    whole = make(None, **parameters).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
+
+
+def test_control_c_before_the_state_is_copied_writes_the_checkpoint(tmp_path):
+    """The end of the epoch is reported first."""
+    parameters = {"checkpoint_seconds": 3600}
+
+    def interrupt(done):
+        if done.number == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    with (
+        listen_to_rounds(interrupt),
+        pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from"),
+    ):
+        make(tmp_path / "run", **parameters).fit(X, Y)
+    model = make(tmp_path / "run", **parameters).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
+
+
+def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def press(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        replace(*arguments)
+
+    def end_epoch(report):
+        if report.epoch == 4:
+            monkeypatch.setattr(os, "replace", press)
+            signal.raise_signal(signal.SIGINT)
+
+    parameters = {"checkpoint_seconds": 3600}
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", callbacks=[end_epoch], **parameters).fit(X, Y)
+    monkeypatch.undo()
+    model = make(tmp_path / "run", **parameters).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
 
 
 def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.files import atomic_write
+from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_cleaned
 from ambilearn.cli.console import Console
@@ -90,7 +91,7 @@ def serve_review(
                 console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
             server = _start(service, journal_path, options.port)
             _wait(console, server, journal_path, options.browser)
-            with _delaying_interrupts() as interrupts:
+            with delaying_interrupts() as interrupts:  # the answers are written in any case
                 _stop(server, journal_path)
                 n_rows = pluralize(len(session.labels_), "row")
                 console.say(f"{n_rows} settled; the answers are in {journal_path}")
@@ -243,20 +244,6 @@ def _write_answers(path: Path, labels: dict[int, Any], texts: list[str]) -> None
 def _stop(server: "ReviewServer", journal: Path) -> None:
     server.close()
     _address_file(journal).unlink(missing_ok=True)
-
-
-@contextmanager
-def _delaying_interrupts() -> Iterator[list[int]]:
-    """Collect the signals of Ctrl-C, so that the answers are written in any case."""
-    pressed: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

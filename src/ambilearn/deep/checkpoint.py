@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ambilearn._utils.files import atomic_write, check_writable
+from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.training import Trainer
@@ -41,6 +42,7 @@ class Checkpoint:
         self._run = _fingerprint(trainer, also)
         self._written = monotonic()
         self._unwritten: tuple[dict[str, Tensor], dict[str, str]] | None = None
+        self._kept_epoch = 0
 
     def resume(self) -> None:
         """Continue from the file, if there is one.
@@ -58,6 +60,7 @@ class Checkpoint:
             header = int.from_bytes(content[:8], "little")
             about = json.loads(content[8 : 8 + header])["__metadata__"]
             run, epoch, step = about["run"], int(about["epoch"]), int(about["step"])
+            power = float(about["power"])
             tensors = self._format.load(content)
         except Exception as error:
             raise ValueError(
@@ -70,37 +73,48 @@ class Checkpoint:
                 "parameters: delete it to start again, or give another path as checkpoint."
             )
         _restore(self._trainer, tensors)
-        self._trainer.epoch, self._trainer.step = epoch, step
+        self._trainer.epoch, self._trainer.step, self._trainer.power = epoch, step, power
+        self._kept_epoch = epoch
 
     def end_epoch(self) -> None:
         """Keep a copy of the state, and write it unless the last time was too short ago."""
-        about = {
-            "run": self._run,
-            "epoch": str(self._trainer.epoch),
-            "step": str(self._trainer.step),
-        }
-        tensors = _collect(self._trainer)
-        self._unwritten = {name: t.detach().clone() for name, t in tensors.items()}, about
+        self._keep()
         if monotonic() - self._written >= self._every:
             self.write()
+
+    def _keep(self) -> None:
+        trainer = self._trainer
+        about = {"run": self._run, "power": repr(trainer.power)}
+        about |= {"epoch": str(trainer.epoch), "step": str(trainer.step)}
+        tensors = _collect(trainer)
+        self._unwritten = {name: t.detach().clone() for name, t in tensors.items()}, about
+        self._kept_epoch = trainer.epoch
 
     def write(self) -> bool:
         """Write the state after the last complete epoch; return whether there is a file.
 
-        Gives a warning if the file cannot be written. An older one is kept.
+        Gives a warning if the file cannot be written. An older one is kept. Ctrl-C has an effect
+        only after the write.
         """
-        if self._unwritten is not None:
-            tensors, about = self._unwritten
-            copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
-            content = self._format.save(copies, about)
-            try:
-                with atomic_write(self._path) as file:
-                    file.write(content)
-                self._unwritten = None
-            except OSError as error:  # such as a full disk: the training is not lost
-                warn_user(f"The checkpoint {self._path} could not be written: {error.strerror}.")
-            self._written = monotonic()
+        with delaying_interrupts() as pressed:
+            if self._kept_epoch < self._trainer.epoch:  # interrupted before the state was copied
+                self._keep()
+            if self._unwritten is not None:
+                self._write(*self._unwritten)
+        if pressed:
+            raise KeyboardInterrupt
         return self._path.exists()
+
+    def _write(self, tensors: dict[str, Tensor], about: dict[str, str]) -> None:
+        copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
+        content = self._format.save(copies, about)
+        try:
+            with atomic_write(self._path) as file:
+                file.write(content)
+            self._unwritten = None
+        except OSError as error:  # such as a full disk: the training is not lost
+            warn_user(f"The checkpoint {self._path} could not be written: {error.strerror}.")
+        self._written = monotonic()
 
     def remove(self) -> None:
         """Delete the file: the run is complete."""

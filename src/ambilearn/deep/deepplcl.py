@@ -156,8 +156,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     PyTorch dataset, whose items are the rows or tuples that begin with the row. Rows that fit
     in memory are read once, so a dataset should not augment them: ``augment`` does.
 
-    Ctrl-C ends the training after at least one epoch, with a model that can be used. With
-    ``checkpoint``, another fit continues after the last complete epoch.
+    Ctrl-C ends the training after at least one epoch, with a model that can be used. Another
+    Ctrl-C, or one after the last epoch, ends the fit without a model. In all cases another fit with
+    ``checkpoint`` continues after the last complete epoch.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower.

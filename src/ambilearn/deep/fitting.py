@@ -44,25 +44,37 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     held = model._standardizer.apply(rows).to(device)
     prepare = model._standardizer.prepare(held, device)
     labels = _labels(candidates, device)
-    with seeded(seed, device), _tuned_kernels():
-        network = _network(model, held, prepare, candidates.n_labels, device)
-        trainer = Trainer(network, held, prepare, labels, settings)
-        saved = _resume(trainer, model)
-        model.history_ = _train(trainer, model, saved)
-    model.module_, model.n_epochs_ = trainer.average, trainer.epoch
-    ordinary, complementary = predict_probabilities(model, held, standardized=True)
-    model.train_output_ = ordinary
-    prior = trainer.prior()
-    final = make_targets(
-        objective,
-        [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
-        torch.from_numpy(complementary).logit(1e-12),
-        labels.mask.cpu(),
-        None if prior is None else prior.cpu().double(),
-    ).numpy()
+    saved = None
+    try:
+        with seeded(seed, device), _tuned_kernels():
+            network = _network(model, held, prepare, candidates.n_labels, device)
+            trainer = Trainer(network, held, prepare, labels, settings)
+            saved = _resume(trainer, model)
+            model.history_ = _train(trainer, model, saved)
+        model.module_, model.n_epochs_ = trainer.average, trainer.epoch
+        final = _label_rows(model, held, trainer)
+    except KeyboardInterrupt:
+        if saved is not None:
+            saved.write()
+        raise
     model.label_distributions_ = candidates.as_output(candidates.gather(final))
     if saved is not None and trainer.epoch == settings.epochs:
         saved.remove()
+
+
+def _label_rows(model: Any, rows: Rows, trainer: Trainer) -> NDArray[np.float64]:
+    """Confidences of the training rows by the final network; sets ``train_output_``."""
+    ordinary, complementary = predict_probabilities(model, rows, standardized=True)
+    model.train_output_ = ordinary
+    prior = trainer.prior()
+    final: NDArray[np.float64] = make_targets(
+        trainer.settings.objective,
+        [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
+        torch.from_numpy(complementary).logit(1e-12),
+        trainer.labels.mask.cpu(),
+        None if prior is None else prior.cpu().double(),
+    ).numpy()
+    return final
 
 
 def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
