@@ -291,6 +291,18 @@ def test_wrong_parameters(parameters, message):
         make(**parameters).fit(X, SETS)
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"lr": 1e30}, {"augment": (lambda x: x * torch.nan, None)}], ids=["lr", "view"]
+)
+def test_a_loss_that_is_not_finite_ends_the_fit(parameters, tmp_path):
+    """No later fit continues from such weights."""
+    path = tmp_path / "run.safetensors"
+    model = make(checkpoint=path, checkpoint_seconds=0, **parameters)
+    with pytest.raises(ValueError, match=r"The loss of epoch \d is not finite\. Use a smaller lr"):
+        model.fit(X, SETS)
+    assert not path.exists()
+
+
 def test_one_row_is_too_few():
     with pytest.raises(ValueError, match="a minimum of 2"):
         make().fit(IMAGES[:1], ["a"])

@@ -68,11 +68,20 @@ class _Returns(nn.Module):
         (_Returns(lambda x: (x, x)), "module must return one tensor .* returned a tuple"),
         (_Returns(lambda x: x.flatten(1)[:1]), r"module must return .* of shape \(1, 108\)"),
         (_Returns(lambda x: x.flatten(1).long()), "module must return .* torch.int64"),
+        (_Returns(lambda x: x.flatten(1)[:, :0]), r"module must return .* of shape \(2, 0\)"),
     ],
 )
 def test_a_wrong_output_is_rejected_with_the_name_of_the_parameter(module, message):
     with pytest.raises(ValueError, match=message):
         add_heads(module, torch.randn(2, 3, 6, 6), 4)
+
+
+def test_an_output_of_another_type_in_training_mode():
+    """As that of torchvision's GoogLeNet with auxiliary classifiers."""
+    module = _Returns(lambda x: (x, x) if module.training else x)
+    network = add_heads(module, torch.randn(2, 3), 4).train()
+    with pytest.raises(ValueError, match="also in training mode, but returned a tuple"):
+        network(torch.randn(2, 3))
 
 
 def test_frozen_layers_stay_in_evaluation_mode():
@@ -92,3 +101,9 @@ def test_all_labels_are_equal_at_first():
     network = add_heads(nn.Linear(3, 4), torch.randn(2, 3), 2)
     for logits in network(torch.randn(5, 3)):
         assert (logits == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_features_of_another_precision(dtype):
+    network = add_heads(_Returns(lambda x: x.to(dtype)), torch.randn(2, 3), 4)
+    assert [logits.dtype for logits in network(torch.randn(5, 3))] == [torch.float32] * 2

@@ -41,3 +41,13 @@ def test_features(case, monkeypatch):
         expected = network.features(rows.held)
     found = prediction.compute_features(network, rows, identity, bf16=False)
     torch.testing.assert_close(found, expected)
+
+
+def test_an_output_that_is_not_finite_is_reported_with_its_row(case, monkeypatch):
+    monkeypatch.setattr(prediction, "BATCH", 3)
+    network, rows = case
+    rows.held[4] = torch.inf
+    with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
+        prediction.compute_outputs(network, rows, identity, mirror=False, bf16=False)
+    with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
+        prediction.compute_features(network, rows, identity, bf16=False)

@@ -31,7 +31,7 @@ class TwoHeads(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the two heads, each of shape (b, l)."""
-        h = self.features(x)
+        h = _check_tensor(self.features(x)).float()
         return self.ordinary(h), self.complementary(h)
 
     def train(self, mode: bool = True) -> "TwoHeads":
@@ -142,6 +142,16 @@ def _call(module: Callable[[], Any]) -> Any:
         ) from error
 
 
+def _check_tensor(output: Any) -> Tensor:
+    """Check the output of a module, which may return something else when it is trained."""
+    if not isinstance(output, Tensor):
+        raise ValueError(
+            "module must return one tensor of features of shape (rows, features), also in training "
+            f"mode, but returned a {type(output).__name__}."
+        )
+    return output
+
+
 def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
     """Put the two heads on a network of features, whose output is checked on some rows."""
     features.eval()
@@ -153,12 +163,9 @@ def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
         raise ValueError(
             f"module cannot take a batch of shape {tuple(rows.shape)}: {first}"
         ) from error
-    if not isinstance(output, Tensor):
-        raise ValueError(
-            "module must return one tensor of features of shape (rows, features), but returned a "
-            f"{type(output).__name__}."
-        )
-    if output.ndim != 2 or len(output) != len(rows) or not output.is_floating_point():
+    output = _check_tensor(output)
+    is_matrix = output.ndim == 2 and len(output) == len(rows) and output.shape[1] > 0
+    if not is_matrix or not output.is_floating_point():
         raise ValueError(
             "module must return floating-point features of shape (rows, features); for a batch of "
             f"shape {tuple(rows.shape)} it returned {output.dtype} of shape {tuple(output.shape)}. "

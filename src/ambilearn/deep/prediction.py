@@ -31,6 +31,7 @@ def compute_outputs(
             heads = [network(view) for view in views]
         ordinary = sum(f.float().cpu().double().softmax(1) for f, _ in heads) / len(heads)
         absent = sum(f.float().cpu().double().sigmoid() for _, f in heads) / len(heads)
+        _check_finite(ordinary, len(parts))
         parts.append((ordinary, absent))
     return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
@@ -39,11 +40,24 @@ def compute_features(
     network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor], *, bf16: bool
 ) -> Tensor:
     """Features of the rows, float32 of shape (n, d), in the processor's memory."""
-    parts = []
+    parts: list[Tensor] = []
     for batch, device in _batches(network, rows, prepare):
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-            parts.append(network.features(batch).float().cpu())
+            features = network.features(batch).float().cpu()
+        _check_finite(features, len(parts))
+        parts.append(features)
     return torch.cat(parts)
+
+
+def _check_finite(output: Tensor, n_batches: int) -> None:
+    """Raise an error if the output of the batch after the given number of batches is not finite."""
+    bad = ~torch.isfinite(output).all(1)
+    if bad.any():
+        row = n_batches * BATCH + int(bad.nonzero()[0])
+        raise ValueError(
+            f"The output of the network for row {row} of X is not finite. Check that the values of "
+            "the row have the range of the training rows."
+        )
 
 
 def _batches(

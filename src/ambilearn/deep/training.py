@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import torch
@@ -139,8 +140,14 @@ class Trainer:
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
         self.epoch += 1
+        loss = float(total) / self.steps_per_epoch
+        if not isfinite(loss):
+            raise ValueError(
+                f"The loss of epoch {self.epoch} is not finite. Use a smaller lr, and check that "
+                "module and augment, if you have set them, return finite numbers."
+            )
         settled = (self.labels.confidences.amax(1) >= SETTLED).float().mean()
-        return float(total) / self.steps_per_epoch, float(settled)
+        return loss, float(settled)
 
     def _run_step(self, index: Tensor) -> Tensor:
         rate, momentum = one_cycle(self.step, self.settings.epochs * self.steps_per_epoch)
