@@ -292,6 +292,25 @@ def test_wrong_parameters(parameters, message):
 
 
 @pytest.mark.parametrize(
+    ("weak", "strong", "returned"),
+    [
+        (lambda x: None, None, "a NoneType"),
+        (lambda x: x.numpy(), None, "a ndarray"),
+        (lambda x: x[:1], None, r"torch.float32 of shape \(1, 4\)"),
+        (None, lambda x: x.double(), r"torch.float32 .* and torch.float64 of shape \(8, 4\)"),
+        (
+            None,
+            lambda x: x[:, :3],
+            r"torch.float32 of shape \(8, 4\) and torch.float32 of shape \(8, 3\)",
+        ),
+    ],
+)
+def test_views_that_are_no_batches_are_rejected(weak, strong, returned):
+    with pytest.raises(ValueError, match=f"functions in augment .* they returned {returned}"):
+        make(augment=(weak, strong)).fit(X, SETS)
+
+
+@pytest.mark.parametrize(
     "parameters", [{"lr": 1e30}, {"augment": (lambda x: x * torch.nan, None)}], ids=["lr", "view"]
 )
 def test_a_loss_that_is_not_finite_ends_the_fit(parameters, tmp_path):

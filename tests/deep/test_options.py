@@ -25,7 +25,7 @@ def test_device():
     assert options.choose_device("auto").type in ("cpu", "cuda", "mps")
 
 
-@pytest.mark.parametrize("name", ["cuda:77", "nonsense", "xla"])
+@pytest.mark.parametrize("name", ["cuda:77", "nonsense", "xla", "meta"])
 def test_an_unavailable_device(name):
     with pytest.raises(ValueError, match=f"device='{name}' cannot be used on this machine"):
         options.choose_device(name)

@@ -33,7 +33,7 @@ def choose_device(name: str) -> torch.device:
             name = "mps"
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         first = str(error).splitlines()[0]
         raise ValueError(

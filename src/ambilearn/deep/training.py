@@ -155,6 +155,7 @@ class Trainer:
             group["lr"], group["momentum"] = rate * self.settings.lr, momentum
         x = self.prepare(self.rows.batch(index, self.device))
         views = [view(x) for view in (self._weak, self._strong) if view is not None]
+        _check_views(views, x)
         loss = self._loss(index, views)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -299,6 +300,24 @@ def _view(view: View, faster: Callable[[Any], Any]) -> View:
         return view
     apply, draw = faster(view.apply), view.draw
     return lambda x: apply(x, draw(x))
+
+
+def _check_views(views: list[Any], x: Tensor) -> None:
+    """Raise an error if functions of the user do not return a batch of the rows each."""
+    for view in views:
+        is_batch = isinstance(view, Tensor) and view.dtype == x.dtype and len(view) == len(x)
+        if not is_batch or view.shape != views[0].shape:
+            raise ValueError(
+                "The functions in augment must return a float32 tensor with the rows of the batch, "
+                f"both of one shape. For a batch of shape {tuple(x.shape)} they returned "
+                f"{' and '.join(map(_describe, views))}."
+            )
+
+
+def _describe(view: Any) -> str:
+    if isinstance(view, Tensor):
+        return f"{view.dtype} of shape {tuple(view.shape)}"
+    return f"a {type(view).__name__}"
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
