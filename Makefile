@@ -18,7 +18,7 @@ BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_liter
 # which has only one build: make test-torch TORCH="torch torchvision"
 TORCH ?= torch==2.13.0+cpu torchvision==0.28.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-TORCH_VENV := $(VENV)-torch
+TORCH_VENV = $(VENV)-torch
 TORCH_READY = $(TORCH_VENV)/.ready
 
 SCHEMA = $(BIN)/check-jsonschema --builtin-schema vendor.github
@@ -94,7 +94,7 @@ $(OLDEST_READY): pyproject.toml
 		--constraint $(OLDEST_VENV)/constraints.txt --editable ".[test]"
 	@touch $(OLDEST_READY)
 
-test-oldest: VENV = $(OLDEST_VENV)
+test-oldest: BIN = $(OLDEST_VENV)/bin
 test-oldest: $(OLDEST_READY)
 	$(PYTEST)
 
@@ -107,7 +107,7 @@ $(TORCH_READY): pyproject.toml
 
 install-torch: $(TORCH_READY)
 
-test-torch: VENV := $(TORCH_VENV)
+test-torch: BIN = $(TORCH_VENV)/bin
 test-torch: $(TORCH_READY)
 	$(PYTEST) -m "array_library or deep"
 
