@@ -1,7 +1,6 @@
 """DeepPLCL as an estimator."""
 
 import gc
-import pickle
 import signal
 import weakref
 
@@ -245,13 +244,6 @@ def test_same_seed_same_result():
     assert not np.allclose(first.predict_proba(X), other.predict_proba(X))
 
 
-def test_copies_predict_the_same():
-    model = make().fit(X, SETS)
-    expected = model.predict_proba(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), expected)
-    assert not hasattr(clone(model), "module_")
-
-
 def test_pipelines_and_cross_validation():
     model = make_pipeline(StandardScaler(), make())
     assert model.fit(X, SETS).predict(X).shape == (30,)
@@ -394,7 +386,7 @@ def test_a_warm_start_that_fails_leaves_the_previous_fit():
     np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
-def test_a_network_of_another_type_of_image_size(tmp_path):
+def test_files_are_read_with_the_given_size(tmp_path):
     image = pytest.importorskip("PIL.Image")
     image.fromarray(IMAGES[0]).save(tmp_path / "a.png")
     image.fromarray(IMAGES[1]).save(tmp_path / "b.png")

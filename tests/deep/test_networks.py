@@ -85,12 +85,13 @@ def test_an_output_of_another_type_in_training_mode():
 
 
 def test_frozen_layers_stay_in_evaluation_mode():
-    frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False)
+    plain = nn.BatchNorm1d(4, affine=False)  # without weights that could be frozen
+    frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), plain).requires_grad_(False)
     network = add_heads(
         nn.Sequential(frozen, nn.BatchNorm1d(4), nn.Dropout()), torch.randn(2, 3), 2
     )
     network.train()
-    assert not network.features[0][1].training
+    assert not any(layer.training for layer in network.features[0])
     assert network.features[1].training
     assert network.features[2].training
     network.eval()

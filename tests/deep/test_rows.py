@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ambilearn.deep.rows import Rows, check_rows, is_matrix  # noqa: E402
+from ambilearn.deep.rows import check_rows, is_matrix  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -144,7 +144,3 @@ def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):
     assert rows.held is None
     assert rows.to(CPU) is rows
     assert rows.batch(torch.tensor([3, 1]), CPU)[:, 0].tolist() == [3.0, 1.0]
-
-
-def test_rows_are_of_a_length():
-    assert len(Rows((3, 2), torch.zeros(3, 2))) == 3

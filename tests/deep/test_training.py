@@ -24,47 +24,83 @@ CPU = torch.device("cpu")
 
 
 def make_trainer(
-    loss="plcl", *, n=12, batch_size=12, epochs=4, strong=None, row_weights=None, **more
+    loss="plcl", *, n=12, batch_size=12, features=None, strong=None, row_weights=None, **more
 ):
+    """A run of four epochs, for random rows."""
     with seeded(0, CPU):
         x = torch.randn(n, 3)
         mask = torch.rand(n, 4) < 0.4
         mask[torch.arange(n), torch.randint(0, 4, (n,))] = True
-        network = add_heads(nn.Linear(3, 5), x[:2], 4)
+        network = add_heads(features or nn.Linear(3, 5), x[:2], 4)
     labels = Labels(mask, mask / mask.sum(1, keepdim=True), row_weights=row_weights)
     changes = {k: more.pop(k) for k in ("rho", "ramp", "mixup") if k in more}
     objective = choose_objective(loss, **changes)
-    if objective.strong_view and strong is None:
-        strong = Noise(0.5)
-    settings = Settings(
-        objective, identity, strong, epochs, batch_size, lr=0.1, weight_decay=0.0, **more
-    )
+    strong = (strong or Noise(0.5)) if objective.strong_view else None
+    more = {"epochs": 4, "batch_size": batch_size, "lr": 0.1, "weight_decay": 0.0} | more
+    settings = Settings(objective, identity, strong, **more)
     return Trainer(network, Rows((n, 3), x), identity, labels, settings)
+
+
+def scatter(trainer):
+    """Random confidences and heads, as in the middle of a run."""
+    with seeded(2, CPU):
+        for head in (trainer.network.ordinary, trainer.network.complementary):
+            nn.init.normal_(head.weight)
+        random = torch.rand(trainer.labels.mask.shape) * trainer.labels.mask
+        trainer.labels.confidences[:] = random / random.sum(1, keepdim=True)
+
+
+def settle(trainer):
+    """Confidence one for the first candidate of every row."""
+    trainer.labels.confidences[:] = 1.0 * (trainer.labels.mask.cumsum(1).cumsum(1) == 1)
 
 
 def state(trainer):
     return {name: t.clone() for name, t in trainer.network.state_dict().items()}
 
 
-@pytest.mark.parametrize("loss", ["cc", "proden"])
+@pytest.mark.parametrize("loss", PRESETS)
 def test_a_step_goes_down_the_gradient_of_the_mean_loss(loss):
-    trainer = make_trainer(loss)
+    """PL-CL replaces the confidences before they are used, the other methods afterwards."""
+    trainer = make_trainer(loss, strong=identity, ramp=0.25, mixup=False)
+    scatter(trainer)
+    objective, mask = trainer.settings.objective, trainer.labels.mask
     weights = {k: v.requires_grad_() for k, v in state(trainer).items()}
-    P = trainer.labels.confidences.clone()
-    views, comps = torch.func.functional_call(trainer.network, weights, trainer.rows.held)
-    losses = row_losses(
-        trainer.settings.objective, [views], [comps], trainer.labels.mask, P, 1.0, 1.0
-    )
-    used = [w for name, w in weights.items() if "complementary" not in name]
-    gradients = torch.autograd.grad(losses.mean(), used)
+    ordinary, comp = torch.func.functional_call(trainer.network, weights, trainer.rows.held)
+    targets = make_targets(objective, [ordinary], comp, mask)
+    P = targets if loss == "plcl" else trainer.labels.confidences.clone()
+    n_views = 2 if objective.strong_view else 1
+    trainer.epoch = 1  # of four, so the ramp has ended and a third of the trust is reached
+    losses = row_losses(objective, [ordinary] * n_views, [comp] * n_views, mask, P, 1.0, 1 / 3)
+    gradients = torch.autograd.grad(losses.mean(), list(weights.values()), materialize_grads=True)
     rate, momentum = one_cycle(0, 4)
     mean, _ = trainer.run_epoch()
     assert mean == pytest.approx(float(losses.detach().mean()), rel=1e-5)
-    for (name, before), gradient in zip(
-        ((n, w) for n, w in weights.items() if "complementary" not in n), gradients, strict=True
-    ):
+    for (name, before), gradient in zip(weights.items(), gradients, strict=True):
         expected = before - 0.1 * rate * (1 + momentum) * gradient  # Nesterov's first step
         torch.testing.assert_close(trainer.network.state_dict()[name], expected.detach())
+
+
+def test_the_ramp_weights_the_confidences():
+    losses = []
+    for ramp in (1.0, 0.25):  # a quarter of the cross-entropy in the first epoch, or all of it
+        trainer = make_trainer("proden", ramp=ramp)
+        scatter(trainer)
+        losses.append(trainer.run_epoch()[0])
+    assert losses[0] == pytest.approx(losses[1] / 4, rel=1e-5)
+
+
+def test_only_matrices_decay():
+    """If every label is a candidate, the loss of CC is constant: only the decay is left."""
+    trainer = make_trainer("cc", weight_decay=0.5)
+    trainer.labels.mask[:] = True
+    before = state(trainer)
+    rate, momentum = one_cycle(0, 4)
+    trainer.run_epoch()
+    after = state(trainer)
+    kept = 1 - 0.5 * 0.1 * rate * (1 + momentum)
+    torch.testing.assert_close(after["features.weight"], kept * before["features.weight"])
+    torch.testing.assert_close(after["features.bias"], before["features.bias"])
 
 
 def outputs(trainer):
@@ -109,9 +145,9 @@ def test_confidences_stay_distributions_on_the_candidates(loss, options):
 
 def test_options_change_what_is_learned():
     found = []
-    for options in ({}, {"mixup": False}, {"teacher": True}, {"ramp": 0.0}):
+    for options in ({}, {"mixup": False}, {"teacher": True}, {"ramp": 0.0}, {"bf16": True}):
         trainer = make_trainer(**options)
-        trainer.labels.confidences[:] = 1.0 * (trainer.labels.mask.cumsum(1).cumsum(1) == 1)
+        settle(trainer)
         with seeded(1, CPU):
             for _ in range(3):
                 trainer.run_epoch()
@@ -133,7 +169,7 @@ def test_a_teacher_makes_the_targets_with_averaged_weights():
 
 def test_settled_rows_are_mixed_with_the_previous_row():
     x = torch.arange(4.0)[:, None, None].expand(4, 2, 3)
-    confidences = torch.tensor([[0.95, 0.05], [0.0, 1.0], [0.6, 0.4], [0.9, 0.1]])
+    confidences = torch.tensor([[0.95, 0.05], [0.0, 1.0], [0.85, 0.15], [0.9, 0.1]])
     share, mixed = mix_settled(x, confidences, torch.tensor([0.4, 0.8, 0.5, 1.0]))
     torch.testing.assert_close(share, torch.tensor([0.8, 0.6, 1.0, 1.0]))
     # The previous row of the first one is the last one.
@@ -141,9 +177,31 @@ def test_settled_rows_are_mixed_with_the_previous_row():
     torch.testing.assert_close(mixed, expected[:, None, None].expand(4, 2, 3))
 
 
+def test_views_are_mixed_after_the_ramp():
+    trainers = [make_trainer(mixup=mixup) for mixup in (True, False)]
+    for equal in (True, False):  # r is 1 from the second of four epochs on
+        for trainer in trainers:
+            settle(trainer)
+            with seeded(1, CPU):
+                trainer.run_epoch()
+        first, second = (state(trainer)["ordinary.weight"] for trainer in trainers)
+        assert torch.equal(first, second) == equal
+
+
+def test_a_mixed_view_makes_no_targets():
+    trainer = make_trainer(ramp=0.0)
+    scatter(trainer)
+    settle(trainer)
+    ordinary, complementary = outputs(trainer)
+    expected = make_targets(PRESETS["plcl"], [ordinary], complementary, trainer.labels.mask)
+    with seeded(1, CPU):
+        trainer.run_epoch()
+    torch.testing.assert_close(trainer.labels.confidences, expected)
+
+
 def test_the_power_of_the_weights_follows_the_confidences():
-    """Weights in which the confidences trust more than their shares say get a larger power."""
-    trainer = make_trainer()
+    """Weights with which the confidences agree more than their shares say get a larger power."""
+    trainer = make_trainer(strong=identity, mixup=False)
     mask = trainer.labels.mask
     shares = torch.where(mask, torch.arange(1.0, 5.0), 0.0)
     shares = shares / shares.sum(1, keepdim=True)
@@ -151,9 +209,12 @@ def test_the_power_of_the_weights_follows_the_confidences():
     for power in (1.0, 3.0):
         followed = shares**power
         trainer.labels.confidences[:] = followed / followed.sum(1, keepdim=True)
+        ordinary, complementary = outputs(trainer)
         trainer.run_epoch()
         assert trainer.power == pytest.approx(power, abs=1e-3)
-    torch.testing.assert_close(trainer.prior(), trainer.power * trainer.labels.log_shares)
+        prior = trainer.power * trainer.labels.log_shares
+        expected = make_targets(PRESETS["plcl"], [ordinary], complementary, mask, prior)
+        torch.testing.assert_close(trainer.labels.confidences, expected)
     trainer.run_epoch()
     trainer.run_epoch()
     assert trainer.power == 0.0  # the network has learned from the weights
@@ -171,25 +232,17 @@ def test_a_row_of_weight_zero_does_not_count():
         torch.testing.assert_close(tensor, second[name])
 
 
-def test_the_average_follows_the_weights():
-    trainer = make_trainer()
+def test_the_average_follows_the_weights_and_the_statistics_of_normalizations():
+    trainer = make_trainer(features=nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5)))
     start = state(trainer)
     with seeded(1, CPU):
         trainer.run_epoch()
     now = state(trainer)
+    assert not torch.equal(now["features.1.running_mean"], start["features.1.running_mean"])
     for name, tensor in trainer.average.state_dict().items():
-        torch.testing.assert_close(tensor, start[name] / 51 + now[name] * 50 / 51)
+        if tensor.is_floating_point():
+            torch.testing.assert_close(tensor, start[name] / 51 + now[name] * 50 / 51)
     assert not any(weights.requires_grad for weights in trainer.average.parameters())
-
-
-def test_frozen_weights_stay():
-    trainer = make_trainer()
-    frozen = trainer.network.features.requires_grad_(False)
-    trainer = Trainer(trainer.network, trainer.rows, identity, trainer.labels, trainer.settings)
-    before = frozen.weight.clone()
-    trainer.run_epoch()
-    assert torch.equal(frozen.weight, before)
-    assert not torch.equal(trainer.network.ordinary.weight, trainer.average.ordinary.weight)
 
 
 def test_a_seed_does_not_touch_the_state_of_the_user():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
@@ -21,12 +22,6 @@ from ambilearn.deep.progress import print_report, reports
 from ambilearn.deep.rows import Rows
 from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 
-_OF_OBJECTIVE = (
-    *("comp_power", "comp_weight", "rho", "temperature", "ramp", "outside_weight"),
-    "strong_view",
-    "mixup",
-)
-
 
 def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     """Train a network, and set the attributes of the estimator.
@@ -36,8 +31,9 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     device = options.choose_device(model.device)
     model._row_shape, model._learned_bytes = rows.shape[1:], rows.are_bytes
     model._standardizer = options.Standardizer.of(rows, model.normalize)
-    changes = {name: getattr(model, name) for name in _OF_OBJECTIVE}
-    objective = choose_objective(model.loss, **changes)
+    parameters = model.get_params(deep=False)
+    names = {field.name for field in fields(Objective)} & set(parameters)
+    objective = choose_objective(model.loss, **{name: parameters[name] for name in names})
     settings = _settings(model, objective, rows, device)
     model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
     model._strong = settings.strong is not None

@@ -35,12 +35,16 @@ class TwoHeads(nn.Module):
         return self.ordinary(h), self.complementary(h)
 
     def train(self, mode: bool = True) -> "TwoHeads":
-        """Set the mode of all layers but the frozen ones, which stay in evaluation mode."""
+        """Set the mode of all parts but the frozen ones, which stay in evaluation mode.
+
+        All weights of a frozen part are frozen, so that a normalization without weights in it does
+        not learn, either.
+        """
         super().train(mode)
-        for layer in self.features.modules():
-            own = list(layer.parameters(recurse=False))
-            if mode and own and not any(weights.requires_grad for weights in own):
-                layer.eval()
+        for part in self.features.modules():
+            weights = list(part.parameters())
+            if mode and weights and not any(each.requires_grad for each in weights):
+                part.eval()
         return self
 
 

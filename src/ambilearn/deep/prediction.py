@@ -39,7 +39,7 @@ def compute_outputs(
 def compute_features(
     network: TwoHeads, rows: Rows, prepare: Callable[[Tensor], Tensor], *, bf16: bool
 ) -> Tensor:
-    """Features of the rows, float32 of shape (n, d), in the processor's memory."""
+    """Features of the rows, float32 of shape (n, d), in host memory."""
     parts: list[Tensor] = []
     for batch, device in _batches(network, rows, prepare):
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):

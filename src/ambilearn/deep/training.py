@@ -121,7 +121,7 @@ class Trainer:
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
         self.epoch, self.step, self.power = 0, 0, 1.0
-        self._averaged = list(_pairs(self.average, network))
+        self._averaged = _averaged_tensors(self.average, network)
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
@@ -242,8 +242,7 @@ class Trainer:
     def _update_average(self) -> None:
         keep = average_decay(self.step)
         with torch.no_grad():
-            for mine, theirs in self._averaged:
-                torch._foreach_lerp_(mine, theirs, 1 - keep)
+            torch._foreach_lerp_(*self._averaged, 1 - keep)
 
 
 def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
@@ -259,21 +258,13 @@ def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor
     return share, torch.lerp(x.roll(1, 0), x, wide.to(x.dtype))
 
 
-def _pairs(first: nn.Module, second: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
-    """Weights that are trained, and floating-point buffers, of two equal networks."""
-    trained = [
-        (mine, theirs)
-        for mine, theirs in zip(first.parameters(), second.parameters(), strict=True)
-        if theirs.requires_grad
-    ]
-    buffers = [
-        (mine, theirs)
-        for mine, theirs in zip(first.buffers(), second.buffers(), strict=True)
-        if mine.is_floating_point()
-    ]
-    for kind in (trained, buffers):
-        if kind:
-            yield [mine for mine, _ in kind], [theirs for _, theirs in kind]
+def _averaged_tensors(average: nn.Module, network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+    """Trained weights and floating-point buffers of the average, and those of the network."""
+    weights = zip(average.parameters(), network.parameters(), strict=True)
+    buffers = zip(average.buffers(), network.buffers(), strict=True)
+    pairs = [pair for pair in weights if pair[1].requires_grad]
+    pairs += [pair for pair in buffers if pair[1].is_floating_point()]
+    return [mean for mean, _ in pairs], [latest for _, latest in pairs]
 
 
 def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
