@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from sentences import make_sentences, make_vectors
 
+from ambilearn.cli.console import Console
 from ambilearn.cli.main import main
 from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import load_model, write_table
@@ -42,6 +44,39 @@ def test_clean(run, people_csv, people):
     assert cleaned[list(people)].to_numpy().tolist() == people.to_numpy().tolist()
     assert (cleaned["label"] == people["truth"]).mean() > 0.9
     assert sorted(cleaned["review_rank"].astype(int)) == list(range(1, 61))
+
+
+@pytest.mark.parametrize(
+    ("command", "out", "stage"),
+    [
+        ("clean", "out.csv", "calibrating"),
+        ("clean", "out.csv", "looking for rows"),
+        ("fit", "out.model", "calibrating"),
+        ("review", "out.html", "looking for rows"),
+    ],
+)
+def test_control_c_after_the_fit_writes_its_results(run, people, monkeypatch, command, out, stage):
+    single = people.assign(names=people["names"].where(np.arange(60) >= 30, people["truth"]))
+    single.to_csv("people.csv", index=False)
+    show = Console.stage
+
+    def press(console, text):
+        show(console, text)
+        if text.startswith(stage):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Console, "stage", press)
+    status, _, err = run(command, "people.csv", *QUICK, "--out", out)
+    assert status == 130
+    empty = "interrupted, and the scores" if stage == "calibrating" else "doubt and suggestion stay"
+    assert empty in err
+    if command == "clean":
+        assert pd.read_csv(out)["label"].notna().all()
+    elif command == "fit":
+        assert "confidence of `predict` is empty: the computation was interrupted." in err
+        assert load_model(out).was_interrupted
+    else:
+        assert Path(out).exists()
 
 
 def test_the_summary_is_on_stderr(run, people_csv):

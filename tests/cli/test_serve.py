@@ -11,10 +11,12 @@ import subprocess
 import sys
 from urllib.parse import urlsplit
 
+import pandas as pd
 import pytest
 from annotators import write_crowd
 from click.testing import CliRunner
 
+from ambilearn.cli.console import Console
 from ambilearn.cli.main import main
 from ambilearn.serve.server import ReviewServer
 
@@ -146,12 +148,33 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     outputs = ["--cleaned-out", cleaned, "--corrections-out", corrections]
     result = run("review", table, *OPTIONS[:-1], *outputs)
     assert result.exit_code == 130, result.output
-    assert "The final fit was skipped. The same command continues the review." in result.output
+    assert "The final fit was interrupted. The same command continues the review." in result.output
     assert corrections.read_text().splitlines()[1:] == ['3,"anna","cleo"']
     journal = (tmp_path / "people.csv.journal").read_text().splitlines()
     assert json.loads(journal[-1])["labels"] == {"3": "cleo"}
     assert not (tmp_path / "people.csv.journal.address").exists()
     assert not cleaned.exists()
+
+
+@pytest.mark.heavy
+def test_ctrl_c_after_the_final_fit_writes_its_labels(table, opened, tmp_path, monkeypatch):
+    """Without doubt, and without a fit for the model file."""
+    show = Console.stage
+
+    def press(console, text):
+        show(console, text)
+        if text.startswith("looking for rows"):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Console, "stage", press)
+    cleaned, model = tmp_path / "c.csv", tmp_path / "m.model"
+    outputs = ["--cleaned-out", cleaned, "--model-out", model]
+    result = run("review", table, *OPTIONS[:-1], *outputs)
+    assert result.exit_code == 130, result.output
+    assert "interrupted: doubt and suggestion stay empty." in result.output
+    assert "The final fit was interrupted. The same command continues" in result.output
+    assert pd.read_csv(cleaned)["label"].notna().all()
+    assert not model.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+import signal
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,50 @@ def test_rows_with_one_candidate_are_certain_and_come_last_without_doubt(table):
     assert (cleaned.choices.scores[single] == 1).all()
     ranks = cleaned.frame["review_rank"].to_numpy()
     assert ranks[single].min() > (~single).sum() - (cleaned.choices.margins[~single] == 1).sum()
+
+
+def interrupt_at(stage):
+    def progress(text):
+        if text.startswith(stage):
+            signal.raise_signal(signal.SIGINT)
+
+    return progress
+
+
+@pytest.mark.parametrize("method", ["plknn", "ipal", "plcl"])  # doubt by votes, folds, closed form
+def test_control_c_during_the_search_for_doubt_leaves_the_labels(table, method):
+    with pytest.warns(UserWarning, match=r"interrupted: doubt and suggestion stay empty\.$"):
+        cleaned = clean_table(table, method, progress=interrupt_at("looking for rows"))
+    whole = clean_table(table, method)
+    assert list(cleaned.frame) == list(whole.frame)
+    assert cleaned.doubt is None
+    assert cleaned.frame[["doubt", "suggestion"]].isna().all(axis=None)
+    same = ["label", "score", "confidence", "margin"]
+    pd.testing.assert_frame_equal(cleaned.frame[same], whole.frame[same])
+
+
+def test_control_c_during_the_calibration_leaves_the_labels(people):
+    single = people.assign(names=people["names"].where(np.arange(60) >= 30, people["truth"]))
+    file = io.StringIO(single.to_csv(index=False))
+    table = read_candidate_table(file, candidates="names", exclude=["truth"], format="csv")
+    said = []
+
+    def progress(text):
+        said.append(text)
+        interrupt_at("calibrating")(text)
+
+    with pytest.warns(UserWarning, match="interrupted") as caught:
+        cleaned = clean_table(table, "ipal", progress=progress)
+    assert [str(each.message).partition("interrupted")[2] for each in caught] == [
+        ", and the scores are not calibrated.",
+        ": doubt and suggestion stay empty.",
+    ]
+    assert said[-1].startswith("calibrating")  # no further fits
+    assert cleaned.model.was_interrupted
+    whole = clean_table(table, "ipal", calibrate=False, doubt=False)
+    assert not whole.model.was_interrupted
+    np.testing.assert_array_equal(cleaned.choices.labels, whole.choices.labels)
+    assert cleaned.frame[["confidence", "doubt"]].isna().all(axis=None)
 
 
 def test_without_doubt_the_rank_orders_by_margin(table):

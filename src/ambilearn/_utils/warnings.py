@@ -8,6 +8,10 @@ from types import FrameType
 _LIBRARY_PACKAGES = {"ambilearn", "sklearn", "joblib"}
 
 
+class InterruptedWarning(UserWarning):
+    """Ctrl-C ended a computation early; its results so far are used."""
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, with the line that called this library or scikit-learn as location."""
     frame, stacklevel = sys._getframe(1), 2

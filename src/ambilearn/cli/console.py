@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ambilearn._utils.warnings import InterruptedWarning
 from ambilearn.cli.errors import check_memory_limit
 
 LOG_WIDTH = 200  # columns of a log file, wide enough for all tables
@@ -20,7 +21,7 @@ class Console:
     Text is on the screen when a call returns, so that even a short stage is visible. With
     ``stderr`` it is written to standard error, for commands whose standard output is a table.
     ``rich`` is a console to write to instead, and ``every`` the seconds between two progress lines
-    in a log file.
+    in a log file. ``interrupted`` is whether Ctrl-C ended a computation early.
     """
 
     def __init__(self, *, stderr: bool = False, rich: Any = None, every: float = 30.0) -> None:
@@ -33,6 +34,7 @@ class Console:
         stream = self.rich.file
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
+        self.interrupted = False
         self._live: Any = None
         self._spinner: Any = None
         self._stage, self._printed, self._every = "", 0.0, every
@@ -98,13 +100,15 @@ class Console:
 def user_console() -> Iterator[Console]:
     """A console on standard error that prints each warning and error as one line.
 
-    Warnings about the input are printed before the fit.
+    Warnings about the input are printed before the fit. If Ctrl-C has ended a computation early,
+    the command ends with the exit status 130, after it has written its results.
     """
     check_memory_limit()
     console = Console(stderr=True)
     printed: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        console.interrupted |= isinstance(message, InterruptedWarning)
         text = " ".join(str(message).split())
         if text not in printed:
             printed.add(text)
@@ -125,6 +129,8 @@ def user_console() -> Iterator[Console]:
             ) from error
         finally:
             console.close()
+    if console.interrupted:
+        raise click.exceptions.Exit(130)
 
 
 def printable(text: str) -> str:

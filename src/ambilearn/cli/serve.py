@@ -307,7 +307,9 @@ def _finish(
         if options.cleaned_out:
             write_cleaned(console, request, options.cleaned_out, no_doubt=no_doubt)
         if options.model_out:
+            if console.interrupted:
+                raise KeyboardInterrupt
             write_model(console, request, options.model_out)
     except KeyboardInterrupt:
-        console.say("The final fit was skipped. The same command continues the review.")
+        console.say("The final fit was interrupted. The same command continues the review.")
         raise click.exceptions.Exit(130) from None

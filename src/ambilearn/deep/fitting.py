@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ambilearn._utils.rounds import Round, report_round
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import Support
 from ambilearn.deep import options
 from ambilearn.deep.checkpoint import Checkpoint
@@ -159,7 +159,8 @@ def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
         later = f", and another fit continues from {model.checkpoint}" if continued else ""
         warn_user(
             f"The training was interrupted after epoch {trainer.epoch} of "
-            f"{trainer.settings.epochs}. The model can be used{later}."
+            f"{trainer.settings.epochs}. The model can be used{later}.",
+            InterruptedWarning,
         )
     return history
 

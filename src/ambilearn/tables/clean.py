@@ -1,13 +1,14 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
@@ -48,7 +49,7 @@ class CleanedTable:
         The fitted model; it labels further tables.
     doubt : Doubt or None
         Held-out doubt in the candidates. None without ``doubt``, and the table has no columns of
-        it; or if there are only two rows, and these columns are empty.
+        it; or if there are only two rows, or after Ctrl-C, and these columns are empty.
     """
 
     table: CandidateTable
@@ -94,6 +95,8 @@ def clean_table(
         Whether to look for rows whose true label is probably not a candidate; see
         :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN, stacks and votes
         need less than the time of a fit for it; IPAL, PLDA and DeepPLCL take five more fits.
+        Ctrl-C ends these fits, and those for the confidence: their columns stay empty, with a
+        warning.
     prefix : str, default=""
         Prefix of the names of the new columns.
 
@@ -153,8 +156,8 @@ def judge_candidates(
     If annotators were judged, it is doubt in their answers. Rows whose label a person chose have
     the score -1 and no suggestion. With ``thorough``, the held-out outputs of a stack or a vote
     itself are used, which takes five fits and finds more of the rows, instead of those of a member
-    that has them in closed form. For a table of two rows, which are too few, the result is None,
-    with a warning.
+    that has them in closed form. For a table of two rows, which are too few, and after Ctrl-C, the
+    result is None, with a warning.
     """
     if len(table.frame) < 3:
         warn_user(
@@ -162,12 +165,25 @@ def judge_candidates(
             "suggestion stay empty. Add rows."
         )
         return None
-    if model.method._was_interrupted:
-        warn_user(
-            f"{table.name}: the training was interrupted, so no further networks are trained for "
-            "it: doubt and suggestion stay empty."
-        )
-        return None
+    if not model.was_interrupted:
+        n_folds = 5 if thorough and model.method._is_ensemble else None
+        with suppress(KeyboardInterrupt):  # the fit is complete
+            return _find_doubt(model, table, random_state, progress, device, n_folds)
+    warn_user(
+        f"{table.name}: the computation was interrupted: doubt and suggestion stay empty.",
+        InterruptedWarning,
+    )
+    return None
+
+
+def _find_doubt(
+    model: TableModel,
+    table: CandidateTable,
+    random_state: int,
+    progress: Callable[[str], None],
+    device: str | None,
+    n_folds: int | None,
+) -> Doubt:
     X = model.pipeline[:-1].transform(table.X)
     # Judging annotators uses the features of every row, so its result is not held out: doubt is
     # in the answers as they were given.
@@ -177,7 +193,7 @@ def judge_candidates(
             rows,
             table.given,
             estimator=method,
-            n_folds=5 if thorough and model.method._is_ensemble else None,
+            n_folds=n_folds,
             random_state=random_state,
             progress=progress,
         )

@@ -16,7 +16,7 @@ from ambilearn import __version__
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.confidence.sets import calibrate_candidates
 from ambilearn.registry import find_method
@@ -36,6 +36,8 @@ from ambilearn.tables.read import CandidateTable, append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_INTERRUPTED = "the computation was interrupted"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +78,11 @@ class TableModel:
     def min_votes(self) -> int:
         """Votes that make a candidate, if a search chose that; one otherwise."""
         return int(self.about["chosen"].get("min_votes", 1))
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit, or the fits for the calibration, early."""
+        return self.method._was_interrupted or self.calibration.reason == _INTERRUPTED
 
     def choices(
         self,
@@ -231,7 +238,8 @@ def fit_table(
     calibrate : bool, default=True
         Whether to calibrate scores by the rows with a single candidate, which takes five fits or
         more if there are at least 20 such rows; see
-        :func:`ambilearn.confidence.calibrate_candidates`.
+        :func:`ambilearn.confidence.calibrate_candidates`. Ctrl-C ends these fits: the model is
+        returned without calibration.
     progress : callable, optional
         Called with a status message at each step.
 
@@ -242,7 +250,7 @@ def fit_table(
     Warns
     -----
     UserWarning
-        If a label is chosen in no row of the table.
+        If a label is chosen in no row of the table, or after Ctrl-C.
 
     Examples
     --------
@@ -305,17 +313,23 @@ def _calibrate(
     if table.votes is not None:
         return Calibration("rows with a single answer are easier than the others")
     if fitted._was_interrupted:
-        return Calibration("the training was interrupted")
+        return Calibration(_INTERRUPTED)
     method, device = with_own_device(fitted, device)
-    with device_rows(X, device) as rows:
-        return calibrate_candidates(
-            method,
-            rows,
-            table.candidates,
-            exclude=list(table.corrections.labels),  # a person chose which rows to correct
-            random_state=random_state,
-            progress=progress,
+    try:
+        with device_rows(X, device) as rows:
+            return calibrate_candidates(
+                method,
+                rows,
+                table.candidates,
+                exclude=list(table.corrections.labels),  # a person chose which rows to correct
+                random_state=random_state,
+                progress=progress,
+            )
+    except KeyboardInterrupt:  # the fit is complete
+        warn_user(
+            f"{table.name}: {_INTERRUPTED}, and the scores are not calibrated.", InterruptedWarning
         )
+        return Calibration(_INTERRUPTED)
 
 
 def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:
