@@ -98,6 +98,7 @@ def test_the_power_of_weights_fits_the_confidences(batch):
     fits = [(followed * np.log(np.where(mask, prior(power), 1))).sum() for power in grid]
     assert fit(followed) == pytest.approx(grid[np.argmax(fits)], abs=0.01)
     assert fit(prior(-1.0)) == 0.0  # weights that mislead are not used
+    assert fit(prior(50.0)) == pytest.approx(16.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["proden", "rc"])
@@ -146,6 +147,13 @@ def test_targets(batch):
     objective = choose_objective("plcl", comp_power=2.0, temperature=1.5)
     found = make_targets(objective, views, *arguments, 3 * torch.tensor(np.where(mask, P, 1)).log())
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_the_complementary_head_alone_excludes_no_candidate():
+    ordinary, complementary = torch.zeros(1, 3), torch.tensor([[50.0, -50.0, -50.0]])
+    mask = torch.tensor([[True, True, False]])
+    found = make_targets(PRESETS["plcl"], [ordinary], complementary, mask)
+    torch.testing.assert_close(found, torch.tensor([[0.001, 1.0, 0.0]]) / 1.001)
 
 
 def test_targets_where_the_strong_view_is_mixed(batch):

@@ -81,6 +81,15 @@ def test_a_step_goes_down_the_gradient_of_the_mean_loss(loss):
         torch.testing.assert_close(trainer.network.state_dict()[name], expected.detach())
 
 
+def test_the_loss_of_an_epoch_is_the_mean_over_its_steps():
+    losses = []
+    for batch_size in (12, 4):
+        trainer = make_trainer("proden", batch_size=batch_size, lr=0.0)
+        scatter(trainer)
+        losses.append(trainer.run_epoch()[0])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
 def test_the_ramp_weights_the_confidences():
     losses = []
     for ramp in (1.0, 0.25):  # a quarter of the cross-entropy in the first epoch, or all of it

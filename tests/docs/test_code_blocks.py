@@ -33,8 +33,14 @@ def clone(tmp_path, monkeypatch):
     return tmp_path
 
 
+def _marks(page):
+    return [pytest.mark.deep] if page.stem == "images" else []
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=_marks(page)) for page in PYTHON_PAGES]
+)
 def test_python_blocks_run_one_after_the_other(page, clone):
     if page.stem == "images":
         pytest.importorskip("torch", reason="the page needs the extra deep")

@@ -43,11 +43,14 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
         - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
 
-    where Q is 1 off the candidates and s (1 − P) on them. First r grows from 0 to 1, then s. When r
-    is 1, the strong views of settled rows are mixed in pairs [4]_. Weights w of candidates multiply
-    t by :math:`w^\gamma`. γ fits the confidences at the start of each epoch; when r is 1, it falls
-    to 0, because the network has learned from the weights by then. PRODEN, RC, CC and CRDPLL are
-    other values of the same parameters (``loss``).
+    averaged over the rows. BCE is the mean over the labels and both views. Q is 1 off the
+    candidates and s (1 − P) on them. First r grows from 0 to 1, then s. When r is 1, the strong
+    views of settled rows are mixed in pairs [4]_ and not used for t. Weights w of candidates
+    multiply t by :math:`w^\gamma`. γ fits the confidences at the start of each epoch; when r is 1,
+    it falls to 0, because the network has learned from the weights by then.
+
+    PRODEN [1]_, RC, CC [2]_ and CRDPLL [3]_ are combinations of the same terms (``loss``). The loss
+    of CC does not contain P, so the network does not learn from weights of candidates.
 
     Parameters
     ----------
@@ -91,8 +94,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     weight_decay : float, default=5e-3
         Weight decay.
     teacher : bool, default=False
-        Make the targets with averaged weights, which costs another forward pass. RC has no such
-        targets, and raises an error.
+        Make the targets with averaged weights after the first epoch, from the weak view, which
+        costs another forward pass. Not supported by RC, whose targets are those of the network
+        after each step.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with: for
@@ -175,9 +179,14 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     Examples
     --------
-    >>> from ambilearn.deep import DeepPLCL
-    >>> model = DeepPLCL(epochs=20, random_state=0)
-    >>> model.fit(images, candidates).predict(new_images)  # doctest: +SKIP
+    >>> import numpy as np
+    >>> from ambilearn import DeepPLCL
+    >>> images = np.random.default_rng(0).integers(100, size=(20, 6, 6), dtype=np.uint8)
+    >>> images[10:] += 100
+    >>> y = 5 * [{"dark"}, {"dark", "light"}] + 5 * [{"light"}, {"dark", "light"}]
+    >>> model = DeepPLCL(epochs=20, random_state=0).fit(images, y)
+    >>> model.predict(images[[0, 10]])
+    array(['dark', 'light'], dtype='<U5')
     """
 
     _parameter_constraints = {

@@ -36,7 +36,6 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     objective = choose_objective(model.loss, **{name: parameters[name] for name in names})
     settings = _settings(model, objective, rows, device)
     model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
-    model._strong = settings.strong is not None
     held = model._standardizer.apply(rows).to(device)
     prepare = model._standardizer.prepare(held, device)
     labels = _labels(candidates, device)

@@ -3,14 +3,16 @@
 For a row with candidates S and confidences P on them, outputs f of the ordinary head and f̂ of the
 complementary head, a weak view x′ and a strong view x″::
 
-    t ∝ 1_S ∘ √(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ w^γ
+    t ∝ 1_S ∘ [√(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ w^γ]^(1/T)
     P ← ρ P + (1 − ρ) t
-    loss = r a ½[CE(P, f(x′)) + CE(P, f(x″))] + b ½[U(f(x′)) + U(f(x″))] + τ BCE(f̂, Q)
+    loss = r a ½[CE(P, f(x′)) + CE(P, f(x″))] + b ½[U(f(x′)) + U(f(x″))]
+           + τ ½[BCE(f̂(x′), Q) + BCE(f̂(x″), Q)]
 
 w are the shares of the candidates in the weights of the row. U is the loss of probability off the
-candidates. Q is 1 off S and s (1 − P) on S. First r grows from 0 to 1, then s. As long as s is 0,
-the complementary head learns only which labels are not candidates, which does not depend on its own
-outputs; otherwise large sets settle on wrong labels. When r is 1, γ falls to 0.
+candidates. BCE is the mean over the labels. Q is 1 off S and s (1 − P) on S. First r grows from 0
+to 1, then s. As long as s is 0, the complementary head learns only which labels are not candidates,
+which does not depend on its own outputs; otherwise large sets settle on wrong labels. When r is 1,
+γ falls to 0.
 """
 
 from dataclasses import dataclass, replace
