@@ -1,5 +1,6 @@
 """Candidate sets as a first-class citizen: rows like an array's, weights, and scikit-learn's y."""
 
+import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -125,6 +126,17 @@ def test_it_is_the_y_of_splits_searches_and_scores():
     search = GridSearchCV(PLKNN(), {"n_neighbors": [1, 5]}, cv=cv).fit(X, sets)
     assert search.predict(X).shape == truth.shape
     assert cross_val_predict(PLKNN(), X, sets, cv=3).shape == truth.shape
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_method_learns_from_unpickled_sets(protocol):
+    """Large arrays of an older protocol share the memory of the pickle."""
+    X, y = load_iris(return_X_y=True)
+    X, sets = np.tile(X, (4, 1)), as_candidates([{label, 0} for label in np.tile(y, 4).tolist()])
+    unpickled = pickle.loads(pickle.dumps(sets, protocol))
+    assert list(unpickled) == list(sets)
+    expected = PLKNN().fit(X, sets).label_distributions_
+    np.testing.assert_array_equal(PLKNN().fit(X, unpickled).label_distributions_, expected)
 
 
 def test_scikit_learn_treats_it_as_multilabel(sets, weighted):

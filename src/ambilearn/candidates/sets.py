@@ -110,6 +110,11 @@ class CandidateSets:
             f"{pluralize(len(self.classes), 'label')}, {mean:.3g} candidates per row{weighted}>"
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays may share the memory of the pickle; SciPy fails if one of these is an index.
+        copied = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in state.items()}
+        vars(self).update(copied)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and number of classes."""
