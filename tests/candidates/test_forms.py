@@ -31,16 +31,6 @@ FORMS_OF_SETS = {
     "pandas bool mask": pd.DataFrame(MASK.astype(bool), columns=NAMES),
     "polars mask": pl.DataFrame(MASK, schema=NAMES),
 }
-FORMS_OF_MASKS = {
-    "int": MASK,
-    "bool": MASK.astype(bool),
-    "float": MASK.astype(float),
-    "object": MASK.astype(object),
-    "csr_array": sparse.csr_array(MASK),
-    "csc_array": sparse.csc_array(MASK),
-    "csr_matrix bool": sparse.csr_matrix(MASK.astype(bool)),
-    "coo_array float": sparse.coo_array(MASK.astype(float)),
-}
 
 
 @pytest.mark.parametrize("form", FORMS_OF_SETS)
@@ -49,23 +39,6 @@ def test_every_named_form_gives_the_same_sets(form):
     np.testing.assert_array_equal(sets.to_mask(), MASK)
     assert sets.classes.tolist() == NAMES
     assert sets.to_sets() == SETS
-
-
-@pytest.mark.parametrize("form", FORMS_OF_MASKS)
-def test_every_unnamed_mask_gives_the_same_sets(form):
-    sets = as_candidates(FORMS_OF_MASKS[form])
-    np.testing.assert_array_equal(sets.to_mask(), MASK)
-    assert sets.classes.tolist() == [0, 1, 2]
-
-
-def test_sparse_mask_with_unsorted_indices_duplicates_and_zeros():
-    messy = sparse.csr_array(
-        (np.array([1, 1, 0, 1.0]), np.array([2, 0, 1, 1]), np.array([0, 3, 4])), shape=(2, 3)
-    )
-    kept = messy.copy()
-    assert as_candidates(messy).to_sets() == [{0, 2}, {1}]
-    np.testing.assert_array_equal(messy.data, kept.data)  # the user's matrix is untouched
-    np.testing.assert_array_equal(messy.indices, kept.indices)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -34,29 +33,6 @@ def itself():
     endless = [{1}]
     endless.append(endless)
     return endless
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("sparse_format", "what"), DAMAGES)
-def test_damaged_sparse_masks_are_rejected(sparse_format, what, kind):
-    mask, message = make_damaged(sparse_format, what, kind)
-    with pytest.raises(ValueError, match="^y is a damaged sparse matrix .*" + message):
-        as_candidates(mask)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sparse_format", FORMATS)
-def test_every_sparse_format_is_read(sparse_format, kind):
-    sets = as_candidates(make_sparse(MASK, sparse_format, kind))
-    np.testing.assert_array_equal(sets.to_mask(), MASK)
-
-
-def test_small_integers_are_added_up_without_overflow():
-    parts = np.array([100, 100, 1], dtype=np.int8), ([0, 0, 1], [1, 1, 0])
-    sets = as_candidates(sparse.coo_array(parts, shape=(2, 2)))
-    assert sets.to_sets() == [{1}, {0}]
-    parts = np.array([100, 100, 50], dtype=np.uint8), ([0, 0, 0], [1, 1, 0])
-    assert as_candidates(sparse.coo_array(parts, shape=(1, 2)))[0] == {0: 50.0, 1: 200.0}
 
 
 READ = {

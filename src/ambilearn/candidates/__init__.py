@@ -6,7 +6,8 @@ or none. :func:`as_candidates` accepts many forms. The library uses only :class:
 a list of (row, label) pairs, row by row, with optional weights.
 """
 
-from ambilearn.candidates.forms import ANYTHING, AllBut, as_candidates
+from ambilearn.candidates.forms import as_candidates
+from ambilearn.candidates.label_collections import ANYTHING, AllBut
 from ambilearn.candidates.sets import CandidateSets
 
 __all__ = ["ANYTHING", "AllBut", "CandidateSets", "as_candidates"]

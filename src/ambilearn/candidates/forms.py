@@ -4,13 +4,9 @@
 plain labels, :class:`AllBut` and :data:`ANYTHING`.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from itertools import chain, pairwise
-from math import isfinite
-from numbers import Real
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,8 +19,9 @@ from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
-from ambilearn._utils.text import shorten_repr
-from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates.checks import check_classes_distinct, not_a_class
+from ambilearn.candidates.label_collections import from_collections, is_label_set
+from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
 from ambilearn.candidates.sets import CandidateSets, pair_rows
 
 _ACCEPTED = (
@@ -32,33 +29,6 @@ _ACCEPTED = (
     "boolean mask or a table of weights of shape (n_rows, n_labels) as array, sparse matrix or "
     "data frame, or a 1-D array of labels"
 )
-
-
-class AllBut:
-    """A row whose label is *not* one of these: all other labels are candidates.
-
-    Parameters
-    ----------
-    *labels : label
-        The excluded labels. ``AllBut()``, or :data:`ANYTHING`, excludes none.
-
-    Examples
-    --------
-    >>> from ambilearn.candidates import ANYTHING, AllBut, as_candidates
-    >>> sets = as_candidates([{"cat", "dog"}, "emu", AllBut("dog"), ANYTHING])
-    >>> [sorted(labels) for labels in sets]
-    [['cat', 'dog'], ['emu'], ['cat', 'emu'], ['cat', 'dog', 'emu']]
-    """
-
-    def __init__(self, *labels: Any) -> None:
-        self.labels = labels
-
-    def __repr__(self) -> str:
-        return f"AllBut({', '.join(map(repr, self.labels))})"
-
-
-ANYTHING = AllBut()
-"""A row without label information: every label is a candidate."""
 
 
 def as_candidates(
@@ -128,7 +98,7 @@ def as_candidates(
             f"y must be {_ACCEPTED}."
         )
     elif sparse.issparse(y):
-        sets = replace(_from_sparse_mask(y, classes), sparse_mask=True)
+        sets = replace(from_sparse_mask(y, classes), sparse_mask=True)
     elif hasattr(y, "columns") and hasattr(y, "to_numpy"):  # pandas, polars
         sets = _from_frame(np.asarray(y.to_numpy()), list(y.columns), classes)
     elif hasattr(y, "column_names"):  # pyarrow
@@ -150,7 +120,7 @@ def _from_frame(
         return _from_sequence(values, classes)
     columns = label_array(names)
     if classes is None:
-        return _from_dense_mask(values, columns)
+        return from_dense_mask(values, columns)
     # The columns of the mask are reordered to the given classes.
     position = {label: j for j, label in enumerate(listed_labels(classes, "classes").tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
@@ -161,7 +131,7 @@ def _from_frame(
         )
     mask = np.zeros((len(values), len(position)), dtype=values.dtype)
     mask[:, [position[name] for name in columns.tolist()]] = values
-    return _from_dense_mask(mask, classes)
+    return from_dense_mask(mask, classes)
 
 
 def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
@@ -174,16 +144,16 @@ def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
             raise ValueError(f"y must be {_ACCEPTED}; got {type(y).__name__}.")
         y = np.asarray(y)
     if not isinstance(y, np.ndarray):
-        if any(_is_set(row) for row in y):
+        if any(is_label_set(row) for row in y):
             _reject_table_as_lists(y)
-            return _from_collections(list(y), classes)
+            return from_collections(list(y), classes)
         y = label_array(list(y))
-    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and any(map(_is_set, y[:, 0])):
+    if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and any(map(is_label_set, y[:, 0])):
         y = y[:, 0]
-    if y.ndim == 1 and y.dtype == object and any(_is_set(row) for row in y):
-        return _from_collections(list(y), classes)
+    if y.ndim == 1 and y.dtype == object and any(is_label_set(row) for row in y):
+        return from_collections(list(y), classes)
     if y.ndim == 2 and y.shape[1] != 1:
-        return _from_dense_mask(y, classes)
+        return from_dense_mask(y, classes)
     if y.ndim not in (1, 2) or y.dtype.kind == "V":
         what = "records" if y.dtype.kind == "V" else f"{y.ndim} dimensions"
         raise ValueError(f"y must be {_ACCEPTED}; got an array of {what}.")
@@ -196,7 +166,7 @@ def _reject_table_as_lists(rows: Sequence[Any]) -> None:
         return
     if len({len(row) for row in rows}) > 1:
         return
-    if _is_binary(np.array(rows, dtype=object)):
+    if is_binary(np.array(rows, dtype=object)):
         raise ValueError(
             "y is a list of equally long lists of 0 and 1, which looks like a mask: pass it as an "
             "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
@@ -226,269 +196,22 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
         classes, labels = np.unique(y, return_inverse=True)
         sets = CandidateSets(classes, np.arange(len(y) + 1), labels)
     else:
-        sets = _from_collections([(label,) for label in y.tolist()], classes)
+        sets = from_collections([(label,) for label in y.tolist()], classes)
     if sets.classes.dtype.kind in "UO":
         warn_of_joined_labels(sets.classes.tolist())
     return sets
 
 
-def _from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
-    known = [_label_weights(i, row) for i, row in enumerate(rows)]
-    if not rows:
-        raise ValueError("y has no rows: pass a candidate set for each row of X.")
-    if classes is None and not any(known):
-        raise ValueError(
-            "No row names a label: pass all labels as classes=, or pass at least one row with "
-            "candidate labels."
-        )
-    try:
-        if classes is None:
-            classes = label_array(_sorted_labels(set(chain.from_iterable(known))))
-            _warn_excluded_without_candidate(rows, known)
-        classes = label_array(classes)
-        position = {label: j for j, label in enumerate(classes.tolist())}
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(
-            f"The labels cannot be sorted ({error}): use labels of one "
-            "hashable, sortable type, or pass the candidate sets as a mask."
-        ) from error
-    _check_classes_distinct(classes, position)
-    columns: list[int] = []
-    weights: list[float] = []
-    ends = [0]
-    for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
-        try:
-            pairs = {position[label]: weight for label, weight in labels.items()}
-        except KeyError as error:
-            raise _not_a_class(i, error.args[0], classes) from error
-        if isinstance(row, AllBut):
-            pairs = dict.fromkeys(set(position.values()) - set(pairs), 1.0)
-        kept = sorted(j for j, weight in pairs.items() if weight > 0)
-        if not kept:
-            raise ValueError(
-                f"The candidate set of row {i} is empty ({shorten_repr(row)} leaves no label): "
-                "every row needs at least one candidate label. Drop the row, or pass ANYTHING if "
-                "its label is unknown."
-            )
-        columns += kept
-        weights += [pairs[j] for j in kept]
-        ends.append(len(columns))
-    sets = CandidateSets(classes, np.array(ends, np.intp), np.array(columns, np.intp))
-    return _with_weights(sets, np.array(weights))
-
-
-def _not_a_class(i: int, label: Any, classes: NDArray[Any]) -> ValueError:
-    return ValueError(
-        f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
-        f"{len(classes)} given classes: add it to the classes, or correct the row."
-    )
-
-
 def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
     """Replace the columns of the sets by the given classes, in their order."""
     position = {label: j for j, label in enumerate(classes.tolist())}
-    _check_classes_distinct(classes, position)
+    check_classes_distinct(classes, position)
     columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
     labels = columns[sets.labels]
     outside = np.flatnonzero(labels < 0)
     if len(outside):
         label = sets.classes.tolist()[sets.labels[outside[0]]]
-        raise _not_a_class(int(pair_rows(sets)[outside[0]]), label, classes)
+        raise not_a_class(int(pair_rows(sets)[outside[0]]), label, classes)
     order = np.lexsort((labels, pair_rows(sets)))
     weights = None if sets.weights is None else sets.weights[order]
     return replace(sets, classes=classes, labels=labels[order], weights=weights)
-
-
-def _warn_excluded_without_candidate(rows: list[Any], known: list[dict[Any, float]]) -> None:
-    """Warn if an excluded label is a candidate in no row: it may be misspelled.
-
-    If all rows are :class:`AllBut`, every label is of this kind, and there is no warning.
-    """
-    excluded: dict[Any, int] = {}  # label: first row that excludes it
-    candidates: set[Any] = set()
-    for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
-        if isinstance(row, AllBut):
-            for label in labels:
-                excluded.setdefault(label, i)
-        else:
-            candidates.update(labels)
-    unmatched = next((label for label in excluded if label not in candidates), None)
-    if candidates and unmatched is not None:
-        warn_user(
-            f"Row {excluded[unmatched]} excludes the label {shorten_repr(unmatched)}, which is a "
-            "candidate in no row: check its spelling. If it is a label, pass all labels as "
-            "as_candidates(y, classes=[...])."
-        )
-
-
-def _sorted_labels(labels: set[Any]) -> list[Any]:
-    """Sort the labels; raise an error if they have no total order, such as sets."""
-    ascending = sorted(labels)
-    for one, other in pairwise(ascending):
-        if not one < other:
-            raise TypeError(f"{shorten_repr(one)} and {shorten_repr(other)} have no order")
-    return ascending
-
-
-def _label_weights(i: int, row: Any) -> dict[Any, float]:
-    """Labels that row *i* names, with their weights; the default weight is 1."""
-    labels: Collection[Any] = [row]
-    if isinstance(row, AllBut):
-        labels = row.labels
-    elif _is_collection(row):
-        labels = _flat(row)
-        if not labels:
-            raise ValueError(
-                f"The candidate set of row {i} is empty: every row needs at least one candidate "
-                "label. Drop the row, or pass ambilearn.candidates.ANYTHING if its label is "
-                "unknown."
-            )
-    for label in labels:
-        if isinstance(label, AllBut):
-            raise ValueError(
-                f"Row {i} has {shorten_repr(label)} inside a set: pass it as the whole row, not "
-                "inside a collection."
-            )
-        if is_missing(label):
-            raise ValueError(
-                f"The candidate set of row {i} contains NaN ({label!r}): remove it from the set, "
-                "or drop the row."
-            )
-    if not isinstance(row, Mapping):
-        try:
-            return dict.fromkeys(labels, 1.0)
-        except (TypeError, ValueError) as error:  # ValueError: a memoryview
-            several = "write AllBut('a', 'b') for several, " if isinstance(row, AllBut) else ""
-            raise ValueError(
-                f"Row {i} has a candidate that cannot be a label ({error}): {several}use labels of "
-                "one hashable, sortable type, or pass the candidate sets as a mask."
-            ) from error
-    for label, weight in row.items():
-        if not _is_weight(weight):
-            raise ValueError(
-                f"Row {i} gives the label {shorten_repr(label)} the weight {shorten_repr(weight)}: "
-                "weights must be finite and not negative; a label with weight 0 is not a candidate."
-            )
-    return {label: float(weight) for label, weight in row.items()}
-
-
-def _is_weight(weight: Any) -> bool:
-    try:
-        return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0
-    except OverflowError:  # an integer of hundreds of digits
-        return False
-
-
-def _with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
-    """Add a weight for each pair, unless the weights are equal within every row."""
-    equal = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
-    return sets if equal else replace(sets, weights=weights)
-
-
-def _from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
-    """Convert a mask or a table of weights."""
-    if table.dtype.kind in "cMmV":  # complex numbers, times, records
-        values = np.full(table.shape, np.nan)
-    elif _is_binary(table):
-        return _from_sparse_mask(sparse.csr_array(table.astype(bool)), classes)
-    else:
-        values = _as_weights(table)
-    wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        i, j = map(int, wrong[0])
-        _reject_weight(i, table[i, j])
-    return _from_sparse_mask(sparse.csr_array(values), classes)
-
-
-def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
-    """The entries as numbers; NaN where an entry is not a number."""
-    try:
-        return table.astype(np.float64)
-    except (TypeError, ValueError, ArithmeticError):
-        values = np.full(table.shape, np.nan)
-        for place, value in np.ndenumerate(table):
-            if _is_weight(value):
-                values[place] = value
-        return values
-
-
-def _reject_weight(i: int, value: Any) -> None:
-    value = value.item() if isinstance(value, np.generic) else value
-    what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
-    raise ValueError(
-        f"The 2-D y {what}: row {i} has the value {shorten_repr(value)}. A mask has 1 for each "
-        "candidate and 0 for every other label; weights must be finite and not negative. Pass "
-        "label collections as a list of sets."
-    )
-
-
-def _from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
-    if mask.dtype != bool:  # sums of duplicate entries could overflow small integers
-        mask = mask.astype(np.float64)
-    mask = sparse.csr_array(mask)
-    if not mask.has_canonical_format:
-        mask = mask.copy()
-        mask.sum_duplicates()
-    values = mask.data
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        i = int(np.searchsorted(mask.indptr, wrong[0], side="right")) - 1
-        _reject_weight(i, values[wrong[0]])
-    if not values.all():
-        mask = mask.copy()
-        mask.eliminate_zeros()
-    empty = np.flatnonzero(np.diff(mask.indptr) == 0)
-    if len(empty):
-        raise ValueError(
-            f"The candidate set of row {empty[0]} is empty (row of zeros in the mask; "
-            f"{len(empty)} such rows): every row needs at least one candidate label. Drop such "
-            "rows, or mark all labels if the label is unknown."
-        )
-    n_labels = mask.shape[1]
-    names = np.arange(n_labels) if classes is None else label_array(classes)
-    if len(names) != n_labels:
-        raise ValueError(
-            f"The mask y has {n_labels} columns but there are {len(names)} classes: pass one class "
-            "per column, in the order of the columns."
-        )
-    _check_classes_distinct(names, set(names.tolist()))
-    sets = CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
-    return _with_weights(sets, mask.data.astype(np.float64))
-
-
-def _check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> None:
-    if len(distinct) != len(classes):
-        [(duplicate, _)] = Counter(classes.tolist()).most_common(1)
-        raise ValueError(
-            f"The class {shorten_repr(duplicate)} is listed more than once: the classes, or the "
-            "columns of a mask, need different names."
-        )
-    for label in classes.tolist():
-        if is_missing(label):
-            raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
-
-
-def _flat(row: Collection[Any]) -> list[Any]:
-    if isinstance(row, memoryview):
-        row = np.asarray(row)
-    return row.tolist() if isinstance(row, np.ndarray) else list(row)
-
-
-def _is_set(row: Any) -> bool:
-    return isinstance(row, AllBut) or _is_collection(row)
-
-
-def _is_collection(row: Any) -> bool:
-    if isinstance(row, (np.ndarray, memoryview)):
-        return row.ndim > 0
-    return isinstance(row, Collection) and not isinstance(row, (str, bytes))
-
-
-def _is_binary(values: NDArray[Any]) -> bool:
-    if values.dtype == object:  # cell by cell: some objects cannot be compared with numbers
-        numbers = (Real, Decimal, np.bool_)
-        return all(
-            isinstance(cell, numbers) and not is_missing(cell) and cell in (0, 1)
-            for cell in values.flat
-        )
-    return bool(np.all((values == 0) | (values == 1)))

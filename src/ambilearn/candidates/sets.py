@@ -1,7 +1,7 @@
 """The internal representation of candidate sets: a list of (row, label) pairs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -173,3 +173,9 @@ class CandidateSets:
 def pair_rows(sets: CandidateSets) -> NDArray[np.intp]:
     """Row of each pair, shape (n_pairs,)."""
     return np.repeat(np.arange(len(sets)), sets.sizes)
+
+
+def with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
+    """Add a weight for each pair, unless the weights are equal within every row."""
+    equal = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
+    return sets if equal else replace(sets, weights=weights)

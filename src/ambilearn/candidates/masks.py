@@ -1,0 +1,99 @@
+"""Candidate sets from masks and tables of weights, dense or sparse."""
+
+from collections.abc import Collection
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn._utils.label_array import label_array
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import shorten_repr
+from ambilearn.candidates.checks import check_classes_distinct, is_weight
+from ambilearn.candidates.sets import CandidateSets, with_weights
+
+
+def from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
+    """Convert a mask or a table of weights."""
+    if table.dtype.kind in "cMmV":  # complex numbers, times, records
+        values = np.full(table.shape, np.nan)
+    elif is_binary(table):
+        return from_sparse_mask(sparse.csr_array(table.astype(bool)), classes)
+    else:
+        values = _as_weights(table)
+    wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        i, j = map(int, wrong[0])
+        _reject_weight(i, table[i, j])
+    return from_sparse_mask(sparse.csr_array(values), classes)
+
+
+def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
+    """The entries as numbers; NaN where an entry is not a number."""
+    try:
+        return table.astype(np.float64)
+    except (TypeError, ValueError, ArithmeticError):
+        values = np.full(table.shape, np.nan)
+        for place, value in np.ndenumerate(table):
+            if is_weight(value):
+                values[place] = value
+        return values
+
+
+def _reject_weight(i: int, value: Any) -> None:
+    value = value.item() if isinstance(value, np.generic) else value
+    what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
+    raise ValueError(
+        f"The 2-D y {what}: row {i} has the value {shorten_repr(value)}. A mask has 1 for each "
+        "candidate and 0 for every other label; weights must be finite and not negative. Pass "
+        "label collections as a list of sets."
+    )
+
+
+def from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
+    """Convert a sparse mask or table of weights."""
+    if mask.dtype != bool:  # sums of duplicate entries could overflow small integers
+        mask = mask.astype(np.float64)
+    mask = sparse.csr_array(mask)
+    if not mask.has_canonical_format:
+        mask = mask.copy()
+        mask.sum_duplicates()
+    values = mask.data
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        i = int(np.searchsorted(mask.indptr, wrong[0], side="right")) - 1
+        _reject_weight(i, values[wrong[0]])
+    if not values.all():
+        mask = mask.copy()
+        mask.eliminate_zeros()
+    empty = np.flatnonzero(np.diff(mask.indptr) == 0)
+    if len(empty):
+        raise ValueError(
+            f"The candidate set of row {empty[0]} is empty (row of zeros in the mask; "
+            f"{len(empty)} such rows): every row needs at least one candidate label. Drop such "
+            "rows, or mark all labels if the label is unknown."
+        )
+    n_labels = mask.shape[1]
+    names = np.arange(n_labels) if classes is None else label_array(classes)
+    if len(names) != n_labels:
+        raise ValueError(
+            f"The mask y has {n_labels} columns but there are {len(names)} classes: pass one class "
+            "per column, in the order of the columns."
+        )
+    check_classes_distinct(names, set(names.tolist()))
+    sets = CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
+    return with_weights(sets, mask.data.astype(np.float64))
+
+
+def is_binary(values: NDArray[Any]) -> bool:
+    """Whether all values are 0 or 1."""
+    if values.dtype == object:  # cell by cell: some objects cannot be compared with numbers
+        numbers = (Real, Decimal, np.bool_)
+        return all(
+            isinstance(cell, numbers) and not is_missing(cell) and cell in (0, 1)
+            for cell in values.flat
+        )
+    return bool(np.all((values == 0) | (values == 1)))
