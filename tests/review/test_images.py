@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ambilearn.review.embedding import Problem
-from ambilearn.review.images import Images, find_image_column, looks_like_image
+from ambilearn.review.images import Images
 
 
 @pytest.fixture
@@ -27,44 +27,6 @@ def found_from(page_folder, address):
     """The file that a browser opens for an address in a page."""
     url = urljoin((page_folder / "p.html").as_uri(), address)
     return Path(url2pathname(urlsplit(url).path))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a.jpg",
-        "A.JPEG",
-        " b/c.png ",
-        "C:\\pics\\d.webp",
-        "https://example.org/e.gif",
-        "HTTP://example.org/f.svg?size=2#top",
-        "data:image/png;base64,AAAA",
-        "/g.avif",
-        "file:///h.bmp",
-    ],
-)
-def test_what_looks_like_an_image(text):
-    assert looks_like_image(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "a.txt", "png", ".png", "https://example.org/a", "https://example.org/?f=a.png",
-     "3.5", "data:text/html,<b>", "javascript:alert(1)", "http://[broken"],
-)  # fmt: skip
-def test_what_does_not(text):
-    assert not looks_like_image(text)
-
-
-def test_image_column_is_the_first_with_mostly_images():
-    columns = {
-        "id": ["1", "2", "3"],
-        "some": ["a.png", "note", "other"],
-        "photo": ["a.png", "", "b.jpg"],
-        "second": ["c.png", "d.png", "e.png"],
-    }
-    assert find_image_column(columns) == "photo"
-    assert find_image_column({"id": ["1"], "empty": ["", " "]}) is None
 
 
 @pytest.mark.parametrize("name", ["pics/a.png", "pics/../pics/a.png", " pics/a.png "])

@@ -170,10 +170,11 @@ def _write_page(
     from ambilearn.datasets.frames import check_columns
     from ambilearn.review.audit import review_from_audit
     from ambilearn.review.from_table import format_cell
-    from ambilearn.review.images import Images, find_image_column
+    from ambilearn.review.images import Images
     from ambilearn.review.page import write_review
     from ambilearn.tables.audit import column_prefix, label_texts, read_scores
     from ambilearn.tables.clean import NEW_COLUMNS
+    from ambilearn.tables.image_files import find_image_column
 
     label, score, image = options["label"], options["score"], options["image"]
     check_columns(name, frame, [label, score, *([image] if image else [])])

@@ -16,9 +16,10 @@ from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
 from ambilearn.review.embedding import Shown
-from ambilearn.review.images import Images, find_image_column
+from ambilearn.review.images import Images
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import TELLS_NOTHING
+from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
 

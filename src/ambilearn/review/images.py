@@ -1,40 +1,13 @@
-"""Images of a table: the column that names them, and their addresses for the page."""
+"""Images of a table, and their addresses for the page."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from urllib.parse import quote, urlsplit
+from pathlib import Path
+from urllib.parse import quote
 
 from ambilearn.review.embedding import Problem, Shown, embed_image
 from ambilearn.tables.image_files import find_image_file, find_scheme
-
-# What browsers show.
-ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
-
-
-def looks_like_image(cell: str) -> bool:
-    """Whether a text is the path or the address of an image, by its ending.
-
-    Examples
-    --------
-    >>> [looks_like_image(text) for text in ("a/b.JPG", "https://x.org/b.png?s=2", "b.txt", "")]
-    [True, True, False, False]
-    """
-    cell = cell.strip()
-    if cell.lower().startswith("data:image/"):
-        return True
-    path = urlsplit(cell).path if find_scheme(cell) in ("http", "https") else cell
-    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in ENDINGS
-
-
-def find_image_column(columns: Mapping[str, Sequence[str]]) -> str | None:
-    """Name of the first column in which most filled cells look like images."""
-    for name, cells in columns.items():
-        filled = [cell for cell in cells if cell.strip()]
-        if filled and 2 * sum(map(looks_like_image, filled)) > len(filled):
-            return name
-    return None
 
 
 @dataclass

@@ -26,7 +26,7 @@ from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.tables.image_files import find_image_files
+from ambilearn.tables.image_files import find_image_column, find_image_files
 from ambilearn.tables.vectors import find_vector_length, parse_vectors
 
 if TYPE_CHECKING:
@@ -157,13 +157,25 @@ def find_features(
             raise InvalidFileError(
                 f"{name} has only one row, and a method needs at least two to learn from. Add rows."
             )
-        reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]
-        raise InvalidFileError(
-            f"{name}: no column is left as a feature. Features are all columns but those of "
-            "candidates, label and exclude."
-            f"{' Left out: ' if reasons else ''}{shorten_list(reasons, 5)}"
-        )
+        raise InvalidFileError(_describe_no_features(name, frame, left_out))
     return Features(tuple(columns), left_out)
+
+
+def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, str]) -> str:
+    message = (
+        f"{name}: no column is left as a feature. Features are all columns but those of "
+        "candidates, label and exclude."
+    )
+    if left_out:
+        reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]
+        message += f" Left out: {shorten_list(reasons, 5)}."
+    image = find_image_column({c: [str(cell) for cell in frame[c].to_list()] for c in left_out})
+    if image is not None:
+        message += (
+            f" To learn from the images in {image!r}, use image={image!r} (--image {image}) and "
+            "the method deepplcl."
+        )
+    return message
 
 
 def parse_features(

@@ -1,8 +1,8 @@
 """A column with names of image files: find the files, and pass them to a method for images."""
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_FOUND, OUTSIDE = "not found", "outside the allowed folders"
+# What browsers show.
+ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
 
 
 class ImageColumn(TransformerMixin, BaseEstimator):
@@ -105,3 +107,27 @@ def find_scheme(cell: str) -> str:
     except ValueError:
         return ""
     return scheme if len(scheme) > 1 else ""
+
+
+def looks_like_image(cell: str) -> bool:
+    """Whether a text is the path or the address of an image, by its ending.
+
+    Examples
+    --------
+    >>> [looks_like_image(text) for text in ("a/b.JPG", "https://x.org/b.png?s=2", "b.txt", "")]
+    [True, True, False, False]
+    """
+    cell = cell.strip()
+    if cell.lower().startswith("data:image/"):
+        return True
+    path = urlsplit(cell).path if find_scheme(cell) in ("http", "https") else cell
+    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in ENDINGS
+
+
+def find_image_column(columns: Mapping[str, Sequence[str]]) -> str | None:
+    """Name of the first column in which most filled cells look like images."""
+    for name, cells in columns.items():
+        filled = [cell for cell in cells if cell.strip()]
+        if filled and 2 * sum(map(looks_like_image, filled)) > len(filled):
+            return name
+    return None
