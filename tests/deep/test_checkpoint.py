@@ -196,20 +196,49 @@ def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
         {"random_state": 1},
         {"augment": None},
         {"normalize": None},
-        {"X": X[::-1]},
-        {"Y": ["a"] * 20 + ["c"] * 20},
+        {"module": torch.nn.Linear(3, 5)},
     ],
     ids=str,
 )
-def test_the_checkpoint_of_another_run_is_rejected(tmp_path, change):
+def test_the_checkpoint_of_other_parameters_is_rejected(tmp_path, change):
     path = tmp_path / "run"
     with pytest.raises(StopError):
         make(path, callbacks=[stop_at(2)]).fit(X, Y)
     before = path.read_bytes()
-    new_X, new_Y = change.pop("X", X), change.pop("Y", Y)
     with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
-        make(path, **change).fit(new_X, new_Y)
+        make(path, **change).fit(X, Y)
     assert path.read_bytes() == before
+
+
+SETS = [set(weights) for weights in Y]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((X, Y), (X[[1, 0, *range(2, 40)]], Y)),
+        ((X, SETS), (X, [{"a", "b", "c"}, *SETS[1:]])),
+        ((X, Y), (X, [{"a": 2, "b": 1} if len(each) > 1 else each for each in Y])),
+        ((X, Y), (X, Y, np.arange(1.0, 41.0))),
+    ],
+    ids=["rows", "candidates", "weights of candidates", "weights of rows"],
+)
+def test_the_checkpoint_of_other_rows_is_rejected(tmp_path, first, second):
+    path = tmp_path / "run"
+    given = {"normalize": (0.5, 2.0)}  # otherwise mean and scale would distinguish the rows, too
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(2)], **given).fit(*first)
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+        make(path, **given).fit(*second)
+
+
+def test_a_compiled_run_continues_one_that_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(4)]).fit(X, Y)
+    model = make(path, compile=True).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
 
 
 def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):

@@ -19,6 +19,7 @@ CPU = torch.device("cpu")
         ((4, 6, 5, 1), (4, 1, 6, 5)),
         ((4, 1, 6, 5), (4, 1, 6, 5)),
         ((4, 12, 20, 20), (4, 12, 20, 20)),
+        ((4, 5, 6, 5), (4, 5, 5, 6)),  # of dimensions of equal size, the last has the channels
     ],
 )
 @pytest.mark.parametrize("dtype", ["uint8", "float64", "float32", "int64", "bool"])
@@ -66,6 +67,12 @@ def test_an_array_that_must_not_be_written_is_taken():
 def test_wrong_arrays_are_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         check_rows(X)
+
+
+@pytest.mark.parametrize("value", [-1, 256])
+def test_integers_that_are_not_bytes_are_read_as_floats(value):
+    X = np.full((2, 3, 3), value)
+    np.testing.assert_array_equal(check_rows(X).held, X[:, None].astype(np.float32))
 
 
 def test_images_in_bfloat16():
@@ -116,6 +123,8 @@ class _Items(torch.utils.data.Dataset):
         (torch.zeros(3, 6, 5), (3, 6, 5)),
         (np.zeros((6, 5, 3), dtype=np.uint8), (3, 6, 5)),
         ((torch.zeros(6, 5), 7), (1, 6, 5)),
+        (np.zeros((5, 6, 5)), (5, 5, 6)),
+        (torch.zeros(5, dtype=torch.bfloat16, requires_grad=True), (5,)),
     ],
 )
 def test_datasets(item, shape):
@@ -129,6 +138,10 @@ def test_datasets(item, shape):
     [
         ([], "0 items"),
         ([torch.zeros(2), torch.zeros(3)], r"Item 1 of the dataset .* shape \(3,\), but item 0"),
+        (
+            [torch.zeros(2), torch.zeros(2, dtype=torch.uint8)],
+            r"Item 1 .* torch.uint8 .* item 0 is",
+        ),
         ([torch.zeros(1, 2, 2, 2)], r"Item 0 .* shape \(1, 2, 2, 2\): items must be"),
         ([torch.zeros(2), torch.tensor([0.0, torch.inf])], "row 1 has such an entry"),
     ],

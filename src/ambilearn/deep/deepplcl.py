@@ -156,9 +156,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     Notes
     -----
     X is a matrix; an array of images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), where the
-    channels are the smaller of the second and the last dimension; a list of image files; or a
-    PyTorch dataset, whose items are the rows or tuples that begin with the row. Rows that fit
-    in memory are read once, so a dataset should not augment them: ``augment`` does.
+    channels are the smaller of the second and the last dimension, or the last if they are equal; a
+    list of image files; or a PyTorch dataset, whose items are the rows or tuples that begin with
+    the row. Rows that fit in memory are read once, so a dataset should not augment them:
+    ``augment`` does.
 
     Ctrl-C ends the training after at least one epoch, with a model that can be used. Another
     Ctrl-C, or one after the last epoch, ends the fit without a model. In all cases another fit with

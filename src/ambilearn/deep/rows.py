@@ -137,16 +137,13 @@ def _read_ahead(rows: Rows) -> Rows:
 def _dataset_rows(dataset: Any) -> Rows:
     def item(i: int) -> Tensor:
         row = dataset[i]
-        value = torch.as_tensor(np.asarray(row[0] if isinstance(row, (tuple, list)) else row))
-        if value.ndim == 3 and value.shape[2] < value.shape[0]:
-            value = value.permute(2, 0, 1)
-        if value.ndim == 2:
-            value = value[None]
-        if value.ndim not in (1, 3):
+        array = _as_array(row[0] if isinstance(row, (tuple, list)) else row)
+        if array.ndim not in (1, 2, 3):
             raise ValueError(
-                f"Item {i} of the dataset has shape {tuple(value.shape)}: items must be vectors "
-                "or images, alone or first in a tuple."
+                f"Item {i} of the dataset has shape {array.shape}: items must be vectors or "
+                "images, alone or first in a tuple."
             )
+        value = torch.as_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
         return value if value.dtype == torch.uint8 else value.to(torch.float32)
 
     if len(dataset) == 0:
@@ -224,7 +221,7 @@ def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
 
 
 def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
-    """Images of shape (n, c, h, w): the channels are fewer than the rows of pixels."""
+    """Images of shape (n, c, h, w). The channels are the smaller of two dimensions, or the last."""
     if array.ndim == 3:
         array = array[:, None]
     elif array.shape[3] <= array.shape[1]:
