@@ -364,8 +364,7 @@ print(n_killed, n_complete)
 def test_a_hundred_kills(tmp_path):
     (tmp_path / "folder").mkdir()
     code = KILLS.format(tests=str(Path(__file__).parents[1]), path=str(tmp_path / "folder" / "run"))
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # a pool of threads does not outlive a fork
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=one_thread
-    )
+    # Neither a pool of threads nor PyTorch's threads for GPUs outlive a fork.
+    alone = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stderr
