@@ -28,7 +28,7 @@ from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.metrics import SCORERS
+from ambilearn.metrics.candidate_scores import SCORERS
 
 __all__ = ["CandidateSearchCV", "FitCache", "draw_points", "fit_points"]
 

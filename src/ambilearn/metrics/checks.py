@@ -1,0 +1,65 @@
+"""Checks and means that all scores share."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ambilearn._utils.feature_types import as_numbers
+from ambilearn._utils.label_array import label_array
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.structure import check_structure
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import check_weights
+
+
+def mean_score(scores: NDArray[Any], sample_weight: ArrayLike | None) -> float:
+    """Mean over the rows, weighted if weights are given."""
+    if sample_weight is None:
+        return float(np.mean(scores))
+    return float(np.average(scores, weights=check_weights(sample_weight, scores)))
+
+
+def find_positions(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
+    """Position of each label among the classes, -1 where it is none of them."""
+    position = {label: j for j, label in enumerate(check_labels(classes).tolist())}
+    found = (position.get(label, -1) for label in labels.tolist())
+    return np.fromiter(found, dtype=np.intp, count=len(labels))
+
+
+def check_labels(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
+    """Labels as an array of shape (n_rows,); an error if one is missing."""
+    labels = to_numpy(labels)
+    check_structure(labels, "The labels")
+    labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    several = labels.dtype == object and any(isinstance(each, (list, set)) for each in labels.flat)
+    if labels.ndim != 1 or several:
+        raise ValueError(
+            f"Expected one label for each row, got {'several' if several else 'an array'} of shape "
+            f"{labels.shape}: pass labels of shape (n_rows,)."
+        )
+    for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fcMmO" else ()):
+        if is_missing(label):
+            raise ValueError(f"The label of row {i} is missing ({label!r}): leave such rows out.")
+    return labels
+
+
+def check_scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
+    """Checked scores: an array, or a CSR matrix where they came sparse."""
+    check_structure(matrix, name)
+    if sparse.issparse(matrix):
+        matrix = sparse.csr_array(matrix, dtype=np.float64)
+        values = matrix.data
+    else:
+        matrix = values = as_numbers(to_numpy(matrix), name)
+    if matrix.shape != (n_rows, n_columns):
+        raise ValueError(
+            f"{name} must have the shape ({n_rows}, {n_columns}): a row for each candidate set, a "
+            f"column for each label. It has {matrix.shape}."
+        )
+    if np.isnan(values).any():
+        i = int(np.min(np.isnan(matrix).nonzero()[0]))
+        raise ValueError(f"{name} contains NaN in row {i}: leave such rows out, or fill them in.")
+    return matrix
