@@ -127,11 +127,6 @@ def test_features_out_of_range_are_rejected(fitted, scale, form):
         fitted.predict(form(X * scale))
 
 
-def test_zero_features_are_in_range():
-    CandidateCounts().fit(np.zeros_like(X), SETS)
-    CandidateCounts().fit(sparse.csr_array(np.zeros_like(X)), SETS)
-
-
 def test_blocks_of_new_rows_do_not_matter(monkeypatch):
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(30, 3)), rng.integers(4, size=30)

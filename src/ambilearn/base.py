@@ -3,25 +3,22 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Number
 from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
-from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
-from ambilearn._utils.structure import canonical_rows, check_structure
-from ambilearn.backend import HOST, Backend, Support, choose_backend
+from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn.backend import Backend, Support, choose_backend
 from ambilearn.backend.arrays import (
     check_device_array,
     check_same_namespace,
@@ -32,21 +29,7 @@ from ambilearn.backend.arrays import (
 from ambilearn.backend.memory import bytes_of_fit
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.solvers import project_rows
-
-# Squares of larger numbers, and products of a few of them, leave the range of floating point.
-_MAX_MAGNITUDE = 1e75
-
-
-def check_magnitude(X: Any, backend: Backend = HOST) -> None:
-    """Raise an error for features whose squares overflow or underflow."""
-    largest = backend.largest_magnitude(X)
-    if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
-        i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
-        raise ValueError(
-            f"The largest entry of X is {largest:.0e} (row {i}, column {j}): the squares of such "
-            "numbers leave the range of floating point. Scale the features, for instance by "
-            "sklearn.preprocessing.StandardScaler."
-        )
+from ambilearn.validation import check_magnitude, check_row_weights, check_weights, validate_rows
 
 
 def rank_last(scores: Any, labels: Any) -> Any:
@@ -57,26 +40,6 @@ def rank_last(scores: Any, labels: Any) -> Any:
     xp = array_namespace(scores)
     lowest = xp.min(scores, axis=1, keepdims=True)
     return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
-
-
-def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
-    """Rows of a user in host memory as float64 array or ``csr_array``, checked.
-
-    The tags of the estimator determine whether they may be sparse. Options are those of
-    :func:`sklearn.utils.validation.validate_data`.
-    """
-    check_structure(X, "X")
-    X = canonical_rows(X) if issparse(X) else X
-    check_feature_types(X)
-    accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False
-    try:
-        X = validate_data(estimator, X, accept_sparse=accept_sparse, dtype=np.float64, **options)
-    except (TypeError, ValueError, OverflowError) as error:
-        explain_unreadable(X, error)
-        raise
-    check_magnitude(X)
-    # Of a csr_matrix, `*` would be the matrix product.
-    return csr_array(X) if issparse(X) else X
 
 
 def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
@@ -443,44 +406,6 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             The fitted estimator.
         """
         return self._fit_rows(X, y, sample_weight, cache)
-
-
-def check_row_weights(
-    sample_weight: ArrayLike | None, X: Any, row_weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64] | None:
-    """Weights of the rows, all positive; None if all are equal.
-
-    ``sample_weight``, from the user, must be finite and not negative; ``row_weights`` of the
-    candidate sets are multiplied by it. Zeros are replaced by a trillionth of the mean weight, so
-    that every formula holds.
-    """
-    given = [each for each in (sample_weight, row_weights) if each is not None]
-    if not given:
-        return None
-    weights: NDArray[np.float64] = np.prod([check_weights(each, X) for each in given], axis=0)
-    if np.all(weights == 1):
-        return None
-    if weights.max() > _MAX_MAGNITUDE or weights.mean() < 1 / _MAX_MAGNITUDE:
-        raise ValueError(
-            f"The largest entry of sample_weight is {weights.max():.0e}, which leaves the range of "
-            "floating point in sums and products: divide the weights by their mean."
-        )
-    positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
-    return positive
-
-
-def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
-    """Weights of the rows as numbers, finite, not negative and not all zero."""
-    check_structure(sample_weight, "sample_weight")
-    if not isinstance(sample_weight, Number):
-        sample_weight = as_numbers(to_numpy(sample_weight), "sample_weight")
-    X = np.empty((X.shape[0], 0))  # only its length matters, on any device
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
-    if not weights.any():  # older releases of scikit-learn do not look
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    return weights
 
 
 def _is_unnamed_mask(y: Any) -> bool:

@@ -26,9 +26,9 @@ from ambilearn._utils.sklearn_compat import (
 )
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics.candidate_scores import SCORERS
+from ambilearn.validation import check_row_weights
 
 __all__ = ["CandidateSearchCV", "FitCache", "draw_points", "fit_points"]
 

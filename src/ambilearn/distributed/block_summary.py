@@ -15,8 +15,8 @@ from ambilearn._utils.feature_types import check_feature_types
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
-from ambilearn.base import check_magnitude
 from ambilearn.candidates import as_candidates
+from ambilearn.validation import check_magnitude
 
 
 class BlockSummary(NamedTuple):

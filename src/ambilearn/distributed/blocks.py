@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.block_summary import (
     BlockSummary,
@@ -32,6 +31,7 @@ from ambilearn.distributed.block_summary import (
     summarize_rows,
     summarize_sets,
 )
+from ambilearn.validation import check_row_weights
 
 
 class RowBlocks:

@@ -12,10 +12,10 @@ from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.base import check_row_weights
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.doubt.noise_model import fit_noise_model
 from ambilearn.doubt.result import LabelDoubt
+from ambilearn.validation import check_row_weights
 
 _ODDS = 3.0  # by which another label must be ahead to replace the given one
 _MIN_STANDARD_ERRORS = 2.0  # by which the outputs must be larger for rows with the label

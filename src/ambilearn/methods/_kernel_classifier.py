@@ -14,7 +14,7 @@ from ambilearn._utils.fit_cache import FitCache, content_key, seed_key
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.backend.memory import has_memory, require_memory
-from ambilearn.base import WeightedRowsClassifier, bind_cache, check_row_weights
+from ambilearn.base import WeightedRowsClassifier, bind_cache
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph, local_geometry
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, train_kernel
@@ -31,6 +31,7 @@ from ambilearn.kernel.many_labels import (
 )
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+from ambilearn.validation import check_row_weights
 
 # Values in tuning grids, of the weights in an objective and of the ridge weight.
 WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)

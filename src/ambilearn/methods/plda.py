@@ -16,7 +16,7 @@ from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, validate_rows
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
@@ -27,6 +27,7 @@ from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._base_method import OptionalEstimatorMixin
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods.plknn import PLKNN
+from ambilearn.validation import validate_rows
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "lam": [Interval(Real, 0, None, closed="left")],

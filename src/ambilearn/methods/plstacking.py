@@ -14,7 +14,6 @@ from sklearn.utils import get_tags
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn.backend import Support, index_rows
-from ambilearn.base import validate_rows
 from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
 from ambilearn.learners import set_learner
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
@@ -32,6 +31,7 @@ from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
+from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
 

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.base import check_weights
+from ambilearn.validation import check_weights
 
 
 def expected_calibration_error(
