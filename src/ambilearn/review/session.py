@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
-from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn._utils.text import shorten_repr
 from ambilearn.confidence import ShareRight
 from ambilearn.review.background import Worker
+from ambilearn.review.fit_history import FitHistory
 from ambilearn.review.learner import Labels, Learned, Learner
 from ambilearn.review.process import LearnerProcess
 from ambilearn.review.random_rows import RandomRows
 from ambilearn.review.standing import Standing, Updater
-
-_FEW = 20  # answers that show whether further answers change much
-_LITTLE = 0.1  # labels changed per answer
 
 
 class Step(NamedTuple):
@@ -151,7 +149,6 @@ class ReviewSession:
         self.version_ = 0
         self.is_dirty = False
         self._is_closed = False
-        self._fits: list[tuple[int, NDArray[Any]]] = []  # answers so far, and labels
         for row, label in (labels or {}).items():
             self.labels_[self._check_row(row)] = self._check_label(label)
         for step in steps:
@@ -162,7 +159,7 @@ class ReviewSession:
         if start is None:
             next(self._updater.learn(self._learned))
         self.update()
-        self._first = self._standing.choices.labels
+        self._history = FitHistory(self._standing.choices.labels)
         self._remember_fit(0)
         self._worker = Worker(self) if background else None
 
@@ -344,34 +341,15 @@ class ReviewSession:
         """
         now = self.transduction_
         with self._lock:
-            differs = _differs(now, self._first)
-            differs[list(self.labels_)] = False
             settled = self.labels_.items()
             corrected = sum(self.found.get(row, label) != label for row, label in settled)
-        return corrected, int(differs.sum())
+            return corrected, self._history.count_changed(now, self.labels_)
 
     def changes_little(self) -> str | None:
         """Message that the last answers changed few labels, or None."""
         with self._lock:
-            n_answers = len(self.steps)
-            earlier = [each for each in self._fits if each[0] <= self._fits[-1][0] - _FEW]
-            if not earlier:
-                return None
-            n_before, labels = earlier[-1]
-            n_now, now = self._fits[-1]
-            steps = self.steps[n_before:n_now] if n_now <= n_answers else []
-            answered = {row: label for step in steps for row, label in step.after.items()}
-        corrected = sum(label != labels[row] for row, label in answered.items())
-        differs = _differs(now, labels)
-        differs[list(answered)] = False
-        others = int(differs.sum())
-        if not answered or corrected + others > _LITTLE * len(answered):
-            return None
-        return (
-            f"The last {pluralize(len(answered), 'answer')} corrected "
-            f"{pluralize(corrected, 'label')} and changed {others} others: further answers change "
-            "little."
-        )
+            answers = [step.after for step in self.steps]
+        return self._history.describe_little_change(answers)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -410,8 +388,7 @@ class ReviewSession:
 
     def _remember_fit(self, n_answers: int) -> None:
         with self._lock:
-            labels = self._with_settled(self._standing.choices.labels)
-            self._fits = [*self._fits[-_FEW:], (n_answers, labels)]
+            self._history.add(n_answers, self._with_settled(self._standing.choices.labels))
 
     @property
     def n_unlearned(self) -> int:
@@ -521,9 +498,3 @@ class ReviewSession:
             raise ValueError(f"{label!r} cannot be a label.")
         check_comparable_labels(label_array([label]), self.sets.classes, "The answer", "the labels")
         return label.item() if isinstance(label, np.generic) else label
-
-
-def _differs(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    if labels.dtype.kind != others.dtype.kind:  # one of them has labels of several types
-        labels, others = labels.astype(object), others.astype(object)
-    return np.array(labels != others, dtype=bool)
