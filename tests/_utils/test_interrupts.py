@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ambilearn._utils.interrupts import delaying_interrupts
+from ambilearn._utils.interrupts import delaying_interrupts, run_to_end
 
 
 def test_interrupts_are_collected():
@@ -40,3 +40,15 @@ def test_another_thread_gets_no_signals():
     thread.start()
     thread.join()
     assert found == [[]]
+
+
+def test_control_c_takes_effect_after_a_function():
+    done = []
+
+    def work():
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(work)
+    assert done == [True]

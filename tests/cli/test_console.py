@@ -1,6 +1,7 @@
 """The console itself: what is on the screen, or in a log file, when a call has returned."""
 
 import io
+import signal
 import sys
 import warnings
 
@@ -88,6 +89,29 @@ def test_closing_twice_is_allowed(console, screen):
     before = screen.getvalue()
     console.close()
     assert screen.getvalue() == before
+
+
+@pytest.mark.parametrize("part", ["push_render_hook", "pop_render_hook"])
+def test_control_c_while_the_spinner_starts_or_ends(console, screen, part, monkeypatch):
+    """The spinner is complete before the command ends, and the cursor is visible again."""
+    change = getattr(console.rich, part)
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        change(*arguments)
+
+    monkeypatch.setattr(console.rich, part, interrupted)
+
+    def work():
+        try:
+            console.show("reading")
+        finally:
+            console.close()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1
+    console.close()
 
 
 def test_output_streams_are_restored(console):

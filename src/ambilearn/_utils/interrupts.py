@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -27,3 +27,11 @@ def delaying_interrupts() -> Iterator[list[int]]:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def run_to_end(function: Callable[[], object]) -> None:
+    """Call a function, and handle a Ctrl-C that comes meanwhile after it has returned."""
+    with delaying_interrupts() as pressed:
+        function()
+    if pressed:
+        signal.raise_signal(signal.SIGINT)

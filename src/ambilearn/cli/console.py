@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ambilearn._utils.interrupts import run_to_end
 from ambilearn._utils.warnings import InterruptedWarning
 from ambilearn.cli.errors import check_memory_limit
 
@@ -67,7 +68,8 @@ class Console:
             self._live = Live(
                 self._spinner, console=self.rich, refresh_per_second=12.5, transient=True
             )
-            self._live.start(refresh=True)
+            # rich cannot stop a display that has been started in part.
+            run_to_end(lambda: self._live.start(refresh=True))
         else:
             self._spinner.update(text=Text(printable(text)))
             self._live.refresh()
@@ -92,8 +94,8 @@ class Console:
     def close(self) -> None:
         """End the spinner."""
         if self._live is not None:
-            self._live.stop()
-            self._live = None
+            live, self._live = self._live, None
+            run_to_end(live.stop)
 
 
 @contextmanager

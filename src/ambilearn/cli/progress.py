@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich import progress
 
+from ambilearn._utils.interrupts import run_to_end
 from ambilearn._utils.text import format_duration
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class TaskBar:
             self._console.say(f"{self._n_done}/{self._n_tasks} tasks, {left}")
 
     def __enter__(self) -> "TaskBar":
-        self._bar.start()
+        run_to_end(self._bar.start)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,7 +87,7 @@ class DownloadBar:
     def update(self, count: int) -> None:
         """Count bytes; the first call shows the bar."""
         if self._task is None:
-            self._bar.start()
+            run_to_end(self._bar.start)
             self._task = self._bar.add_task(self._name, total=self.total or None)
         self._bar.advance(self._task, count)
 
@@ -102,4 +103,4 @@ class DownloadBar:
 def _stop(bar: progress.Progress) -> None:
     """End a bar; rich before 15 would print an empty line for a disabled one."""
     if not bar.disable:
-        bar.stop()
+        run_to_end(bar.stop)
