@@ -62,11 +62,22 @@ def test_a_stopped_run_continues(tmp_path, random_state, teacher):
         np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
+def test_a_stopped_run_of_images_continues(tmp_path):
+    """Their weights are not contiguous: the channels are last."""
+    path, images = tmp_path / "run", RNG.normal(size=(40, 5, 5, 3))
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten())
+    with pytest.raises(StopError):
+        make(path, module=module, callbacks=[stop_at(4)]).fit(images, Y)
+    found, whole = (make(path_, module=module).fit(images, Y) for path_ in (path, None))
+    assert [report.epoch for report in found.history_] == [5, 6]
+    np.testing.assert_array_equal(found.predict_proba(images), whole.predict_proba(images))
+
+
 @pytest.mark.parametrize("in_epoch", [False, True])
 def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
     """The state after the last complete epoch, even if the interrupt comes during the next."""
     path = tmp_path / "run"
-    done = 0
+    done = n_steps = 0
 
     def end_epoch(report):
         nonlocal done
@@ -75,11 +86,13 @@ def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
             signal.raise_signal(signal.SIGINT)
 
     def view(x):
-        if done == 4 and in_epoch:
+        nonlocal n_steps
+        n_steps += done == 4
+        if in_epoch and done == 4 and n_steps == 3:  # after two steps of five
             signal.raise_signal(signal.SIGINT)
         return x
 
-    parameters = {"augment": (view, None), "checkpoint_seconds": 3600}
+    parameters = {"augment": (view, None), "checkpoint_seconds": 3600, "batch_size": 8}
     with pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from .*run"):
         model = make(path, callbacks=[end_epoch], **parameters).fit(X, Y)
     assert model.n_epochs_ == 4

@@ -143,6 +143,38 @@ def test_weights_of_candidates_count():
     assert (model.transduction_ == "a").all()
 
 
+def test_label_distributions_are_targets_of_the_final_network():
+    """t ∝ f ∘ (1 − f̂)^c ∘ w^γ on the candidates."""
+    from ambilearn.deep.fitting import predict_probabilities
+
+    model = make(comp_power=2, ramp=1.0).fit(X, [{"a": 3, "b": 1}] * 15 + ["a"] * 10 + ["c"] * 5)
+    rows = model._validate_rows(X, reset=False)
+    f, absent = predict_probabilities(model, rows)
+    np.testing.assert_allclose(model.train_output_, f, rtol=1e-5)
+    factors = (model.label_distributions_ / (f * (1 - absent) ** 2))[:15, :2]
+    from_weights = factors[:, 0] / factors[:, 1]
+    np.testing.assert_allclose(from_weights, from_weights[0], rtol=1e-4)
+    assert from_weights[0] > 1.1
+    assert not model.label_distributions_[:15, 2].any()
+
+
+def test_weights_of_rows_are_relative():
+    weights = np.arange(1.0, 31.0)
+    first, second, none = (
+        make().fit(X, SETS, w).predict_proba(X) for w in (weights, 8 * weights, None)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - none).max() > 0.001
+
+
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_predictions_for_color_images_and_their_mirror_images_are_equal(n_channels):
+    images = IMAGES[..., :n_channels]
+    model = make().fit(images, TRUTH[:20])
+    found, mirrored = model.predict_proba(images), model.predict_proba(images[:, :, ::-1])
+    assert np.allclose(found, mirrored, atol=1e-5) == (n_channels == 3)
+
+
 def test_a_sparse_mask_gives_sparse_confidences():
     from scipy import sparse
 

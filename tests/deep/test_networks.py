@@ -12,7 +12,12 @@ from ambilearn.deep.networks import MLP, ResNet9, add_heads, choose_features  # 
 
 @pytest.mark.parametrize(
     ("shape", "kind", "width"),
-    [((4,), MLP, 256), ((1, 8, 8), ResNet9, 128), ((3, 1, 5), ResNet9, 128)],
+    [
+        ((4,), MLP, 256),
+        ((1, 8, 8), ResNet9, 128),
+        ((3, 1, 5), ResNet9, 128),
+        ((3, 64, 9), ResNet9, 512),
+    ],
 )
 def test_auto(shape, kind, width):
     features = choose_features("auto", shape)
@@ -23,8 +28,9 @@ def test_auto(shape, kind, width):
 @pytest.mark.usefixtures("torchvision")
 @pytest.mark.parametrize("n_channels", [1, 3])
 def test_large_images_get_a_resnet_of_torchvision(n_channels):
-    features = choose_features("auto", (n_channels, 70, 80)).eval()
-    assert features(torch.zeros(1, n_channels, 70, 80)).shape == (1, 512)
+    features = choose_features("auto", (n_channels, 65, 40)).eval()
+    assert not isinstance(features, ResNet9)
+    assert features(torch.zeros(1, n_channels, 65, 40)).shape == (1, 512)
 
 
 def test_an_instance_is_copied_and_a_callable_called():

@@ -16,7 +16,10 @@ def case():
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
         x = torch.randn(7, 2, 4, 5)
-        network = add_heads(nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten()), x[:2], 4)
+        features = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Dropout())
+        network = add_heads(features, x[:2], 4)
+        for head in (network.ordinary, network.complementary):  # which start at zero
+            nn.init.normal_(head.weight)
         yield network.eval(), Rows(tuple(x.shape), x)
 
 
@@ -28,6 +31,7 @@ def test_outputs_are_averaged_over_mirror_images(case, mirror, monkeypatch):
         heads = [network(x) for x in (rows.held, rows.held.flip(3))[: 1 + mirror]]
     ordinary = torch.stack([f.softmax(1) for f, _ in heads]).mean(0)
     complementary = torch.stack([f.sigmoid() for _, f in heads]).mean(0)
+    network.train()  # it predicts in evaluation mode
     found = prediction.compute_outputs(network, rows, identity, mirror=mirror, bf16=False)
     assert found[0].dtype == torch.float64
     torch.testing.assert_close(found[0].float(), ordinary)

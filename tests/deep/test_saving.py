@@ -173,7 +173,9 @@ def _flip(content):
     return content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize(("shape", "expected"), [((5,), 38.703489), ((1, 8, 8), 118.474277)])
+@pytest.mark.parametrize(
+    ("shape", "expected"), [((5,), 38.703489), ((1, 8, 8), 118.474277), ((3, 12, 10), 136.407333)]
+)
 def test_networks_of_model_files_stay_as_they_are(shape, expected):
     """If this fails, older model files predict something else: raise FORMAT_VERSION, too."""
     network = add_heads(choose_features("auto", shape), torch.zeros(2, *shape), 2).eval()
