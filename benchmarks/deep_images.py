@@ -46,6 +46,7 @@ SETTINGS = {
     "n_votes": ({"answers": "votes"}, {}),
     "n_majority": ({"answers": "majority"}, SUPERVISED),
     "n_best": ({"answers": "best"}, SUPERVISED),
+    "n_folds": ({"answers": "union", "folds": 4}, SUPERVISED),
     "n_no_head": ({"answers": "union"}, NO_HEAD),
     "swap": ({"q": 0.3, "eta": 0.1}, {}),
     "swap_found": ({"q": 0.3, "eta": 0.1, "find": True}, {}),
