@@ -244,6 +244,7 @@ def test_a_dataset():
     np.testing.assert_allclose(
         from_dataset.predict_proba(dataset), make().fit(X, TRUTH).predict_proba(X), atol=1e-3
     )
+    assert np.isfinite(cross_val_score(make(), dataset, TRUTH, cv=2)).all()
 
 
 def test_200_files_of_different_sizes(tmp_path):

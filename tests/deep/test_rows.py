@@ -97,6 +97,8 @@ def test_matrices_images_and_files_are_distinguished():
     assert is_matrix(np.zeros((2, 2)))
     assert is_matrix([[1.0], [1.0, 2.0]])
     assert is_matrix([])
+    assert is_matrix([(1.0, np.float64(2))])
+    assert is_matrix([()])
     assert is_matrix(np.zeros(2, dtype=object))
     assert not is_matrix(np.zeros((2, 2, 2)))
     assert not is_matrix([np.zeros((2, 2)), np.zeros((3, 2))])
@@ -123,12 +125,17 @@ class _Items(torch.utils.data.Dataset):
         (torch.zeros(3, 6, 5), (3, 6, 5)),
         (np.zeros((6, 5, 3), dtype=np.uint8), (3, 6, 5)),
         ((torch.zeros(6, 5), 7), (1, 6, 5)),
+        ((np.zeros(5), 7), (5,)),
         (np.zeros((5, 6, 5)), (5, 5, 6)),
         (torch.zeros(5, dtype=torch.bfloat16, requires_grad=True), (5,)),
     ],
 )
 def test_datasets(item, shape):
-    rows = check_rows(_Items([item] * 3))
+    items = [item] * 3
+    if isinstance(item, tuple):  # a fold of scikit-learn
+        assert not is_matrix(items)
+        assert check_rows(items).shape == (3, *shape)
+    rows = check_rows(_Items(items))
     assert rows.shape == (3, *shape)
     assert rows.batch(torch.tensor([1]), CPU).shape == (1, *shape)
 
@@ -149,6 +156,12 @@ def test_datasets(item, shape):
 def test_wrong_datasets_are_rejected(items, message):
     with pytest.raises(ValueError, match=message):
         check_rows(_Items(items))
+
+
+def test_a_loader_is_rejected():
+    loader = torch.utils.data.DataLoader(_Items([torch.zeros(2)]))
+    with pytest.raises(TypeError, match="X is a DataLoader: pass its dataset"):
+        is_matrix(loader)
 
 
 def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):

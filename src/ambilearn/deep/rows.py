@@ -92,6 +92,12 @@ def _items(X: Any) -> list[Any] | None:
 
 
 def _is_dataset(X: Any) -> bool:
+    """Whether X is a dataset, or a list of its items, as scikit-learn makes it for a fold."""
+    if isinstance(X, torch.utils.data.DataLoader):
+        raise TypeError("X is a DataLoader: pass its dataset, X.dataset, instead.")
+    if isinstance(X, list) and X and isinstance(X[0], tuple) and X[0]:
+        first = X[0][0]
+        return hasattr(first, "__array__") and np.ndim(first) > 0
     return isinstance(X, torch.utils.data.Dataset)
 
 
