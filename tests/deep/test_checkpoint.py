@@ -259,6 +259,23 @@ def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):
         make(tmp_path / "none" / "run", callbacks=[stop_at(1)]).fit(X, Y)
 
 
+def test_a_folder_is_no_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="is a folder"):
+        make(tmp_path, callbacks=[stop_at(1)]).fit(X, Y)
+
+
+def test_a_link_to_a_checkpoint(tmp_path):
+    """The file is deleted after the fit, wherever it is."""
+    (tmp_path / "large").mkdir()
+    file, link = tmp_path / "large" / "run", tmp_path / "run"
+    link.symlink_to(file)
+    with pytest.raises(StopError):
+        make(link, callbacks=[stop_at(1)]).fit(X, Y)
+    assert file.exists()
+    make(link).fit(X, Y)
+    assert not file.exists()
+
+
 def test_a_folder_that_is_write_protected_is_reported_before_the_training():
     with open_folder() as folder:
         model = make(folder / "run", callbacks=[stop_at(1)])

@@ -32,6 +32,8 @@ class Checkpoint:
         self._path, self._trainer, self._every = Path(path), trainer, every
         if not self._path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
+        if self._path.is_dir():
+            raise ValueError(f"checkpoint={str(path)!r} is a folder. Give the path of a file.")
         try:
             check_writable(self._path)
         except OSError as error:
@@ -118,7 +120,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete the file: the run is complete."""
-        self._path.unlink(missing_ok=True)
+        self._path.resolve().unlink(missing_ok=True)  # not a link to it
 
 
 def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
