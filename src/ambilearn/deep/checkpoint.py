@@ -79,7 +79,7 @@ class Checkpoint:
         self._kept_epoch = epoch
 
     def end_epoch(self) -> None:
-        """Keep a copy of the state, and write it unless the last time was too short ago."""
+        """Keep a copy of the state, and write it unless the last write was too recent."""
         self._keep()
         if monotonic() - self._written >= self._every:
             self.write()

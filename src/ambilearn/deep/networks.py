@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ambilearn._utils.optional import requires_extra
 
-LARGEST_SMALL_SIDE = 64  # pixels: larger images go through a torchvision ResNet
+LARGEST_SMALL_SIDE = 64  # pixels: larger images need a torchvision ResNet
 
 
 class TwoHeads(nn.Module):

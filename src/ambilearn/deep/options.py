@@ -94,7 +94,7 @@ def choose_compilation(compile: Any, device: torch.device, n_steps: int) -> bool
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Makes stored rows floats of mean 0 and variance 1, each feature or channel.
+    """Standardizes stored rows: each feature or channel gets mean 0 and variance 1.
 
     ``mean`` and ``scale`` are in the unit of the stored values.
     """

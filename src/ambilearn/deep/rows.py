@@ -1,4 +1,4 @@
-"""The rows that a network learns from, in any form, on their device batch by batch."""
+"""Rows of all forms that a network learns from, and their batches on the device."""
 
 import os
 from collections.abc import Callable, Sequence

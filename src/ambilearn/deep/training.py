@@ -64,7 +64,7 @@ class Settings:
 
 @dataclass
 class Labels:
-    """What is known of the labels of the rows, on the device.
+    """Candidates and confidences of the rows, on the device.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Labels:
     confidences : Tensor of shape (n, l)
         P; changed by the training.
     log_shares : Tensor of shape (n, l), optional
-        Logarithm of the shares of the candidates in the weights of their row; zero off them.
+        Logarithm of the shares of the candidates in the weights of their row; zero elsewhere.
     row_weights : Tensor of shape (n,), optional
         How much each row counts; their mean is one.
     """
@@ -136,7 +136,7 @@ class Trainer:
         self._fit_power()
         total = torch.zeros((), device=self.device)
         order = torch.randperm(len(self.rows), device=self.device)
-        for i in range(self.steps_per_epoch):  # rows left over have their turn in other epochs
+        for i in range(self.steps_per_epoch):  # the remaining rows are used in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
         self.epoch += 1
@@ -202,7 +202,7 @@ class Trainer:
     def _teacher(
         self, views: list[Tensor], ordinary: list[Tensor], complementary: list[Tensor]
     ) -> tuple[list[Tensor], ...]:
-        if not self.settings.teacher or self.epoch == 0:  # the average is young at first
+        if not self.settings.teacher or self.epoch == 0:  # the average is close to random weights
             return ordinary, complementary
         with torch.no_grad():
             return self._outputs(self._average, views[:1])
@@ -323,7 +323,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             if current is function:
                 raise
             current = function
-            result = function(*arguments, **options)  # an error of the function itself ends here
+            result = function(*arguments, **options)  # raises an error of the function itself
             name = getattr(function, "__qualname__", type(function).__name__)
             first = (str(error).splitlines() or [""])[0]
             warn_user(f"{name} runs without torch.compile, which failed: {first}")
@@ -334,7 +334,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Random numbers of PyTorch from a seed; the user's state comes back afterwards."""
+    """Random numbers of PyTorch from a seed; the previous state is restored afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
         torch.manual_seed(seed)
