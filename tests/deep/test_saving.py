@@ -105,6 +105,17 @@ def test_parameters_that_a_model_file_cannot_hold(parameters, message, path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("mean", [torch.zeros(64), np.zeros(64), 0.0])
+def test_paths_and_tensors_are_saved_as_plain_values(mean, path):
+    checkpoint = path.with_name("run")
+    model = DeepPLCL(epochs=1, device="cpu", checkpoint=checkpoint, normalize=(mean, 1))
+    save_model(model.fit(X, Y), path)
+    back = load_model(path)
+    assert back.checkpoint == str(checkpoint)
+    assert back.normalize == (np.asarray(mean).tolist(), 1)
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+
+
 def test_a_model_for_a_device_that_is_not_here_is_loaded(fitted, path):
     model = copy.deepcopy(fitted[0]).set_params(device="cuda:99")
     save_model(model, path)

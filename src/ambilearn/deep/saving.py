@@ -6,6 +6,7 @@ useless: raise ``FORMAT_VERSION`` of :mod:`ambilearn.tables.model_file` with it.
 """
 
 import copy
+import os
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,16 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a fitted estimator, for a file that is also read where there is no such device.
 
     If ``module`` is ``"auto"``, ``_weights``, a dictionary of arrays, replaces ``module_``;
-    otherwise there is a copy of the network in host memory.
+    otherwise there is a copy of the network in host memory. Parameters that are paths, tensors or
+    arrays become texts and lists.
     """
     network = state["module_"]
     standardizer = state["_standardizer"]
     rest = state | {"_standardizer": (standardizer.mean, standardizer.scale)}
+    if state["checkpoint"] is not None:
+        rest["checkpoint"] = os.fspath(state["checkpoint"])
+    if state["normalize"] is not None and not isinstance(state["normalize"], str):
+        rest["normalize"] = tuple(np.asarray(part).tolist() for part in state["normalize"])
     if not isinstance(state["module"], str):
         return rest | {"module_": copy.deepcopy(network).to("cpu"), "_weights": None}
     del rest["module_"]
