@@ -1,8 +1,10 @@
 """Reports of a training run."""
 
+from contextlib import suppress
+
 import pytest
 
-from ambilearn.deep.progress import EpochReport, print_report, reports
+from ambilearn.deep.progress import EpochReport, report_printers, reports
 
 
 def test_reports_count_the_epochs_that_are_left():
@@ -24,13 +26,23 @@ def test_the_first_epoch_does_not_count_in_the_estimate(monkeypatch):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_report_is_printed_to_standard_error(terminal, capsys, monkeypatch):
+def test_reports_are_printed_to_standard_error(terminal, capsys, monkeypatch):
+    """In a terminal, what follows a training that fails or is interrupted has a line of its own."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-    print_report(EpochReport(1, 2, 0.5, 0.25, 1.0, 75.0))
-    print_report(EpochReport(2, 2, 0.4, 0.5, 2.0, 0.0))
+    with suppress(KeyboardInterrupt), report_printers(True) as (print_report,):
+        print_report(EpochReport(1, 3, 0.5, 0.25, 1.0, 75.0))
+        print_report(EpochReport(2, 3, 0.4, 0.5, 2.0, 0.0))
+        raise KeyboardInterrupt
     printed = capsys.readouterr()
     assert printed.out == ""
-    text = "epoch 1 of 2, loss 0.500, 25.0 % of the rows settled, about 1 min 15 s left"
+    text = "epoch 1 of 3, loss 0.500, 25.0 % of the rows settled, about 1 min 15 s left"
     assert text in printed.err
     assert printed.err.endswith("\n")
     assert printed.err.count("\n") == (1 if terminal else 2)
+
+
+def test_nothing_is_printed_unless_wanted(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with report_printers(False) as printers:
+        assert printers == []
+    assert capsys.readouterr().err == ""

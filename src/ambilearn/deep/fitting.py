@@ -18,7 +18,7 @@ from ambilearn.deep.checkpoint import Checkpoint
 from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
 from ambilearn.deep.objective import Objective, choose_objective, make_targets
 from ambilearn.deep.prediction import compute_features, compute_outputs
-from ambilearn.deep.progress import print_report, reports
+from ambilearn.deep.progress import report_printers, reports
 from ambilearn.deep.rows import Rows
 from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 
@@ -137,19 +137,19 @@ def _resume(trainer: Trainer, model: Any) -> Checkpoint | None:
 
 def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
     """Run the epochs that are left, and return their reports."""
-    callbacks = [*model.callbacks, *([print_report] if model.verbose else [])]
-    if not all(map(callable, callbacks)):
+    if not all(map(callable, model.callbacks)):
         raise ValueError(f"callbacks must be functions of one argument; got {model.callbacks!r}.")
-    history = []
+    history, name = [], type(model).__name__
     try:
-        for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):
-            history.append(report)
-            name = type(model).__name__
-            report_round(Round(name, report.epoch, report.n_epochs, report.loss, 0.0, str(report)))
-            if saved is not None and report.epoch < report.n_epochs:
-                saved.end_epoch()
-            for callback in callbacks:
-                callback(report)
+        with report_printers(model.verbose) as printers:
+            for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):
+                history.append(report)
+                epochs = report.epoch, report.n_epochs
+                report_round(Round(name, *epochs, report.loss, 0.0, str(report)))
+                if saved is not None and report.epoch < report.n_epochs:
+                    saved.end_epoch()
+                for callback in (*model.callbacks, *printers):
+                    callback(report)
     except KeyboardInterrupt:
         if trainer.epoch == 0:
             raise

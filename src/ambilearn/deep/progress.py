@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -49,13 +50,20 @@ class EpochReport:
         )
 
 
-def print_report(report: EpochReport) -> None:
-    """Print a report: over the last one in a terminal, as a line of its own elsewhere."""
-    if sys.stderr.isatty():
-        end = "\n" if report.epoch == report.n_epochs else ""
-        print(f"\r\x1b[K{report}", end=end, file=sys.stderr, flush=True)
-    else:
-        print(report, file=sys.stderr, flush=True)
+@contextmanager
+def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
+    """Functions that print reports, if wanted: in one line of a terminal, in lines elsewhere."""
+    overwrite = sys.stderr.isatty()
+
+    def print_report(report: EpochReport) -> None:
+        start, end = ("\r\x1b[K", "") if overwrite else ("", "\n")
+        print(f"{start}{report}", end=end, file=sys.stderr, flush=True)
+
+    try:
+        yield [print_report] if verbose else []
+    finally:
+        if verbose and overwrite:
+            print(file=sys.stderr)
 
 
 def reports(
