@@ -10,6 +10,7 @@ from ambilearn.deep.augment import (  # noqa: E402
     Noise,
     StrongImageView,
     SwapFeatures,
+    _affine_maps,
     identity,
 )
 
@@ -36,11 +37,11 @@ def test_views_of_images_keep_the_shape(view, shape):
 @pytest.mark.parametrize("flip", [True, False])
 def test_the_weak_view_is_a_crop_of_the_reflected_image(flip):
     x = torch.randn(60, 2, 8, 16)
-    found = CropFlip(flip, shift=0.25)(x).numpy()
+    found = CropFlip(flip)(x).numpy()
     n_mirrored = 0
     for image, view in zip(x.numpy(), found, strict=True):
-        padded = np.pad(image, ((0, 0), (2, 2), (4, 4)), mode="reflect")
-        crops = [padded[:, i : i + 8, j : j + 16] for i in range(5) for j in range(9)]
+        padded = np.pad(image, ((0, 0), (1, 1), (2, 2)), mode="reflect")
+        crops = [padded[:, i : i + 8, j : j + 16] for i in range(3) for j in range(5)]
         straight = any(np.array_equal(view, crop) for crop in crops)
         mirrored = any(np.array_equal(view, crop[:, :, ::-1]) for crop in crops)
         assert straight or mirrored
@@ -56,7 +57,8 @@ def test_each_row_has_a_view_of_its_own():
 
 def test_views_of_a_matrix():
     x = torch.randn(2000, 10)
-    assert (Noise(0.1)(x) - x).std() == pytest.approx(0.1, rel=0.05)
+    for view in (Noise(), SwapFeatures(share=0.0)):
+        assert (view(x) - x).std() == pytest.approx(0.1, rel=0.05)
     swapped = SwapFeatures(share=0.2, scale=0.0)(x)
     changed = swapped != x
     assert changed.float().mean() == pytest.approx(0.2, abs=0.02)
@@ -83,15 +85,30 @@ def test_the_strong_view_without_its_parts_is_the_image(n_channels):
     )
 
 
-def test_colors_change_as_documented():
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_map_of_the_strong_view(changed):
+    """The largest shift and, with probability .7, the largest angle, scale and shear."""
+    u = torch.tensor([[0.99, 0.99, 0.1, 0.69 if changed else 0.71, 1.0, 1.0, 1.0]])
+    angle, scale, shear = (0.35, 1.2, 0.2) if changed else (0.0, 1.0, 0.0)
+    cosine, sine = scale * np.cos(angle), scale * np.sin(angle)
+    # Of 16 rows and 8 columns, by two rows and a column; coordinates are from -1 to 1.
+    expected = [[-cosine, -(shear - sine), 2 / 8], [sine, cosine, 2 * 2 / 16]]
+    np.testing.assert_allclose(_affine_maps(u, 16, 8, flip=True)[0], expected, atol=1e-6)
+    expected[0][:2] = cosine, shear - sine
+    np.testing.assert_allclose(_affine_maps(u, 16, 8, flip=False)[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_colors_change_as_documented(changed):
     x = torch.randn(1, 3, 4, 4)
     u = torch.full((1, StrongImageView.n_random), 0.5)
     u[:, 2], u[:, 11] = 0.9, 0.0
-    u[:, 7:11] = torch.tensor([0.0, 1.0, 0.0, 1.0])  # contrast 1.4, saturation .2, brightness .4
+    u[:, 7] = 0.79 if changed else 0.81
+    u[:, 8:11] = torch.tensor([1.0, 0.0, 1.0])  # contrast 1.4, saturation .2, brightness .4
     m = x.mean()
     contrasted = (x - m) * 1.4 + m + 0.4
     gray = contrasted.mean(1, keepdim=True)
-    expected = (contrasted - gray) * 0.2 + gray
+    expected = (contrasted - gray) * 0.2 + gray if changed else x
     torch.testing.assert_close(StrongImageView().apply(x, u), expected, atol=1e-5, rtol=0)
 
 

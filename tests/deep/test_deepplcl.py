@@ -271,6 +271,28 @@ def test_every_loss_learns(loss):
     assert model.predict(np.eye(3)).tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"comp_power": 0}, {"comp_weight": 0}, {"rho": 0.5}, {"temperature": 2}, {"ramp": 0}),
+        *({"outside_weight": 0}, {"strong_view": False}, {"mixup": False}),
+    ],
+    ids=str,
+)
+def test_every_parameter_of_the_loss_is_used(change):
+    first, second = (make(**each).fit(X, SETS).predict_proba(X) for each in ({}, change))
+    assert np.abs(first - second).max() > 1e-5
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_settings_of_pytorch_come_back(deterministic, monkeypatch):
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
+    before, seen = torch.backends.cudnn.benchmark, []
+    make(callbacks=[lambda report: seen.append(torch.backends.cudnn.benchmark)]).fit(X, SETS)
+    assert seen == [not deterministic] * 3
+    assert torch.backends.cudnn.benchmark == before
+
+
 def test_same_seed_same_result():
     first, second, other = (make(random_state=seed).fit(X, SETS) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))

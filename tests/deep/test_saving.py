@@ -39,6 +39,7 @@ def test_a_model_file_predicts_the_same(fitted, path):
     back = load_model(path)
     assert back.get_params() == model.get_params()
     assert back.history_ == model.history_
+    assert not back.module_.training
     np.testing.assert_array_equal(back.predict_proba(rows), model.predict_proba(rows))
     np.testing.assert_array_equal(back.transform(rows), model.transform(rows))
     np.testing.assert_array_equal(back.label_distributions_, model.label_distributions_)

@@ -343,7 +343,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fit_network(self, X, candidates, seed)
-        self._previous = None  # frees the memory of the previous network
+        del self._previous  # frees the memory of the previous network
 
     def _scores(self, X: "Rows") -> NDArray[np.float64]:
         from ambilearn.deep.fitting import predict_probabilities
@@ -416,7 +416,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        state.pop("_previous", None)
         if "module_" in state:
             from ambilearn.deep.saving import plain_state
 
