@@ -317,7 +317,7 @@ def test_held_out_folds_leave_the_checkpoint_alone(tmp_path):
 def test_another_file_is_rejected_and_kept(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL: delete it"):
+    with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL\. Give"):
         make(path).fit(X, Y)
     assert path.read_bytes() == content
 

@@ -54,7 +54,7 @@ def model(folder):
 def test_fit_describes_the_table(model):
     _, output = model
     assert "1 feature: image: photo" in output
-    assert "left out: 'group' is not used: only the images are" in output
+    assert "left out: 'group' is ignored, because the network learns from the images only" in output
     assert "fitting DeepPLCL to 40 images" in output
 
 

@@ -66,8 +66,8 @@ class Checkpoint:
             tensors = self._format.load(content)
         except Exception as error:
             raise ValueError(
-                f"{self._path} is not a checkpoint of DeepPLCL: delete it, or give another path as "
-                "checkpoint."
+                f"{self._path} is not a checkpoint of DeepPLCL. Give another path as checkpoint, "
+                "or delete the file if you do not need it."
             ) from error
         if run != self._run:
             raise ValueError(

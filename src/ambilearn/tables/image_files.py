@@ -58,7 +58,7 @@ def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) 
         path, problem = find_image_file(name, folders)
         if problem is not None:
             advice = (
-                "Allow its folder by image_folders (--image-folder)."
+                "Allow its folder with --image-folder (image_folders in Python)."
                 if problem == OUTSIDE
                 else "Paths are relative to the folder of the table."
             )

@@ -380,7 +380,7 @@ def _only_images(name: str, frame: "pd.DataFrame", wanted: Sequence[str], image:
             f"Column {image!r} cannot hold the images: it holds candidates or true labels, or is "
             "excluded."
         )
-    others = dict.fromkeys(wanted, "is not used: only the images are")
+    others = dict.fromkeys(wanted, "is ignored, because the network learns from the images only")
     del others[image]
     return Features((Column(image, "image"),), others)
 
