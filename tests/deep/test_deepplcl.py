@@ -299,6 +299,15 @@ def test_same_seed_same_result():
     assert not np.allclose(first.predict_proba(X), other.predict_proba(X))
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_fit_where_gradients_are_off(mode):
+    expected = make().fit(X, SETS).predict_proba(X)
+    with mode():
+        found = make().fit(X, SETS)
+        assert not torch.is_grad_enabled()
+    np.testing.assert_array_equal(found.predict_proba(X), expected)
+
+
 def test_pipelines_and_cross_validation():
     model = make_pipeline(StandardScaler(), make())
     assert model.fit(X, SETS).predict(X).shape == (30,)

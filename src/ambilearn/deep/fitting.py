@@ -23,6 +23,8 @@ from ambilearn.deep.rows import Rows
 from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()  # even if the caller has switched gradients off
 def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     """Train a network, and set the attributes of the estimator.
 
