@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ambilearn import ANYTHING, PLCL, AllBut
+from ambilearn import ANYTHING, PLCL, AllBut, CandidateSearchCV
 from ambilearn.deep import DeepPLCL
 from ambilearn.deep.progress import EpochReport
 
@@ -312,6 +312,12 @@ def test_pipelines_and_cross_validation():
     model = make_pipeline(StandardScaler(), make())
     assert model.fit(X, SETS).predict(X).shape == (30,)
     assert cross_val_score(make(), IMAGES, TRUTH[:20], cv=2).shape == (2,)
+
+
+@pytest.mark.parametrize("rows", [X[:20], IMAGES], ids=["matrix", "images"])
+def test_a_search_without_true_labels(rows):
+    search = CandidateSearchCV(make(epochs=1), {"lr": [0.01, 0.05]}, cv=2)
+    assert search.fit(rows, SETS[:20]).predict(rows).shape == (20,)
 
 
 def test_the_module_of_the_user_stays_as_it_is():

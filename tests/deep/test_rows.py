@@ -60,6 +60,7 @@ def test_an_array_that_must_not_be_written_is_taken():
         ([np.zeros((3, 3)), "cat"], r"Row 1 of X is not an image, but 'cat'\.$"),
         ([torch.zeros(3, 3), torch.zeros(3)], r"Row 1 of X is an image of shape \(3,\)"),
         (np.full((2, 3, 3), "a"), "images consist of numbers"),
+        (np.ma.masked_greater(np.ones((2, 3, 3)), 0), "X is a masked array with 18 of 18 entries"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
         (np.array([[[0.0]], [[1e300]]]), "too large for float32: row 1 has such an entry"),
     ],

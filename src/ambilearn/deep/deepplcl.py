@@ -316,7 +316,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
     ) -> Self:
         with unchanged_on_error(self) if self.warm_start else nullcontext():
-            return super()._fit_rows(X, y, sample_weight, cache)
+            return super()._fit_rows(X, y, sample_weight, None)  # fits share no results
 
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_repr
 from ambilearn.deep.image_files import ImageFiles, is_list_of_files
 
@@ -171,6 +172,7 @@ def _dataset_rows(dataset: Any) -> Rows:
 
 
 def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
+    check_structure(X, "X")
     items = _items(X)
     array = _stack(items) if items else _as_array(X)
     if array.ndim not in (3, 4) or 0 in array.shape:
