@@ -166,7 +166,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     ``checkpoint`` continues after the last complete epoch.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
-    GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower.
+    GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Fits at
+    the same time need processes, because threads share the random numbers of PyTorch.
 
     References
     ----------
