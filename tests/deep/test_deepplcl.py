@@ -308,6 +308,19 @@ def test_a_fit_where_gradients_are_off(mode):
     np.testing.assert_array_equal(found.predict_proba(X), expected)
 
 
+def test_a_fit_where_double_precision_is_the_default():
+    expected = make().fit(IMAGES, TRUTH[:20]).predict_proba(IMAGES)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = pickle.loads(pickle.dumps(make().fit(IMAGES, TRUTH[:20])))
+        found = model.predict_proba(IMAGES)
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(before)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_pipelines_and_cross_validation():
     model = make_pipeline(StandardScaler(), make())
     assert model.fit(X, SETS).predict(X).shape == (30,)

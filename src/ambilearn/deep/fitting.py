@@ -43,7 +43,7 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     labels = _labels(candidates, device)
     saved = None
     try:
-        with seeded(seed, device), _tuned_kernels():
+        with seeded(seed, device), _torch_settings():
             network = _network(model, held, prepare, candidates.n_labels, device)
             trainer = Trainer(network, held, prepare, labels, settings)
             saved = _resume(trainer, model)
@@ -196,11 +196,17 @@ def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:
 
 
 @contextmanager
-def _tuned_kernels() -> Iterator[None]:
-    """Let cuDNN try its algorithms, unless the user wants deterministic ones."""
-    before = torch.backends.cudnn.benchmark
+def _torch_settings() -> Iterator[None]:
+    """Global settings of PyTorch for a training; those of the caller are restored afterwards.
+
+    The network has single precision. cuDNN tries its algorithms, unless the user wants
+    deterministic ones.
+    """
+    dtype, benchmark = torch.get_default_dtype(), torch.backends.cudnn.benchmark
+    torch.set_default_dtype(torch.float32)
     torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
     try:
         yield
     finally:
-        torch.backends.cudnn.benchmark = before
+        torch.set_default_dtype(dtype)
+        torch.backends.cudnn.benchmark = benchmark

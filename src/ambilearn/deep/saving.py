@@ -59,7 +59,7 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
         raise ValueError(f"There are no rows of shape {shape!r}.")
     with torch.device("meta"):
         network = add_heads(choose_features("auto", shape), torch.empty(2, *shape), n_labels)
-    expected = network.state_dict()
+    expected = network.float().state_dict()
     for name, values in weights.items():
         known = expected.get(name)
         if known is None or not isinstance(values, np.ndarray):
