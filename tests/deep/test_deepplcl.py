@@ -1,6 +1,7 @@
 """DeepPLCL as an estimator."""
 
 import gc
+import pickle
 import signal
 import weakref
 
