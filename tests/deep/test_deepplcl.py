@@ -186,6 +186,14 @@ def test_a_sparse_mask_gives_sparse_confidences():
 IMAGES = RNG.integers(256, size=(20, 6, 7, 3), dtype=np.uint8)
 
 
+def test_a_matrix_of_pytorch():
+    expected = make().fit(X, TRUTH).predict_proba(X)
+    tensor = torch.tensor(X, requires_grad=True)
+    np.testing.assert_array_equal(make().fit(tensor, TRUTH).predict_proba(tensor), expected)
+    one_column = tensor[:, :1].bfloat16()
+    assert make().fit(one_column, TRUTH).transform(one_column).shape == (30, 256)
+
+
 @pytest.mark.parametrize("learned", ["integers", "other numbers than integers"])
 def test_new_images_need_the_type_of_the_training_images(learned):
     """Integers of any type count as bytes; floats may have another range."""

@@ -284,8 +284,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         with requires_extra("deep", purpose="DeepPLCL"):
             import torch
 
-        from ambilearn.deep.rows import Rows, check_rows, is_matrix
+        from ambilearn.deep.rows import Rows, check_rows, is_matrix, to_host_array
 
+        if isinstance(X, torch.Tensor):
+            X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
             matrix = super()._validate_rows(X, reset=reset, **options)
             rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))

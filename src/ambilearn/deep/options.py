@@ -123,7 +123,8 @@ class Standardizer:
         if rows.held is None or rows.are_images:
             return rows
         values = (rows.held.numpy() - self.mean) / self.scale
-        return Rows(rows.shape, torch.from_numpy(values.astype(np.float32)))
+        with np.errstate(over="ignore"):  # the output of the network is checked
+            return Rows(rows.shape, torch.from_numpy(values.astype(np.float32)))
 
     def prepare(self, rows: Rows, device: torch.device) -> View:
         """The function that standardizes a batch of the rows on the device."""

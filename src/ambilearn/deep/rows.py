@@ -144,7 +144,7 @@ def _read_ahead(rows: Rows) -> Rows:
 def _dataset_rows(dataset: Any) -> Rows:
     def item(i: int) -> Tensor:
         row = dataset[i]
-        array = _as_array(row[0] if isinstance(row, (tuple, list)) else row)
+        array = to_host_array(row[0] if isinstance(row, (tuple, list)) else row)
         if array.ndim not in (1, 2, 3):
             raise ValueError(
                 f"Item {i} of the dataset has shape {array.shape}: items must be vectors or "
@@ -174,7 +174,7 @@ def _dataset_rows(dataset: Any) -> Rows:
 def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
     check_structure(X, "X")
     items = _items(X)
-    array = _stack(items) if items else _as_array(X)
+    array = _stack(items) if items else to_host_array(X)
     if array.ndim not in (3, 4) or 0 in array.shape:
         hint = " Pass [X] if X is a single image." if array.ndim in (0, 2) else ""
         raise ValueError(
@@ -188,7 +188,8 @@ def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
     return images
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def to_host_array(X: Any) -> NDArray[Any]:
+    """X as an array of NumPy; tensors may be on a device, have a gradient or be bfloat16."""
     if isinstance(X, Tensor):
         X = X.detach().cpu()
         X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no bfloat16
@@ -199,7 +200,7 @@ def _stack(images: list[Any]) -> NDArray[Any]:
     arrays: list[NDArray[Any]] = []
     for i, image in enumerate(images):
         try:
-            array = _as_array(image)
+            array = to_host_array(image)
         except (TypeError, ValueError) as error:
             raise ValueError(f"Row {i} of X is not an image: {error}") from error
         if array.ndim == 0:
