@@ -124,7 +124,10 @@ def no_image(folder):
         (of_numbers(np.full((4, 6), 0.5, np.float32)), "Row 1: .* pixels are floating-point"),
         (of_numbers(np.full((4, 6), 65536, np.int32)), "Row 1: .* pixels have more than 16 bits"),
         (of_numbers(np.full((4, 6), -1, np.int32)), "Row 1: .* pixels have more than 16 bits"),
-        (no_image, r"Row 1: the image .*notes\.jpg cannot be read: it is damaged, or not an "),
+        (
+            no_image,
+            r"Row 1: the image .*notes\.jpg cannot be read: it is damaged, or of a format that",
+        ),
         (lambda folder: folder / "none.jpg", r"Row 1: the image .*none\.jpg cannot be read: No "),
         (lambda folder: folder, r"Row 1: the image .* cannot be read: Is a directory"),
         (lambda folder: "", "Row 1 of X is '', which is not the name of a file"),

@@ -83,10 +83,13 @@ def test_predict_looks_into_further_folders(folder, model, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no image", r"Row 1: the image .*bad.jpg cannot be read: it is damaged, or not an image"),
+        (
+            b"no image",
+            r"Row 1: the image .*bad.jpg cannot be read: it is damaged, or of a format",
+        ),
         (
             b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
-            "Row 1: .*it is damaged, or not an image",
+            "Row 1: .*it is damaged, or of a format that Pillow does not read",
         ),
         (None, "Row 1: the image .*bad.jpg cannot be read: image file is truncated"),
     ],

@@ -158,7 +158,7 @@ def _opened(row: int, path: str) -> Iterator[Any]:
     except Exception as error:
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         if isinstance(error, UnidentifiedImageError):
-            reason = "it is damaged, or not an image"
+            reason = "it is damaged, or of a format that Pillow does not read"
         raise ValueError(
             f"Row {row}: the image {path} cannot be read: {reason}. Replace the file, or leave the "
             "row out."
