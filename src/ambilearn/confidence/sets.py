@@ -121,7 +121,9 @@ def calibrate_candidates(
     held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
-        return Calibration(f"the scores are not too low on the {rows}")
+        return Calibration(
+            f"calibration only raises scores, and they are not too low on the {rows}"
+        )
     if member is not None:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
