@@ -20,6 +20,7 @@ CONFIDENCE = ROOT / "docs" / "guide" / "confidences.md"
 REVIEW = ROOT / "docs" / "guide" / "review.md"
 TABLE_FILES = ROOT / "docs" / "guide" / "table-files.md"
 GPU = ROOT / "docs" / "gpu.md"
+DEEP_PAGES = {"images", "image-tables"}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def clone(tmp_path, monkeypatch):
 
 
 def _marks(page):
-    return [pytest.mark.deep] if page.stem == "images" else []
+    return [pytest.mark.deep] if page.stem in DEEP_PAGES else []
 
 
 @pytest.mark.slow
@@ -42,7 +43,7 @@ def _marks(page):
     "page", [pytest.param(page, id=page.stem, marks=_marks(page)) for page in PYTHON_PAGES]
 )
 def test_python_blocks_run_one_after_the_other(page, clone):
-    if page.stem == "images":
+    if page.stem in DEEP_PAGES:
         pytest.importorskip("torch", reason="the page needs the extra deep")
     namespace = {"__name__": "page"}
     for block in blocks(page, "python"):
