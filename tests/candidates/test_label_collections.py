@@ -1,5 +1,6 @@
 """Rows as sets, dictionaries with weights, single labels and excluded labels."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -80,3 +81,11 @@ def test_a_label_outside_the_classes_is_rejected_in_every_kind_of_row():
     for row in ({"z": 0.5, "a": 0.5}, AllBut("z")):
         with pytest.raises(ValueError, match="Row 1 has the candidate label 'z'"):
             as_candidates(["a", row], classes=["a", "b"])
+
+
+def test_pickles_of_the_first_release():
+    """In 0.1.0, AllBut was in the module forms."""
+    pickled = pickle.dumps(AllBut("dog"), protocol=0)
+    old = pickled.replace(b"candidates.label_collections", b"candidates.forms")
+    assert old != pickled
+    assert pickle.loads(old).labels == ("dog",)

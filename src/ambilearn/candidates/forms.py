@@ -20,6 +20,7 @@ from ambilearn._utils.label_array import kind_of_label, label_array, listed_labe
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn.candidates.checks import check_classes_distinct, not_a_class
+from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
 from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
 from ambilearn.candidates.sets import CandidateSets, pair_rows
