@@ -180,6 +180,23 @@ def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
     assert [report.epoch for report in model.history_] == [5, 6]
 
 
+def test_control_c_during_a_write_is_ignored_if_the_process_ignores_it(tmp_path, monkeypatch):
+    """Shells start background jobs of a script in this way."""
+    replace = os.replace
+
+    def press(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        replace(*arguments)
+
+    monkeypatch.setattr(os, "replace", press)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        model = make(tmp_path / "run").fit(X, Y)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert model.n_epochs_ == 6
+
+
 def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
     class Network(torch.nn.Linear):
         fails = False

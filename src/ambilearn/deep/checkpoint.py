@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ambilearn._utils.files import atomic_write, check_writable
-from ambilearn._utils.interrupts import delaying_interrupts
+from ambilearn._utils.interrupts import run_to_end
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.training import Trainer
@@ -98,14 +98,14 @@ class Checkpoint:
         Gives a warning if the file cannot be written. An older one is kept. Ctrl-C has an effect
         only after the write.
         """
-        with delaying_interrupts() as pressed:
-            if self._kept_epoch < self._trainer.epoch:  # interrupted before the state was copied
-                self._keep()
-            if self._unwritten is not None:
-                self._write(*self._unwritten)
-        if pressed:
-            raise KeyboardInterrupt
+        run_to_end(self._write_newest)
         return self._path.exists()
+
+    def _write_newest(self) -> None:
+        if self._kept_epoch < self._trainer.epoch:  # interrupted before the state was copied
+            self._keep()
+        if self._unwritten is not None:
+            self._write(*self._unwritten)
 
     def _write(self, tensors: dict[str, Tensor], about: dict[str, str]) -> None:
         copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
