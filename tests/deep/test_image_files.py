@@ -147,6 +147,17 @@ def test_an_image_with_too_many_pixels_is_named_with_its_row(tmp_path, monkeypat
         ImageFiles.of([path])
 
 
+def test_a_lack_of_memory_is_not_a_problem_of_the_file(tmp_path, monkeypatch):
+    path = save(tmp_path / "a.png", (60, 40))
+
+    def fail(image):
+        raise MemoryError
+
+    monkeypatch.setattr(Image.Image, "getexif", fail)
+    with pytest.raises(MemoryError):
+        ImageFiles.of([path])
+
+
 @pytest.mark.parametrize("size", [(1, 2, 3), "large", (0, 4), (16.5, 8)])
 def test_a_wrong_size_is_rejected(size, tmp_path):
     with pytest.raises(ValueError, match="image_size must be"):

@@ -45,4 +45,6 @@ def test_nothing_is_printed_unless_wanted(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with report_printers(False) as printers:
         assert printers == []
+    with report_printers(True):  # interrupted before the end of the first epoch
+        pass
     assert capsys.readouterr().err == ""

@@ -155,6 +155,8 @@ def _opened(row: int, path: str) -> Iterator[Any]:
     try:
         with Image.open(path, formats=decoded_formats()) as image:
             yield image
+    except MemoryError:  # not a problem of the file
+        raise
     except Exception as error:
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         if isinstance(error, UnidentifiedImageError):

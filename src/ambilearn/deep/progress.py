@@ -53,16 +53,18 @@ class EpochReport:
 @contextmanager
 def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
     """Functions that print reports, if wanted: in one line of a terminal, in lines elsewhere."""
-    overwrite = sys.stderr.isatty()
+    overwrite, printed = sys.stderr.isatty(), False
 
     def print_report(report: EpochReport) -> None:
+        nonlocal printed
+        printed = True
         start, end = ("\r\x1b[K", "") if overwrite else ("", "\n")
         print(f"{start}{report}", end=end, file=sys.stderr, flush=True)
 
     try:
         yield [print_report] if verbose else []
     finally:
-        if verbose and overwrite:
+        if printed and overwrite:
             print(file=sys.stderr)
 
 
