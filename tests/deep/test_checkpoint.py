@@ -160,16 +160,20 @@ def test_control_c_before_the_state_is_copied_writes_the_checkpoint(tmp_path):
     assert [report.epoch for report in model.history_] == [5, 6]
 
 
-def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
+def press_control_c_at_writes(monkeypatch):
     replace = os.replace
 
     def press(*arguments):
         signal.raise_signal(signal.SIGINT)
         replace(*arguments)
 
+    monkeypatch.setattr(os, "replace", press)
+
+
+def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
     def end_epoch(report):
         if report.epoch == 4:
-            monkeypatch.setattr(os, "replace", press)
+            press_control_c_at_writes(monkeypatch)
             signal.raise_signal(signal.SIGINT)
 
     parameters = {"checkpoint_seconds": 3600}
@@ -182,13 +186,7 @@ def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
 
 def test_control_c_during_a_write_is_ignored_if_the_process_ignores_it(tmp_path, monkeypatch):
     """Shells start background jobs of a script in this way."""
-    replace = os.replace
-
-    def press(*arguments):
-        signal.raise_signal(signal.SIGINT)
-        replace(*arguments)
-
-    monkeypatch.setattr(os, "replace", press)
+    press_control_c_at_writes(monkeypatch)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         model = make(tmp_path / "run").fit(X, Y)
