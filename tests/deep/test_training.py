@@ -1,5 +1,8 @@
 """The training loop, step by step."""
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -241,6 +244,26 @@ def test_a_row_of_weight_zero_does_not_count():
         torch.testing.assert_close(tensor, second[name])
 
 
+def test_the_labels_of_a_row_of_weight_zero_do_not_count_in_mixed_views():
+    weights = torch.ones(12)
+    weights[3] = 0.0
+    trainers = [make_trainer(row_weights=weights, ramp=0.0) for _ in range(2)]
+    trainers[1].labels.mask[3] = ~trainers[1].labels.mask[3]
+    for trainer in trainers:
+        settle(trainer)
+        with seeded(1, CPU):
+            trainer.run_epoch()
+    first, second = map(state, trainers)
+    for name, tensor in first.items():
+        torch.testing.assert_close(tensor, second[name])
+
+
+def test_a_view_of_another_number_of_dimensions_is_rejected():
+    trainer = make_trainer(strong=lambda x: x.sum())
+    with pytest.raises(ValueError, match="The functions in augment must return a float32 tensor"):
+        trainer.run_epoch()
+
+
 def test_the_average_follows_the_weights_and_the_statistics_of_normalizations():
     trainer = make_trainer(features=nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5)))
     start = state(trainer)
@@ -261,6 +284,40 @@ def test_a_seed_does_not_touch_the_state_of_the_user():
     assert torch.equal(torch.get_rng_state(), before)
     with seeded(5, CPU):
         assert torch.equal(torch.rand(3), first)
+
+
+def test_a_view_that_changes_its_input_does_not_change_the_other_view():
+    def erase(x):
+        return x.zero_()
+
+    trainer = make_trainer(strong=erase)
+    views = []
+    loss = trainer._loss
+    trainer._loss = lambda index, given: views.extend(given) or loss(index, given)
+    trainer.run_epoch()
+    assert views[0].any()
+    assert not views[1].any()
+
+
+def test_compiled_runs_are_the_same_for_all_losses_one_after_another(monkeypatch):
+    """Compilation neither fails nor ends because a function was compiled too often."""
+    dynamo = pytest.importorskip("torch._dynamo")
+    dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    patch = dynamo.config.patch(fail_on_recompile_limit_hit=True)
+    with patch, warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".* runs without torch.compile")
+        for loss in PRESETS:
+            trainers = [make_trainer(loss, ramp=0.5, compiled=given) for given in (False, True)]
+            for trainer in trainers:
+                with seeded(1, CPU):
+                    for _ in range(3):  # the last has mixed views
+                        settle(trainer)
+                        trainer.run_epoch()
+            first, second = map(state, trainers)
+            for name, tensor in first.items():
+                torch.testing.assert_close(tensor, second[name])
+    dynamo.reset()
 
 
 def test_a_function_that_cannot_be_compiled_runs_as_it_is(monkeypatch):

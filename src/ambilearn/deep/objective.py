@@ -158,6 +158,7 @@ def row_losses(
     ramp: float | Tensor,
     trust: float | Tensor,
     share: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """Loss of every row, shape (b,).
 
@@ -165,9 +166,11 @@ def row_losses(
     ``confidences`` is P, zero off the candidates. ``ramp`` and ``trust`` are r and s, from 0 to 1.
     ``share`` (b,) is that of each row in the last view, which is mixed with that of the previous
     row. Its loss is the mean of the losses for the labels of both rows, weighted by their shares.
+    ``weights`` (b,) is how much the labels of each row count; equal by default.
     """
     absent = torch.where(mask, trust * (1 - confidences), 1.0)
-    labels = mask, confidences, absent
+    weights = torch.ones(len(mask), device=mask.device) if weights is None else weights
+    labels = mask, confidences, absent, weights
     n = len(views)
     total = torch.zeros(len(mask), device=mask.device)
     for i, (view, other) in enumerate(zip(views, complementary, strict=True)):
@@ -190,6 +193,7 @@ def _view_losses(
     mask: Tensor,
     confidences: Tensor,
     absent: Tensor,
+    weights: Tensor,
 ) -> Tensor:
     total = torch.zeros(len(mask), device=mask.device)
     if objective.target_weight:
@@ -199,7 +203,7 @@ def _view_losses(
     if objective.comp_weight:
         binary = binary_cross_entropy_with_logits(complementary, absent, reduction="none")
         total = total + objective.comp_weight * binary.mean(1)
-    return total
+    return weights * total
 
 
 def _outside(log: Tensor, mask: Tensor, form: str) -> Tensor:

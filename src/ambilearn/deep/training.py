@@ -126,9 +126,9 @@ class Trainer:
         self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
         self._strong = None if settings.strong is None else _view(settings.strong, faster)
-        self._row_losses = faster(_bind(row_losses, settings.objective))
+        self._row_losses = faster(row_losses)
         self._mix_settled = faster(mix_settled)
-        self._make_targets = faster(_bind(make_targets, settings.objective))
+        self._make_targets = faster(make_targets)
 
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
@@ -194,9 +194,9 @@ class Trainer:
             confidences = new if objective.update == "before" else confidences
         # Tensors, because a compiled function is compiled again for every other number.
         factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
-        losses = self._row_losses(ordinary, complementary, mask, confidences, *factors, share)
-        if labels.row_weights is not None:
-            losses = losses * labels.row_weights[index]
+        outputs = ordinary, complementary
+        weights = None if labels.row_weights is None else labels.row_weights[index]
+        losses = self._row_losses(objective, *outputs, mask, confidences, *factors, share, weights)
         return losses.mean()
 
     def _teacher(
@@ -218,7 +218,12 @@ class Trainer:
         detached = [view.detach() for view in ordinary]
         share = share if len(detached) == 2 else None
         targets = self._make_targets(
-            detached, complementary[0].detach(), labels.mask[index], self.prior(index), share
+            objective,
+            detached,
+            complementary[0].detach(),
+            labels.mask[index],
+            self.prior(index),
+            share,
         )
         new = targets.lerp(labels.confidences[index], objective.rho)
         labels.confidences[index] = new
@@ -278,17 +283,10 @@ def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
     return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, nesterov=True, fused=on_gpu)
 
 
-def _bind(function: Callable[..., Tensor], objective: Objective) -> Callable[..., Tensor]:
-    def bound(*arguments: Any) -> Tensor:
-        return function(objective, *arguments)
-
-    return bound
-
-
 def _view(view: View, faster: Callable[[Any], Any]) -> View:
     """A view whose function is made faster, if its random numbers can be drawn before it."""
     if not isinstance(view, ImageView):
-        return view
+        return lambda x: view(x.clone())  # a function of the user may change its input
     apply, draw = faster(view.apply), view.draw
     return lambda x: apply(x, draw(x))
 
@@ -296,8 +294,8 @@ def _view(view: View, faster: Callable[[Any], Any]) -> View:
 def _check_views(views: list[Any], x: Tensor) -> None:
     """Raise an error if functions of the user do not return a batch of the rows each."""
     for view in views:
-        is_batch = isinstance(view, Tensor) and view.dtype == x.dtype and len(view) == len(x)
-        if not is_batch or view.shape != views[0].shape:
+        is_batch = isinstance(view, Tensor) and view.ndim == x.ndim and len(view) == len(x)
+        if not is_batch or view.dtype != x.dtype or view.shape != views[0].shape:
             raise ValueError(
                 "The functions in augment must return a float32 tensor with the rows of the batch, "
                 f"both of one shape. For a batch of shape {tuple(x.shape)} they returned "
@@ -335,7 +333,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Random numbers of PyTorch from a seed; the previous state is restored afterwards."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng([device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed all devices
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
