@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
 from ambilearn.backend import index_rows
@@ -134,19 +135,17 @@ def fit_folds(
     for i, (rest, rows) in enumerate(folds.split(np.empty(len(sets)))):
         progress(f"{stage}: fit {i + 1} of {total}{time_left.describe(i, total - i)}")
         columns = rest if pairwise else None
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), complete_fits_only():
             warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
-            model = _without_checkpoint(clone(estimator))
+            model = without_checkpoint(estimator)
             model.fit(_take(X, rest, columns), sets[rest])
-        if getattr(model, "_was_interrupted", False):  # it has learned less than the others
-            raise KeyboardInterrupt
         yield Fold(model, rows, _take(X, rows, columns))
 
 
-def _without_checkpoint(estimator: Any) -> Any:
-    """The estimator without the file of its training, which is that of the fit to all rows."""
+def without_checkpoint(estimator: Any) -> Any:
+    """A clone without the file of its training, which is that of the fit to all rows."""
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "checkpoint"]
-    return estimator.set_params(**dict.fromkeys(names))
+    return clone(estimator).set_params(**dict.fromkeys(names))
 
 
 def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:

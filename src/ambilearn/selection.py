@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
     BaseSearchCV,
     HasMethods,
@@ -27,6 +28,7 @@ from ambilearn._utils.sklearn_compat import (
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.learners import without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
 from ambilearn.validation import check_row_weights
 
@@ -280,7 +282,8 @@ class CandidateSearchCV(BaseSearchCV):
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> None:
-        scores, *seconds = self._score_folds(points, X, sets, scored)
+        with complete_fits_only():
+            scores, *seconds = self._score_folds(points, X, sets, scored)
         self.cv_results_ = _results(points, scores, *seconds)
         self.n_splits_ = scores.shape[1]
         self.n_fits_ = int(np.isfinite(scores).sum())
@@ -327,12 +330,13 @@ class CandidateSearchCV(BaseSearchCV):
         measured = np.full((3, len(points), len(folds)), np.nan)
         scores, fit_times, score_times = measured
         remaining = np.arange(len(points))
+        estimator = without_checkpoint(self.estimator)
         for fold, (train, test) in enumerate(folds):
             # _safe_split handles data frames, and both axes of a kernel matrix.
-            X_train, _ = _safe_split(self.estimator, X, None, train)
-            X_test, _ = _safe_split(self.estimator, X, None, test, train)
+            X_train, _ = _safe_split(estimator, X, None, train)
+            X_test, _ = _safe_split(estimator, X, None, test, train)
             held_out = scored[test]
-            fits = fit_points(self.estimator, [points[i] for i in remaining], X_train, sets[train])
+            fits = fit_points(estimator, [points[i] for i in remaining], X_train, sets[train])
             for i in remaining:
                 began = perf_counter()
                 model = next(fits)

@@ -10,12 +10,19 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from PIL import Image  # noqa: E402
 
-from ambilearn import DeepPLCL, find_doubtful  # noqa: E402
+from ambilearn import (  # noqa: E402
+    CandidateSearchCV,
+    CrowdClassifier,
+    DeepPLCL,
+    PLVoting,
+    find_doubtful,
+)
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds  # noqa: E402
 from ambilearn.cli.main import main  # noqa: E402
 from ambilearn.tables import clean_table, load_model, read_candidate_table  # noqa: E402
@@ -144,7 +151,17 @@ def test_doubt_of_an_interrupted_training_stays_empty(folder, monkeypatch):
     assert cleaned.frame["suggestion"].isna().all()
 
 
-def test_an_interrupted_fold_ends_the_search_for_doubt():
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: model,
+        lambda model: CandidateSearchCV(model, {"lr": [0.1]}, cv=2),
+        lambda model: GridSearchCV(model, {"lr": [0.1]}, cv=2),
+        lambda model: PLVoting([("deep", model)]),
+    ],
+    ids=["alone", "search", "scikit-learn's search", "vote"],
+)
+def test_an_interrupted_fold_ends_the_search_for_doubt(wrap):
     X, y = load_digits(n_class=2, return_X_y=True)
     stages = []
 
@@ -155,8 +172,28 @@ def test_an_interrupted_fold_ends_the_search_for_doubt():
 
     listener = RoundProgress("fold", interrupt)
     with listen_to_rounds(listener), pytest.raises(KeyboardInterrupt):
-        find_doubtful(X[:20], y[:20], estimator=DeepPLCL(epochs=2, device="cpu"))
+        find_doubtful(X[:20], y[:20], estimator=wrap(DeepPLCL(epochs=2, device="cpu")))
     assert len(stages) == 2
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: CandidateSearchCV(model, {"lr": [0.1]}, cv=2),
+        lambda model: CrowdClassifier(model, max_iter=2),
+    ],
+    ids=["search", "crowd"],
+)
+def test_an_interrupted_fold_ends_the_fit(wrap):
+    X, y = load_digits(n_class=2, return_X_y=True)
+    y = y if isinstance(wrap(DeepPLCL()), CandidateSearchCV) else np.stack([y, y], axis=1)
+
+    def interrupt(done):
+        raise KeyboardInterrupt
+
+    model = wrap(DeepPLCL(epochs=2, device="cpu"))
+    with listen_to_rounds(interrupt), pytest.raises(KeyboardInterrupt):
+        model.fit(X[:20], y[:20])
 
 
 def test_review_learns_from_the_images_and_shows_them(folder, tmp_path):

@@ -1,9 +1,12 @@
-"""Ctrl-C while something must be completed, such as a file."""
+"""Ctrl-C while something must be completed: a file, or one of several fits."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+
+_complete_fits_only = ContextVar("_complete_fits_only", default=False)
 
 
 @contextmanager
@@ -35,3 +38,21 @@ def run_to_end(function: Callable[[], object]) -> None:
         function()
     if pressed:
         signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def complete_fits_only() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt in fits that otherwise return a less trained model.
+
+    For fits that are compared or combined with others, as those of folds.
+    """
+    token = _complete_fits_only.set(True)
+    try:
+        yield
+    finally:
+        _complete_fits_only.reset(token)
+
+
+def may_end_early() -> bool:
+    """Whether Ctrl-C may end a fit with a model that can be used."""
+    return not _complete_fits_only.get()

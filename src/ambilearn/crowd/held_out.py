@@ -11,10 +11,17 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.fit_cache import NO_CACHE
+from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
-from ambilearn.learners import HELD_OUT_ROUNDS, align_columns, set_learner, weight_argument
+from ambilearn.learners import (
+    HELD_OUT_ROUNDS,
+    align_columns,
+    set_learner,
+    weight_argument,
+    without_checkpoint,
+)
 
 HeldOut = Callable[[CandidateSets], NDArray[np.float64]]  # weighted candidates to confidences
 
@@ -51,7 +58,7 @@ class HeldOutByFolds:
     """
 
     def __init__(self, estimator: Any, X: Any, n_folds: int, random_state: Any) -> None:
-        self._estimator, self._X = estimator, X
+        self._estimator, self._X = without_checkpoint(estimator), X
         splitter = KFold(n_folds, shuffle=True, random_state=random_state)
         self._folds = list(splitter.split(np.empty(_num_samples(X))))
 
@@ -62,7 +69,8 @@ class HeldOutByFolds:
             # _safe_split handles both axes of a kernel matrix.
             rows, _ = _safe_split(self._estimator, self._X, None, train)
             held_out, _ = _safe_split(self._estimator, self._X, None, test, train)
-            model = fit_candidates(self._estimator, rows, candidates[train])
+            with complete_fits_only():
+                model = fit_candidates(self._estimator, rows, candidates[train])
             found = model.predict_proba(held_out)
             confidences[test] = align_columns(found, model.classes_, candidates.classes)
         return confidences

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ambilearn._utils.interrupts import may_end_early
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import Support
@@ -153,7 +154,7 @@ def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
                 for callback in (*model.callbacks, *printers):
                     callback(report)
     except KeyboardInterrupt:
-        if trainer.epoch == 0:
+        if trainer.epoch == 0 or not may_end_early():
             raise
         is_complete = trainer.epoch == trainer.settings.epochs
         continued = not is_complete and saved is not None and saved.write()
