@@ -16,7 +16,7 @@ pytest.importorskip("safetensors")
 
 from protected import open_folder, read_only  # noqa: E402
 
-from ambilearn import find_doubtful  # noqa: E402
+from ambilearn import CandidateSearchCV, CrowdClassifier, find_doubtful  # noqa: E402
 from ambilearn._utils.rounds import listen_to_rounds  # noqa: E402
 from ambilearn.deep import DeepPLCL  # noqa: E402
 
@@ -31,6 +31,16 @@ def make(path, **parameters):
     torch.nn.init.zeros_(small.bias)
     parameters = {"epochs": 6, "module": small, "checkpoint_seconds": 0} | parameters
     return DeepPLCL(**{"random_state": 0, "device": "cpu", "checkpoint": path} | parameters)
+
+
+class Scale:
+    """A view."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * x
 
 
 class StopError(Exception):
@@ -225,6 +235,7 @@ def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
         {"augment": None},
         {"normalize": None},
         {"module": torch.nn.Linear(3, 5)},
+        {"module": torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())},
     ],
     ids=str,
 )
@@ -236,6 +247,24 @@ def test_the_checkpoint_of_other_parameters_is_rejected(tmp_path, change):
     with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
         make(path, **change).fit(X, Y)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("index", "name"), [(0, "running_mean"), (1, "weight")])
+def test_the_checkpoint_of_another_frozen_network_is_rejected(tmp_path, index, name):
+    networks = [
+        torch.nn.Sequential(torch.nn.BatchNorm1d(3, affine=False), torch.nn.Linear(3, 4))
+        for _ in range(2)
+    ]
+    for network in networks:
+        network.requires_grad_(False)
+    getattr(networks[1][index], name).data += 1
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, module=networks[0], callbacks=[stop_at(2)]).fit(X, Y)
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+        make(path, module=networks[1]).fit(X, Y)
+    model = make(path, module=networks[0]).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [3, 4, 5, 6]
 
 
 SETS = [set(weights) for weights in Y]
@@ -272,6 +301,50 @@ def test_a_compiled_run_continues_one_that_is_not(tmp_path, monkeypatch):
 def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):
     with pytest.raises(ValueError, match="is in a folder that does not exist"):
         make(tmp_path / "none" / "run", callbacks=[stop_at(1)]).fit(X, Y)
+
+
+def test_a_checkpoint_that_cannot_be_deleted_does_not_lose_the_fit(tmp_path):
+    path = tmp_path / "run"
+
+    def replace_by_folder(report):
+        if report.epoch == 6:
+            path.unlink()
+            path.mkdir()
+
+    model = make(path, callbacks=[replace_by_folder])
+    with pytest.warns(
+        UserWarning, match=r"complete, but its checkpoint .*run could not be deleted"
+    ):
+        model.fit(X, Y)
+    assert model.predict(X).shape == (40,)
+
+
+def test_another_view_of_the_same_class_has_another_checkpoint(tmp_path):
+    path = tmp_path / "run"
+    with pytest.raises(StopError):
+        make(path, augment=(Scale(2.0), None), callbacks=[stop_at(2)]).fit(X, Y)
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+        make(path, augment=(Scale(3.0), None)).fit(X, Y)
+    model = make(path, augment=(Scale(2.0), None)).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: CrowdClassifier(model, max_iter=2),
+        lambda model: CandidateSearchCV(model, {"lr": [0.1]}, cv=2),
+    ],
+    ids=["crowd", "search"],
+)
+def test_the_checkpoint_belongs_to_the_fit_to_all_rows(tmp_path, wrap):
+    """A fit that is stopped in a fold leaves no file that the next fit would reject."""
+    path = tmp_path / "run"
+    answers = np.array([["a", "a"] if len(each) > 1 else ["c", "c"] for each in Y])
+    y = answers if isinstance(wrap(make(path)), CrowdClassifier) else Y
+    with pytest.raises(StopError):
+        wrap(make(path, callbacks=[stop_at(2)])).fit(X, y)
+    assert not path.exists()
 
 
 def test_a_folder_is_no_checkpoint(tmp_path):
@@ -391,7 +464,7 @@ expected = whole.predict_proba(X)
 save(whole)
 save(make(None, module="auto", epochs=1).fit(X, Y))
 old = saved.read_bytes()
-n_killed = n_complete = n_killed_in_save = 0
+n_killed = n_complete = n_killed_in_save = n_continued = 0
 while n_killed < 100:
     limit = int(rng.integers(1, 30))
     saved.write_bytes(old)
@@ -401,7 +474,7 @@ while n_killed < 100:
         left = limit
         try:
             model = fit(path)
-            fitted.touch()
+            fitted.write_text(str(model.history_[0].epoch))
             save(model)
         except BaseException:
             import traceback
@@ -411,6 +484,7 @@ while n_killed < 100:
     _, status = os.waitpid(child, 0)
     is_old = saved.read_bytes() == old
     assert is_old or np.array_equal(load_model(saved).predict_proba(X), expected)
+    n_continued += fitted.exists() and int(fitted.read_text()) > 1
     if os.WIFSIGNALED(status):
         n_killed += 1
         n_killed_in_save += fitted.exists()
@@ -418,12 +492,13 @@ while n_killed < 100:
         assert os.WEXITSTATUS(status) == 0
         assert not is_old
         n_complete += 1
-assert min(n_complete, n_killed_in_save) > 3, (n_complete, n_killed_in_save)
+counts = n_complete, n_killed_in_save, n_continued
+assert min(counts) > 3, counts
 save(fit(path))
 fitted.unlink(missing_ok=True)
 assert np.array_equal(load_model(saved).predict_proba(X), expected)
 assert os.listdir(folder) == ["model"], os.listdir(folder)
-print(n_killed, n_complete, n_killed_in_save)
+print(n_killed, *counts)
 """
 
 

@@ -90,6 +90,15 @@ def test_an_output_of_another_type_in_training_mode():
         network(torch.randn(2, 3))
 
 
+def test_another_number_of_features_in_training_mode():
+    module = _Returns(lambda x: x[:, :2] if module.training else x)
+    network = add_heads(module, torch.randn(2, 3), 4).train()
+    with pytest.raises(
+        ValueError, match=r"module returned features of shape \(5, 2\), but \(rows, 3"
+    ):
+        network(torch.randn(5, 3))
+
+
 def test_frozen_layers_stay_in_evaluation_mode():
     plain = nn.BatchNorm1d(4, affine=False)  # without weights that could be frozen
     frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), plain).requires_grad_(False)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import is_dataclass
 from hashlib import blake2b
+from numbers import Number
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,7 +21,7 @@ from ambilearn.deep.training import Trainer
 class Checkpoint:
     """The file of a run: written after epochs and at an interrupt, read when the run starts again.
 
-    It appears in full or not at all. ``every`` is the least number of seconds between two writes,
+    It appears in full or not at all. ``every`` is the minimum number of seconds between two writes,
     and ``also`` what distinguishes the run besides rows, candidates, settings and network.
     """
 
@@ -119,8 +120,14 @@ class Checkpoint:
         self._written = monotonic()
 
     def remove(self) -> None:
-        """Delete the file: the run is complete."""
-        self._path.resolve().unlink(missing_ok=True)  # not a link to it
+        """Delete the file: the run is complete. Gives a warning if that is not possible."""
+        try:
+            self._path.resolve().unlink(missing_ok=True)  # not a link to it
+        except OSError as error:
+            warn_user(
+                f"The training is complete, but its checkpoint {self._path} could not be deleted "
+                f"({error.strerror}). Delete it before you fit again."
+            )
 
 
 def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
@@ -161,20 +168,27 @@ def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
 
 
 def _name(value: Any) -> str:
-    """Text that is the same in another process; of a user's function its name."""
+    """Text that is the same in another process; of a user's function its name.
+
+    Attributes of a user's object count if they are numbers or texts.
+    """
     if is_dataclass(value) or not callable(value):
         return str(value)
-    return str(getattr(value, "__qualname__", type(value).__qualname__))
+    plain = {k: v for k, v in vars(value).items() if isinstance(v, (Number, str))}
+    return f"{getattr(value, '__qualname__', type(value).__qualname__)} {plain}"
 
 
 def _fingerprint(trainer: Trainer, also: str) -> str:
-    """What identifies a run: rows, candidates, parameters, and the shapes of the network."""
+    """What identifies a run: rows, candidates, parameters, and the network but its start."""
     settings, labels = trainer.settings, trainer.labels
     named = {name: _name(value) for name, value in vars(settings).items() if name != "compiled"}
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
-    text = json.dumps([named, shapes, list(trainer.rows.shape), also], sort_keys=True)
+    parts = repr(trainer.network)
+    text = json.dumps([named, shapes, parts, list(trainer.rows.shape), also], sort_keys=True)
     found = blake2b(text.encode(), digest_size=16)
-    for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights):
+    # Trained weights may start at random, so in another process they may be different.
+    frozen = [t for part in trainer.network.frozen_parts() for t in part.state_dict().values()]
+    for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights, *frozen):
         if tensor is not None:
-            found.update(tensor.cpu().contiguous().numpy())
+            found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return found.hexdigest()

@@ -31,21 +31,25 @@ class TwoHeads(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the two heads, each of shape (b, l)."""
-        h = _check_tensor(self.features(x)).float()
+        h = _check_features(self.features(x), self.ordinary.in_features).float()
         return self.ordinary(h), self.complementary(h)
 
     def train(self, mode: bool = True) -> "TwoHeads":
-        """Set the mode of all parts but the frozen ones, which stay in evaluation mode.
-
-        All weights of a frozen part are frozen, so that a normalization without weights in it does
-        not learn, either.
-        """
+        """Set the mode of all parts but the frozen ones, which stay in evaluation mode."""
         super().train(mode)
-        for part in self.features.modules():
-            weights = list(part.parameters())
-            if mode and weights and not any(each.requires_grad for each in weights):
-                part.eval()
+        for part in self.frozen_parts():
+            part.eval()
         return self
+
+    def frozen_parts(self) -> list[nn.Module]:
+        """The parts with weights, all of which are frozen.
+
+        A normalization without weights in such a part does not learn, either.
+        """
+        parts = [(part, list(part.parameters())) for part in self.features.modules()]
+        return [
+            part for part, weights in parts if weights and not any(w.requires_grad for w in weights)
+        ]
 
 
 class MLP(nn.Sequential):
@@ -146,8 +150,18 @@ def _call(module: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _check_tensor(output: Any) -> Tensor:
+def _check_features(output: Any, n_features: int) -> Tensor:
     """Check the output of a module, which may return something else when it is trained."""
+    if _check_tensor(output).shape[1:] != (n_features,):
+        raise ValueError(
+            f"module returned features of shape {tuple(output.shape)}, but (rows, {n_features}) "
+            "before. The number of features must be the same in training mode, and for the views "
+            "that augment makes."
+        )
+    return _check_tensor(output)
+
+
+def _check_tensor(output: Any) -> Tensor:
     if not isinstance(output, Tensor):
         raise ValueError(
             "module must return one tensor of features of shape (rows, features), also in training "
