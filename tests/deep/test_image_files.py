@@ -1,5 +1,6 @@
 """Lists of image files."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,7 @@ def no_image(folder):
         ),
         (of_numbers(np.full((4, 6), 0.5, np.float32)), "Row 1: .* pixels are floating-point"),
         (of_numbers(np.full((4, 6), 65536, np.int32)), "Row 1: .* pixels have more than 16 bits"),
-        (of_numbers(np.full((4, 6), -1, np.int32)), "Row 1: .* pixels have more than 16 bits"),
+        (of_numbers(np.full((4, 6), 200, np.int32)), "Row 1: .* pixels have more than 16 bits"),
         (
             no_image,
             r"Row 1: the image .*notes\.jpg cannot be read: it is damaged, or of a format that",
@@ -162,3 +163,17 @@ def test_a_lack_of_memory_is_not_a_problem_of_the_file(tmp_path, monkeypatch):
 def test_a_wrong_size_is_rejected(size, tmp_path):
     with pytest.raises(ValueError, match="image_size must be"):
         ImageFiles.of([save(tmp_path / "a.png")], image_size=size)
+
+
+@pytest.mark.parametrize(("largest", "is_dark"), [(255, True), (4095, True), (4096, False)])
+def test_images_of_16_bits_that_do_not_use_them_give_a_warning(largest, is_dark, tmp_path):
+    paths = []
+    for i, value in enumerate((0, largest)):
+        paths.append(tmp_path / f"{i}.png")
+        Image.fromarray(np.full((4, 6), value, np.uint16)).save(paths[-1])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ImageFiles.of(paths)
+    messages = [str(warning.message) for warning in caught]
+    expected = f"No pixel of the 2 images of 16 bits is larger than {largest}, so they are read as"
+    assert [text.startswith(expected) for text in messages] == [True] * is_dark

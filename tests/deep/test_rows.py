@@ -5,6 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from PIL import Image  # noqa: E402
+
 from ambilearn.deep.rows import check_rows, is_matrix  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -127,6 +129,7 @@ class _Items(torch.utils.data.Dataset):
         (np.zeros((6, 5, 3), dtype=np.uint8), (3, 6, 5)),
         ((torch.zeros(6, 5), 7), (1, 6, 5)),
         ((np.zeros(5), 7), (5,)),
+        ((Image.new("RGB", (5, 6)), 7), (3, 6, 5)),
         (np.zeros((5, 6, 5)), (5, 5, 6)),
         (torch.zeros(5, dtype=torch.bfloat16, requires_grad=True), (5,)),
     ],
@@ -159,6 +162,15 @@ def test_wrong_datasets_are_rejected(items, message):
         check_rows(_Items(items))
 
 
+def test_a_dataset_without_length_is_rejected():
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([torch.zeros(2)])
+
+    with pytest.raises(TypeError, match="X is an IterableDataset: pass a dataset with __len__"):
+        is_matrix(Stream())
+
+
 def test_a_loader_is_rejected():
     loader = torch.utils.data.DataLoader(_Items([torch.zeros(2)]))
     with pytest.raises(TypeError, match="X is a DataLoader: pass its dataset"):
@@ -171,3 +183,47 @@ def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):
     assert rows.held is None
     assert rows.to(CPU) is rows
     assert rows.batch(torch.tensor([3, 1]), CPU)[:, 0].tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "shape"), [("P", (3, 4, 6)), ("RGBA", (3, 4, 6)), ("L", (1, 4, 6)), ("LA", (1, 4, 6))]
+)
+@pytest.mark.parametrize("wrap", [list, _Items], ids=["list", "dataset"])
+def test_pillow_images_have_the_colors_that_they_show(mode, shape, wrap):
+    gray = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    image = Image.fromarray(gray)
+    if mode == "P":  # index i shows the gray value 255 - i
+        image = Image.fromarray(255 - gray)
+        image.putpalette(np.repeat(255 - np.arange(256, dtype=np.uint8), 3).tobytes())
+    else:
+        image = image.convert(mode)
+    rows = check_rows(wrap([image, image]))
+    assert rows.shape == (2, *shape)
+    pixels = rows.batch(torch.tensor([1]), CPU)[0]
+    assert torch.equal(pixels, torch.from_numpy(gray).expand(shape))
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (1e9 + np.arange(48.0).reshape(2, 4, 6), "which float32 does not distinguish"),
+        (1e-300 * np.arange(48.0).reshape(2, 4, 6), "which float32 does not distinguish"),
+        ([np.ones((4, 6), int), np.ones((4, 6))], "Row 1 of X is an image of type float64, but"),
+    ],
+    ids=["offset", "scale", "types"],
+)
+def test_values_that_are_lost_or_mixed_are_rejected(images, message):
+    with pytest.raises(ValueError, match=message):
+        check_rows(images)
+
+
+def test_images_of_one_value_and_of_high_contrast_are_accepted():
+    assert check_rows(np.full((2, 4, 6), 0.5)).shape == (2, 1, 4, 6)
+    assert check_rows(1e6 * np.arange(48.0).reshape(2, 4, 6)).shape == (2, 1, 4, 6)
+
+
+def test_items_of_a_dataset_are_numbers():
+    with pytest.raises(ValueError, match="Item 0 of the dataset has entries of type complex128"):
+        check_rows(_Items([np.zeros(3, complex)]))
+    rows = check_rows(_Items([np.arange(3, dtype=">f8")]))
+    assert rows.batch(torch.tensor([0]), CPU).tolist() == [[0.0, 1.0, 2.0]]

@@ -58,13 +58,14 @@ class ImageFiles:
         paths = [os.fspath(name) for name in names]
         with ThreadPoolExecutor() as pool:
             found = list(pool.map(_inspect, range(len(paths)), paths))
-        sizes, modes = [size for size, _ in found], [mode for _, mode in found]
+        sizes, modes, largest = map(list, zip(*found, strict=True))
         if image_shape is None:
             n_channels = 3 if any(mode in _COLOR_MODES for mode in modes) else 1
             size = _choose_size(sizes) if image_size is None else _check_size(image_size)
             image_shape = (n_channels, *size)
         if image_shape[0] == 3:
             _warn_of_gray(paths, modes)
+        _warn_of_unused_bits([value for value in largest if value is not None])
         return cls(paths, image_shape)
 
     def __len__(self) -> int:
@@ -107,12 +108,26 @@ def _warn_of_gray(paths: list[str], modes: list[str]) -> None:
         )
 
 
-def _inspect(row: int, path: str) -> tuple[tuple[int, int], str]:
-    """Width and height, as the image is shown, and mode of an image."""
+def _warn_of_unused_bits(largest: list[int]) -> None:
+    """Warn if no image of 16 bits has more than 12, of which the others are lost."""
+    if largest and 0 < max(largest) < 2**12:
+        warn_user(
+            f"No pixel of the {len(largest):,} images of 16 bits is larger than {max(largest)}, so "
+            "they are read as almost black. If their values have fewer bits, as those of many "
+            "cameras and microscopes, pass arrays instead of files."
+        )
+
+
+def _inspect(row: int, path: str) -> tuple[tuple[int, int], str, int | None]:
+    """Width and height, as the image is shown, mode, and largest value if it has 16 bits."""
     with _opened(row, path) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         width, height = image.size
-        return ((height, width) if turned else (width, height)), image.mode
+        largest = None
+        if image.mode.startswith("I"):
+            _check_range(image)
+            largest = int(image.getextrema()[1])
+        return ((height, width) if turned else (width, height)), image.mode, largest
 
 
 def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
@@ -120,6 +135,7 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
 
     n_channels, height, width = shape
     with _opened(row, path) as image:
+        _check_range(image)
         upright = _eight_bits(ImageOps.exif_transpose(image))
         upright = upright.convert("RGB" if n_channels == 3 else "L")
     if upright.size != (width, height):
@@ -128,12 +144,18 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
     return pixels.transpose(2, 0, 1) if n_channels == 3 else pixels[None]
 
 
+def _check_range(image: Any) -> None:
+    """Raise an error if nothing says which value of a pixel is white."""
+    if image.mode == "F":
+        raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
+    if image.mode == "I" and image.format == "TIFF":  # 16 bits are "I;16", but in a PNG also "I"
+        raise ValueError("its pixels have more than 16 bits")
+
+
 def _eight_bits(image: Any) -> Any:
     """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
     from PIL import Image
 
-    if image.mode == "F":
-        raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
     if image.mode.startswith("I"):
         pixels = np.asarray(image)
         if pixels.min() < 0 or pixels.max() > 65535:
@@ -144,6 +166,13 @@ def _eight_bits(image: Any) -> Any:
         on_white.alpha_composite(image.convert("RGBA"))
         return on_white
     return image
+
+
+def to_plain_mode(image: Any) -> Any:
+    """A Pillow image whose values are gray values or colors: no palette, no transparency."""
+    if image.mode in ("1", "L", "F", "RGB") or image.mode.startswith("I"):
+        return image
+    return _eight_bits(image).convert("L" if image.mode in ("LA", "La") else "RGB")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from torch import Tensor
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_repr
-from ambilearn.deep.image_files import ImageFiles, is_list_of_files
+from ambilearn.deep.image_files import ImageFiles, is_list_of_files, to_plain_mode
 
 Reader = Callable[[Sequence[int]], Tensor]
 
@@ -96,9 +96,12 @@ def _is_dataset(X: Any) -> bool:
     """Whether X is a dataset, or a list of its items, as scikit-learn makes it for a fold."""
     if isinstance(X, torch.utils.data.DataLoader):
         raise TypeError("X is a DataLoader: pass its dataset, X.dataset, instead.")
+    if isinstance(X, torch.utils.data.IterableDataset):
+        raise TypeError("X is an IterableDataset: pass a dataset with __len__ and __getitem__.")
     if isinstance(X, list) and X and isinstance(X[0], tuple) and X[0]:
         first = X[0][0]
-        return hasattr(first, "__array__") and np.ndim(first) > 0
+        is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")  # Pillow
+        return is_array and np.ndim(first) > 0
     return isinstance(X, torch.utils.data.Dataset)
 
 
@@ -125,7 +128,7 @@ def check_rows(
         return _read_ahead(Rows((len(files), *files.image_shape), read=files.read))
     if _is_dataset(X):
         return _read_ahead(_dataset_rows(X))
-    images = _check_images(X, learned_bytes)
+    images = _check_images(X, learned_bytes, is_fit=row_shape is None)
     return Rows(tuple(images.shape), images)
 
 
@@ -150,6 +153,12 @@ def _dataset_rows(dataset: Any) -> Rows:
                 f"Item {i} of the dataset has shape {array.shape}: items must be vectors or "
                 "images, alone or first in a tuple."
             )
+        if array.dtype.kind not in "buif":
+            raise ValueError(
+                f"Item {i} of the dataset has entries of type {array.dtype}: rows consist of "
+                "numbers."
+            )
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
         value = torch.as_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
         return value if value.dtype == torch.uint8 else value.to(torch.float32)
 
@@ -171,7 +180,7 @@ def _dataset_rows(dataset: Any) -> Rows:
     return Rows((len(dataset), *first.shape), read=read)
 
 
-def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
+def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Tensor:
     check_structure(X, "X")
     items = _items(X)
     array = _stack(items) if items else to_host_array(X)
@@ -183,16 +192,23 @@ def _check_images(X: Any, learned_bytes: bool | None) -> Tensor:
         )
     if array.dtype.kind not in "buif":
         raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
+    if is_fit and array.dtype == np.float64:
+        _check_resolution(array)
     images = torch.from_numpy(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
     return images
 
 
 def to_host_array(X: Any) -> NDArray[Any]:
-    """X as an array of NumPy; tensors may be on a device, have a gradient or be bfloat16."""
+    """X, a tensor, an image of Pillow or an array-like, as an array of NumPy.
+
+    A tensor may be on a device, have a gradient or be bfloat16.
+    """
     if isinstance(X, Tensor):
         X = X.detach().cpu()
         X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no bfloat16
+    elif hasattr(X, "getbands"):
+        X = to_plain_mode(X)
     return np.asarray(X)
 
 
@@ -213,7 +229,7 @@ def _stack(images: list[Any]) -> NDArray[Any]:
                 f"{first.shape}. Scale or crop the images to one shape, or pass a list of "
                 "their files, which are scaled and cropped."
             )
-        if {array.dtype.kind, first.dtype.kind} == {"u", "f"}:  # often of different ranges, too
+        if (array.dtype.kind == "f") != (first.dtype.kind == "f"):  # often of other ranges, too
             raise ValueError(
                 f"Row {i} of X is an image of type {array.dtype}, but row 0 has type "
                 f"{first.dtype}. Convert the images to the same type and range."
@@ -227,6 +243,18 @@ def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
         return array.astype(np.uint8, copy=False)
     with np.errstate(over="ignore"):  # reported by _check_finite
         return array.astype(np.float32)
+
+
+def _check_resolution(array: NDArray[np.float64]) -> None:
+    """Raise an error if single precision does not distinguish the values."""
+    low, high = float(array.min()), float(array.max())
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported elsewhere
+        step = np.spacing(np.float32(max(abs(low), abs(high))))
+    if 0 < high - low < 100 * step:
+        raise ValueError(
+            f"The values of X are between {low!r} and {high!r}, which float32 does not "
+            "distinguish. Subtract their mean, and divide them by their standard deviation."
+        )
 
 
 def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
