@@ -210,8 +210,9 @@ def measure_time(data, changes, epochs=8):
     options = {"compile": device == "cuda", "random_state": 0, **changes, "epochs": epochs}
     mask = make_candidates(y, 0, q=0.5)
     model = DeepPLCL(**options).fit(X, mask)
-    half = DeepPLCL(**options, batch_size=_batch_size(model, y)).fit(X[::2], mask[::2])
-    epoch, batch = _epoch_seconds(model), _batch_size(model, y)
+    batch = _batch_size(model, y)
+    half = DeepPLCL(**options | {"batch_size": batch}).fit(X[::2], mask[::2])
+    epoch = _epoch_seconds(model)
     passes, steps = time_passes(
         model,
         (2 * batch, *model._row_shape),
@@ -233,7 +234,7 @@ def measure_time(data, changes, epochs=8):
 def _batch_size(model, y):
     from ambilearn.deep.options import choose_batch_size
 
-    return min(len(y), choose_batch_size(model.batch_size, len(y)))
+    return min(len(y), choose_batch_size(model.batch_size, (len(y), *model._row_shape)))
 
 
 def parse(text):

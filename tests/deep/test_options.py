@@ -16,8 +16,13 @@ CPU = torch.device("cpu")
     ("n", "size"), [(2, 32), (900, 32), (5_000, 128), (50_000, 512), (10**7, 512)]
 )
 def test_batch_size(n, size):
-    assert options.choose_batch_size(None, n) == size
-    assert options.choose_batch_size(7, n) == 7
+    assert options.choose_batch_size(None, (n, 20)) == size
+    assert options.choose_batch_size(7, (n, 20)) == 7
+
+
+@pytest.mark.parametrize(("side", "size"), [(32, 512), (64, 512), (96, 256), (224, 64), (2000, 32)])
+def test_large_images_have_smaller_batches(side, size):
+    assert options.choose_batch_size(None, (10**6, 3, side, side)) == size
 
 
 def test_device():

@@ -47,6 +47,21 @@ def test_features(case, monkeypatch):
     torch.testing.assert_close(found, expected)
 
 
+def test_large_images_have_smaller_batches():
+    sizes = []
+
+    def prepare(x):
+        sizes.append(len(x))
+        return x
+
+    features = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    network = add_heads(features, torch.zeros(2, 3, 4, 4), 2)
+    for n, side in ((1500, 4), (20, 224), (20, 512)):
+        rows = Rows((n, 3, side, side), torch.zeros(1, 3, 1, 1).expand(n, 3, side, side))
+        prediction.compute_features(network, rows, prepare, bf16=False)
+    assert sizes == [1024, 476, 16, 4, 16, 4]
+
+
 def test_an_output_that_is_not_finite_is_reported_with_its_row(case, monkeypatch):
     monkeypatch.setattr(prediction, "BATCH", 3)
     network, rows = case

@@ -81,7 +81,7 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
             f"teacher=True has no effect with loss={model.loss!r}, whose targets are those "
             "of the network after each step. Use teacher=False."
         )
-    batch_size = options.choose_batch_size(model.batch_size, len(rows))
+    batch_size = options.choose_batch_size(model.batch_size, rows.shape)
     weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
     n_steps = model.epochs * max(1, len(rows) // batch_size)
     return Settings(

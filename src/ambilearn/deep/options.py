@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeature
 from ambilearn.deep.rows import Rows
 
 _SAMPLE = 4096  # rows from which mean and scale are computed
+_VALUES_PER_STEP = 2**23  # 512 color images of 64 pixels, or 64 of 224
 _STEPS_WORTH_COMPILING = 7000  # half a minute of compilation saves 4 ms a step on an H200
 
 View = Callable[[Tensor], Tensor]
@@ -43,11 +44,15 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def choose_batch_size(batch_size: int | None, n_rows: int) -> int:
-    """About fifty steps per epoch by default: a power of two between 32 and 512."""
+def choose_batch_size(batch_size: int | None, shape: tuple[int, ...]) -> int:
+    """About fifty steps per epoch by default: a power of two between 32 and 512.
+
+    ``shape`` is that of all rows. Large images have smaller batches, which need less memory.
+    """
     if batch_size is not None:
         return batch_size
-    return int(min(512, max(32, 2 ** round(log2(max(1, n_rows / 50))))))
+    wanted = min(shape[0] / 50, _VALUES_PER_STEP / prod(shape[1:]))
+    return int(min(512, max(32, 2 ** round(log2(max(1, wanted))))))
 
 
 def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | None]:
@@ -154,5 +159,5 @@ def _sample(rows: Rows) -> Tensor:
     """Rows at even distances."""
     if rows.held is not None and not rows.are_images:
         return rows.held
-    index = torch.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).round().long()
-    return rows.batch(index, torch.device("cpu"))
+    index = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).round().astype(np.int64)
+    return rows.batch(torch.from_numpy(index), torch.device("cpu"))
