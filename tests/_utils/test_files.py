@@ -82,6 +82,7 @@ def test_missing_folder_raises(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         write(target, b"new")
     assert caught.value.filename == str(target)  # not that of a temporary file
+    assert str(caught.value).endswith(f"{str(target)!r}")
 
 
 def test_folder_as_target_raises(tmp_path):

@@ -144,6 +144,18 @@ def test_weights_of_candidates_count():
     assert (model.transduction_ == "a").all()
 
 
+@pytest.mark.parametrize("loss", ["plcl", "cc", "proden"])
+def test_tiny_weights_of_candidates(loss):
+    """As the probabilities of another classifier, which are zero in single precision."""
+    model = make(loss=loss).fit(X, [{"a": 1, "b": 1e-60}, "b", {"a": 1e300, "c": 1e-300}] * 10)
+    np.testing.assert_allclose(model.label_distributions_.sum(1), 1)
+
+
+def test_the_name_of_a_single_file_is_rejected():
+    with pytest.raises(TypeError, match=r"X is the text 'a.png'\. Pass a list of the names"):
+        make().fit("a.png", SETS)
+
+
 def test_label_distributions_are_targets_of_the_final_network():
     """t ∝ f ∘ (1 − f̂)^c ∘ w^γ on the candidates."""
     from ambilearn.deep.fitting import predict_probabilities

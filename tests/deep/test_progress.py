@@ -48,3 +48,9 @@ def test_nothing_is_printed_unless_wanted(capsys, monkeypatch):
     with report_printers(True):  # interrupted before the end of the first epoch
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_a_fit_without_reports_needs_no_standard_error(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    with report_printers(False) as printers:
+        assert printers == []

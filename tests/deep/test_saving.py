@@ -109,9 +109,11 @@ def test_parameters_that_a_model_file_cannot_hold(parameters, message, path):
 @pytest.mark.parametrize("mean", [torch.zeros(64), np.zeros(64), 0.0])
 def test_paths_and_tensors_are_saved_as_plain_values(mean, path):
     checkpoint = path.with_name("run")
-    model = DeepPLCL(epochs=1, device="cpu", checkpoint=checkpoint, normalize=(mean, 1))
+    given = {"checkpoint": checkpoint, "normalize": (mean, 1), "image_size": torch.tensor([6, 6])}
+    model = DeepPLCL(epochs=1, device="cpu", **given)
     save_model(model.fit(X, Y), path)
     back = load_model(path)
+    assert back.image_size == [6, 6]
     assert back.checkpoint == str(checkpoint)
     assert back.normalize == (np.asarray(mean).tolist(), 1)
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))

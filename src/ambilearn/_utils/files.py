@@ -80,7 +80,8 @@ def _replace(final: Path, present: os.stat_result | None) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
         # Report the target, not the temporary file; errors of a full disk have no file name.
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(part)):
-            error.filename, error.filename2 = str(final), None
+            error.filename = str(final)
+            del error.filename2  # it would be printed even if it were None
         raise
 
 

@@ -83,12 +83,13 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     augment : "auto", pair of callables, or None, default="auto"
         Functions that make the weak and the strong view of a batch of standardized rows, a tensor
         on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
-        erases images (gray ones are not mirrored: they may be letters), and puts noise on the rows
+        erases images (gray ones are not mirrored: they may be letters), and adds noise to the rows
         of a matrix. None uses the rows as they are.
     epochs : int, default=100
-        Passes over the rows.
+        Passes over the rows. Rows that do not fill a last batch are left out of a pass.
     batch_size : int, optional
-        Rows per step; by default about a fiftieth of the rows, between 32 and 512.
+        Rows per step; by default about a fiftieth of the rows, between 32 and 512. Images of more
+        than about 80 pixels have smaller batches.
     lr : float, default=0.05
         Largest learning rate, which rises in the first fifth of the steps and then falls.
     weight_decay : float, default=5e-3
@@ -103,19 +104,20 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         ``uint8`` images they refer to the range from 0 to 1. None leaves the values as they are,
         ``uint8`` divided by 255.
     image_size : int or pair of int, optional
-        Side, or height and width, of images from files. By default their own size if all are
-        alike, otherwise the median of their shorter sides; at most 224.
+        Side, or height and width, of images from files. By default their own size if all have the
+        same size, otherwise the median of their shorter sides; at most 224.
     device : str, default="auto"
         Device of PyTorch, such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a GPU if there is one.
     precision : {"auto", "bf16", "fp32"}, default="auto"
-        Numbers in which the network computes: ``"auto"`` is bfloat16 on a GPU that has it.
+        Floating-point format of the network: ``"auto"`` is bfloat16 on a GPU that has it.
     compile : "auto" or bool, default="auto"
         Whether ``torch.compile`` is used; ``"auto"`` uses it for long runs on a GPU.
     checkpoint : path, optional
         File in which the state of the training is kept, also after Ctrl-C. A fit with the same rows
-        and parameters continues from it, and deletes it when complete.
+        and parameters continues from it, and deletes it when complete. The network is compared
+        by its parts and frozen weights, and a function in ``augment`` by its name.
     checkpoint_seconds : float, default=60
-        Least time between two writes of the checkpoint.
+        Minimum number of seconds between two writes of the checkpoint.
     warm_start : bool, default=False
         Start from the weights of the previous fit, which needs the same labels and network. A fit
         that fails leaves the previous one as it was.
@@ -161,9 +163,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     the row. Rows that fit in memory are read once, so a dataset should not augment them:
     ``augment`` does.
 
-    Ctrl-C ends the training after at least one epoch, with a model that can be used. Another
-    Ctrl-C, or one after the last epoch, ends the fit without a model. In all cases another fit with
-    ``checkpoint`` continues after the last complete epoch.
+    After the first epoch, Ctrl-C ends the training and leaves a model that can be used. Before, it
+    ends the fit without a model, as do another Ctrl-C and one after the last epoch. In all cases
+    another fit with ``checkpoint`` continues after the last complete epoch. In a fold of
+    :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends the
+    whole fit.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Fits at
@@ -280,6 +284,36 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self.verbose = verbose
         self.random_state = random_state
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        cache: FitCache | None = None,
+    ) -> Self:
+        """Learn a classifier from candidate sets.
+
+        Parameters
+        ----------
+        X : matrix, images, list of files, or Dataset
+            Training rows; see the notes of the class. The other methods take the same forms.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row in the loss. The network does not learn from a row of weight zero,
+            but the row is disambiguated. If y is a :class:`~ambilearn.CandidateSets` with
+            ``row_weights``, both are multiplied.
+        cache : FitCache, optional
+            Not used: fits share no results.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(X, y, sample_weight)
+
     def _validate_rows(self, X: Any, *, reset: bool = True, **options: Any) -> "Rows":
         with requires_extra("deep", purpose="DeepPLCL"):
             import torch
@@ -324,6 +358,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple["Rows", CandidateSets]:
+        if isinstance(X, (str, PathLike)):
+            raise TypeError(f"X is the text {str(X)!r}. Pass a list of the names of files.")
         self._previous = vars(self).get("module_") if self.warm_start else None
         labels: Any = vars(self).get("classes_")
         rows, sets = super()._check_fit_input(X, y, sample_weight)

@@ -99,14 +99,17 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
 
 
 def _labels(candidates: Support, device: torch.device) -> Labels:
-    shares = torch.from_numpy(candidates.scatter(candidates.prior())).float().to(device)
-    mask = torch.from_numpy(candidates.sets.to_mask()).to(device)
+    shares, mask = candidates.scatter(candidates.prior()), candidates.sets.to_mask()
     weights = None
     if candidates.row_weights is not None:
         relative = candidates.row_weights / candidates.row_weights.mean()
         weights = torch.from_numpy(relative).float().to(device)
-    log_shares = None if candidates.sets.weights is None else torch.where(mask, shares, 1.0).log()
-    return Labels(mask, shares, log_shares, weights)
+    log_shares = None
+    if candidates.sets.weights is not None:  # in double precision, where small shares are not zero
+        positive = np.maximum(shares, np.finfo(float).tiny)
+        log_shares = torch.from_numpy(np.where(mask, np.log(positive), 0.0)).float().to(device)
+    confidences = torch.from_numpy(shares).float().to(device)
+    return Labels(torch.from_numpy(mask).to(device), confidences, log_shares, weights)
 
 
 def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:

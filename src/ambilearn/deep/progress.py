@@ -53,7 +53,7 @@ class EpochReport:
 @contextmanager
 def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
     """Functions that print reports, if wanted: in one line of a terminal, in lines elsewhere."""
-    overwrite, printed = sys.stderr.isatty(), False
+    overwrite, printed = verbose and sys.stderr.isatty(), False
 
     def print_report(report: EpochReport) -> None:
         nonlocal printed

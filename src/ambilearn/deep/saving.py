@@ -31,6 +31,8 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
         rest["checkpoint"] = os.fspath(state["checkpoint"])
     if state["normalize"] is not None and not isinstance(state["normalize"], str):
         rest["normalize"] = tuple(np.asarray(part).tolist() for part in state["normalize"])
+    if state["image_size"] is not None:
+        rest["image_size"] = np.asarray(state["image_size"]).tolist()
     if not isinstance(state["module"], str):
         return rest | {"module_": copy.deepcopy(network).to("cpu"), "_weights": None}
     del rest["module_"]
@@ -56,7 +58,7 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
     """The network for rows of a shape, with the given weights."""
     are_sides = all(isinstance(side, int) and side > 0 for side in shape)
     if not are_sides or len(shape) not in (1, 3):
-        raise ValueError(f"There are no rows of shape {shape!r}.")
+        raise ValueError(f"{shape!r} is not the shape of a row.")
     with torch.device("meta"):
         network = add_heads(choose_features("auto", shape), torch.empty(2, *shape), n_labels)
     expected = network.float().state_dict()
