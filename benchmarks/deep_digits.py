@@ -3,7 +3,7 @@
     python benchmarks/deep_digits.py votes teachers
     python benchmarks/deep_digits.py few --epochs 300 --seeds 8
 
-``votes``: three made-up annotators; their union, and the votes as weights. Two fifths of the digits
+``votes``: three simulated annotators; their union, and the votes as weights. Two fifths of the digits
 are hard: annotators are correct there less often. ``teachers``: a small convolutional network and
 candidates at random, with each value of ``teacher``. Both use 900 digits with noise. ``few``: 100,
 200 and 400 digits without noise, as rows of pixels and as images, for the same network and the
