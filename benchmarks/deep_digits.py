@@ -1,13 +1,14 @@
-"""DeepPLCL on digits: votes of annotators, which network makes the targets, and few rows.
+"""DeepPLCL on digits: votes, which network makes the targets, weight decay, and few rows.
 
     python benchmarks/deep_digits.py votes teachers
     python benchmarks/deep_digits.py few --epochs 300 --seeds 8
 
-``votes``: three simulated annotators; their union, and the votes as weights. Two fifths of the digits
-are hard: annotators are correct there less often. ``teachers``: a small convolutional network and
-candidates at random, with each value of ``teacher``. Both use 900 digits with noise. ``few``: 100,
-200 and 400 digits without noise, as rows of pixels and as images, for the same network and the
-default. Prints the accuracy on new rows and of the cleaned labels, means over the seeds.
+``votes``: three simulated annotators; their union, and the votes as weights. Two fifths of the
+digits are hard: annotators are correct there less often. ``teachers``: a small convolutional
+network and candidates at random, with each value of ``teacher``. ``decays``: the same network, with
+several values of ``weight_decay``. These use 900 digits with noise. ``few``: 100, 200 and 400
+digits without noise, as rows of pixels and as images, for the same network and the default. Prints
+the accuracy on new rows and of the cleaned labels, means over the seeds.
 """
 
 import argparse
@@ -96,6 +97,18 @@ def measure_teachers(seed, epochs, q, noise=4.0):
     return found
 
 
+def measure_decays(seed, epochs, q, noise=4.0):
+    """Accuracies for each value of ``weight_decay``."""
+    rng = np.random.default_rng(seed)
+    X, y, X_test, y_test = make_rows(noise, rng)
+    rows, mask = (as_images(X), y, as_images(X_test), y_test), make_mask(y, q, rng)
+    common = {"module": make_network, "epochs": epochs, "random_state": seed}
+    return {
+        f"weight_decay={decay}": measure(rows, mask, weight_decay=decay, **common)
+        for decay in (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
+    }
+
+
 def measure_few(seed, epochs, n_rows):
     """Accuracies for a multilayer perceptron, a small convolutional network and a ResNet-9."""
     rng = np.random.default_rng(seed)
@@ -120,6 +133,7 @@ SETTINGS = {
         ],
     ),
     "teachers": (measure_teachers, [{"q": 0.5}, {"q": 0.7}]),
+    "decays": (measure_decays, [{"q": 0.0}, {"q": 0.5}]),
     "few": (measure_few, [{"n_rows": n_rows} for n_rows in (100, 200, 400)]),
 }
 

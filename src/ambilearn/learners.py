@@ -144,8 +144,11 @@ def fit_folds(
 
 def without_checkpoint(estimator: Any) -> Any:
     """A clone without the file of its training, which is that of the fit to all rows."""
-    names = [name for name in estimator.get_params() if name.split("__")[-1] == "checkpoint"]
-    return clone(estimator).set_params(**dict.fromkeys(names))
+    model = clone(estimator)
+    for part in (model, *model.get_params().values()):
+        if isinstance(part, PartialLabelClassifier) and hasattr(part, "checkpoint"):
+            part.set_params(checkpoint=None)
+    return model
 
 
 def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:

@@ -152,8 +152,9 @@ def test_tiny_weights_of_candidates(loss):
 
 
 def test_the_name_of_a_single_file_is_rejected():
-    with pytest.raises(TypeError, match=r"X is the text 'a.png'\. Pass a list of the names"):
-        make().fit("a.png", SETS)
+    for use in (lambda: make().fit("a.png", SETS), lambda: make().fit(X, SETS).predict("a.png")):
+        with pytest.raises(TypeError, match=r"X is a single path, 'a\.png'\. Pass a list of file"):
+            use()
 
 
 def test_label_distributions_are_targets_of_the_final_network():

@@ -1,5 +1,6 @@
 """Lists of image files."""
 
+import struct
 import warnings
 from pathlib import Path
 
@@ -173,7 +174,23 @@ def test_images_of_16_bits_that_do_not_use_them_give_a_warning(largest, is_dark,
         Image.fromarray(np.full((4, 6), value, np.uint16)).save(paths[-1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ImageFiles.of(paths)
+        files = ImageFiles.of(paths)
+        ImageFiles.of(paths[:1], files.image_shape)  # new images may be dark
     messages = [str(warning.message) for warning in caught]
-    expected = f"No pixel of the 2 images of 16 bits is larger than {largest}, so they are read as"
+    expected = (
+        f"The largest value in the 16-bit images (2) is {largest}, so they are read as almost"
+    )
     assert [text.startswith(expected) for text in messages] == [True] * is_dark
+
+
+def test_a_tiff_file_of_signed_16_bits_is_read(tmp_path):
+    """Pillow has the same mode for it as for 32 bits, and cannot write it."""
+    width, height, start = 6, 4, 200
+    tags = {256: width, 257: height, 258: 16, 259: 1, 262: 1, 273: start, 277: 1}
+    tags |= {278: height, 279: 2 * width * height, 339: 2}  # SampleFormat 2: signed
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    content = b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4)
+    pixels = np.full((height, width), 257 * 90, "<i2")
+    path = tmp_path / "signed.tif"
+    path.write_bytes(content.ljust(start, b"\0") + pixels.tobytes())
+    assert (ImageFiles.of([path]).read([0]) == 90).all()

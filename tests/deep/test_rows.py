@@ -154,6 +154,7 @@ def test_datasets(item, shape):
             r"Item 1 .* torch.uint8 .* item 0 is",
         ),
         ([torch.zeros(1, 2, 2, 2)], r"Item 0 .* shape \(1, 2, 2, 2\): items must be"),
+        ([torch.zeros(0)], r"Item 0 .* shape \(0,\): items must be"),
         ([torch.zeros(2), torch.tensor([0.0, torch.inf])], "row 1 has such an entry"),
     ],
 )
@@ -203,14 +204,25 @@ def test_pillow_images_have_the_colors_that_they_show(mode, shape, wrap):
     assert torch.equal(pixels, torch.from_numpy(gray).expand(shape))
 
 
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_transparent_color_is_white_in_files_and_objects(mode, tmp_path):
+    path = tmp_path / "a.png"
+    image = Image.new(mode, (6, 4), (7, 7, 7) if mode == "RGB" else 7)
+    image.save(path, transparency=(7, 7, 7) if mode == "RGB" else 7)
+    with Image.open(path) as opened:
+        for X in ([path, path], [opened, opened]):
+            assert (check_rows(X).batch(torch.tensor([1]), CPU) == 255).all()
+
+
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (1e9 + np.arange(48.0).reshape(2, 4, 6), "which float32 does not distinguish"),
-        (1e-300 * np.arange(48.0).reshape(2, 4, 6), "which float32 does not distinguish"),
+        (1e9 + np.arange(48.0).reshape(2, 4, 6), "where float32 has fewer than 100 values"),
+        (10**9 + np.arange(48).reshape(2, 4, 6), "where float32 has fewer than 100 values"),
+        (1e-300 * np.arange(48.0).reshape(2, 4, 6), "where float32 has fewer than 100 values"),
         ([np.ones((4, 6), int), np.ones((4, 6))], "Row 1 of X is an image of type float64, but"),
     ],
-    ids=["offset", "scale", "types"],
+    ids=["offset", "integers", "scale", "types"],
 )
 def test_values_that_are_lost_or_mixed_are_rejected(images, message):
     with pytest.raises(ValueError, match=message):

@@ -287,16 +287,41 @@ def test_a_seed_does_not_touch_the_state_of_the_user():
 
 
 def test_a_view_that_changes_its_input_does_not_change_the_other_view():
-    def erase(x):
-        return x.zero_()
+    class Record(nn.Linear):
+        def forward(self, x):
+            seen.append(x)
+            return super().forward(x)
 
-    trainer = make_trainer(strong=erase)
-    views = []
-    loss = trainer._loss
-    trainer._loss = lambda index, given: views.extend(given) or loss(index, given)
+    seen = []
+    trainer = make_trainer(features=Record(3, 5), strong=lambda x: x.zero_())
+    seen.clear()
     trainer.run_epoch()
-    assert views[0].any()
-    assert not views[1].any()
+    weak, strong = seen[0].chunk(2)
+    assert weak.any()
+    assert not strong.any()
+
+
+def test_weights_of_candidates_do_not_count_in_a_row_of_weight_zero():
+    powers = []
+    for share in (0.2, 0.7):
+        weights = torch.ones(12)
+        weights[3] = 0.0
+        trainer = make_trainer(row_weights=weights)
+        scatter(trainer)
+        shares = torch.where(trainer.labels.mask, 0.3, 1.0)
+        shares[3] *= share
+        trainer.labels.log_shares = shares.log()
+        trainer.run_epoch()
+        powers.append(trainer.power)
+    assert powers[0] == powers[1]
+
+
+def test_other_devices_are_seeded(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    with seeded(5, torch.device("mps")), seeded(6, CPU):
+        pass
+    assert seeds == [5]
 
 
 def test_compiled_runs_are_the_same_for_all_losses_one_after_another(monkeypatch):

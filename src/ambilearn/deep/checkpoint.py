@@ -1,9 +1,9 @@
 """Checkpoints from which a killed run continues, as safetensors, which execute nothing."""
 
 import json
+import re
 from dataclasses import is_dataclass
 from hashlib import blake2b
-from numbers import Number
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -168,26 +168,25 @@ def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
 
 
 def _name(value: Any) -> str:
-    """Text that is the same in another process; of a user's function its name.
-
-    Attributes of a user's object count if they are numbers or texts.
-    """
+    """Text that is the same in another process; of a user's function its name."""
     if is_dataclass(value) or not callable(value):
         return str(value)
-    plain = {k: v for k, v in vars(value).items() if isinstance(v, (Number, str))}
-    return f"{getattr(value, '__qualname__', type(value).__qualname__)} {plain}"
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
 def _fingerprint(trainer: Trainer, also: str) -> str:
-    """What identifies a run: rows, candidates, parameters, and the network but its start."""
+    """What identifies a run: rows, candidates, parameters, and the network.
+
+    Trained weights do not count: they may start at random, so that they differ in another process.
+    """
     settings, labels = trainer.settings, trainer.labels
     named = {name: _name(value) for name, value in vars(settings).items() if name != "compiled"}
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
-    parts = repr(trainer.network)
+    parts = re.sub(" at 0x[0-9a-f]+", "", repr(trainer.network))  # addresses of functions
     text = json.dumps([named, shapes, parts, list(trainer.rows.shape), also], sort_keys=True)
     found = blake2b(text.encode(), digest_size=16)
-    # Trained weights may start at random, so in another process they may be different.
-    frozen = [t for part in trainer.network.frozen_parts() for t in part.state_dict().values()]
+    frozen = [weights for weights in trainer.network.parameters() if not weights.requires_grad]
+    frozen += [values for part in trainer.network.frozen_parts() for values in part.buffers()]
     for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights, *frozen):
         if tensor is not None:
             found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())

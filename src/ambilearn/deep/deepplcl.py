@@ -88,8 +88,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     epochs : int, default=100
         Passes over the rows. Rows that do not fill a last batch are left out of a pass.
     batch_size : int, optional
-        Rows per step; by default about a fiftieth of the rows, between 32 and 512. Images of more
-        than about 80 pixels have smaller batches.
+        Rows per step; by default about a fiftieth of the rows, between 32 and 512. Rows of more
+        than about 23,000 values, such as color images of 88 x 88 pixels, have smaller batches.
     lr : float, default=0.05
         Largest learning rate, which rises in the first fifth of the steps and then falls.
     weight_decay : float, default=5e-3
@@ -163,11 +163,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     the row. Rows that fit in memory are read once, so a dataset should not augment them:
     ``augment`` does.
 
-    After the first epoch, Ctrl-C ends the training and leaves a model that can be used. Before, it
-    ends the fit without a model, as do another Ctrl-C and one after the last epoch. In all cases
-    another fit with ``checkpoint`` continues after the last complete epoch. In a fold of
-    :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends the
-    whole fit.
+    After the first epoch, Ctrl-C ends the training and leaves a model that can be used. During the
+    first epoch it ends the fit without a model, as do another Ctrl-C and one after the last epoch.
+    In all cases another fit with ``checkpoint`` continues after the last complete epoch. In a fold
+    of :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends
+    the whole call.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Fits at
@@ -320,6 +320,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         from ambilearn.deep.rows import Rows, check_rows, is_matrix, to_host_array
 
+        _check_no_single_path(X)
         if isinstance(X, torch.Tensor):
             X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
@@ -358,8 +359,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple["Rows", CandidateSets]:
-        if isinstance(X, (str, PathLike)):
-            raise TypeError(f"X is the text {str(X)!r}. Pass a list of the names of files.")
+        _check_no_single_path(X)
         self._previous = vars(self).get("module_") if self.warm_start else None
         labels: Any = vars(self).get("classes_")
         rows, sets = super()._check_fit_input(X, y, sample_weight)
@@ -476,3 +476,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         tags.input_tags.sparse = False
         tags.transformer_tags.preserves_dtype = []  # features are float32
         return tags
+
+
+def _check_no_single_path(X: Any) -> None:
+    if isinstance(X, (str, PathLike)):
+        raise TypeError(f"X is a single path, {str(X)!r}. Pass a list of file names.")

@@ -63,9 +63,9 @@ class ImageFiles:
             n_channels = 3 if any(mode in _COLOR_MODES for mode in modes) else 1
             size = _choose_size(sizes) if image_size is None else _check_size(image_size)
             image_shape = (n_channels, *size)
+            _warn_of_unused_bits([value for value in largest if value is not None])
         if image_shape[0] == 3:
             _warn_of_gray(paths, modes)
-        _warn_of_unused_bits([value for value in largest if value is not None])
         return cls(paths, image_shape)
 
     def __len__(self) -> int:
@@ -109,12 +109,12 @@ def _warn_of_gray(paths: list[str], modes: list[str]) -> None:
 
 
 def _warn_of_unused_bits(largest: list[int]) -> None:
-    """Warn if no image of 16 bits has more than 12, of which the others are lost."""
+    """Warn if the 16-bit images use at most 12 bits, most of which are lost in 8 bits."""
     if largest and 0 < max(largest) < 2**12:
         warn_user(
-            f"No pixel of the {len(largest):,} images of 16 bits is larger than {max(largest)}, so "
-            "they are read as almost black. If their values have fewer bits, as those of many "
-            "cameras and microscopes, pass arrays instead of files."
+            f"The largest value in the 16-bit images ({len(largest):,}) is {max(largest)}, so they "
+            "are read as almost black. If the values have fewer bits, as those of many cameras and "
+            "microscopes, pass arrays instead of files."
         )
 
 
@@ -123,10 +123,8 @@ def _inspect(row: int, path: str) -> tuple[tuple[int, int], str, int | None]:
     with _opened(row, path) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         width, height = image.size
-        largest = None
-        if image.mode.startswith("I"):
-            _check_range(image)
-            largest = int(image.getextrema()[1])
+        _check_range(image)
+        largest = int(image.getextrema()[1]) if image.mode.startswith("I") else None
         return ((height, width) if turned else (width, height)), image.mode, largest
 
 
@@ -135,7 +133,6 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
 
     n_channels, height, width = shape
     with _opened(row, path) as image:
-        _check_range(image)
         upright = _eight_bits(ImageOps.exif_transpose(image))
         upright = upright.convert("RGB" if n_channels == 3 else "L")
     if upright.size != (width, height):
@@ -148,7 +145,7 @@ def _check_range(image: Any) -> None:
     """Raise an error if nothing says which value of a pixel is white."""
     if image.mode == "F":
         raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
-    if image.mode == "I" and image.format == "TIFF":  # 16 bits are "I;16", but in a PNG also "I"
+    if image.format == "TIFF" and image.mode == "I" and max(image.tag_v2.get(258, (1,))) > 16:
         raise ValueError("its pixels have more than 16 bits")
 
 
@@ -170,9 +167,10 @@ def _eight_bits(image: Any) -> Any:
 
 def to_plain_mode(image: Any) -> Any:
     """A Pillow image whose values are gray values or colors: no palette, no transparency."""
-    if image.mode in ("1", "L", "F", "RGB") or image.mode.startswith("I"):
+    is_plain = image.mode in ("1", "L", "RGB") and "transparency" not in image.info
+    if is_plain or image.mode == "F" or image.mode.startswith("I"):
         return image
-    return _eight_bits(image).convert("L" if image.mode in ("LA", "La") else "RGB")
+    return _eight_bits(image).convert("L" if image.mode in ("1", "L", "LA") else "RGB")
 
 
 @contextmanager

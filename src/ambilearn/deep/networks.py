@@ -152,13 +152,14 @@ def _call(module: Callable[[], Any]) -> Any:
 
 def _check_features(output: Any, n_features: int) -> Tensor:
     """Check the output of a module, which may return something else when it is trained."""
-    if _check_tensor(output).shape[1:] != (n_features,):
+    features = _check_tensor(output)
+    if features.shape[1:] != (n_features,):
         raise ValueError(
-            f"module returned features of shape {tuple(output.shape)}, but (rows, {n_features}) "
+            f"module returned features of shape {tuple(features.shape)}, but (rows, {n_features}) "
             "before. The number of features must be the same in training mode, and for the views "
             "that augment makes."
         )
-    return _check_tensor(output)
+    return features
 
 
 def _check_tensor(output: Any) -> Tensor:

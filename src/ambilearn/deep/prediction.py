@@ -10,7 +10,7 @@ from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.rows import Rows
 
 BATCH = 1024
-_VALUES = 2**21  # of a batch: larger images have smaller batches, which need less memory
+_VALUES = 2**22  # of a batch: larger images have smaller batches, which need less memory
 
 
 def compute_outputs(

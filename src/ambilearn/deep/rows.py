@@ -148,7 +148,7 @@ def _dataset_rows(dataset: Any) -> Rows:
     def item(i: int) -> Tensor:
         row = dataset[i]
         array = to_host_array(row[0] if isinstance(row, (tuple, list)) else row)
-        if array.ndim not in (1, 2, 3):
+        if array.ndim not in (1, 2, 3) or 0 in array.shape:
             raise ValueError(
                 f"Item {i} of the dataset has shape {array.shape}: items must be vectors or "
                 "images, alone or first in a tuple."
@@ -192,7 +192,7 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Tensor
         )
     if array.dtype.kind not in "buif":
         raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
-    if is_fit and array.dtype == np.float64:
+    if is_fit and array.dtype.itemsize > 4:
         _check_resolution(array)
     images = torch.from_numpy(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
@@ -245,15 +245,15 @@ def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
         return array.astype(np.float32)
 
 
-def _check_resolution(array: NDArray[np.float64]) -> None:
-    """Raise an error if single precision does not distinguish the values."""
+def _check_resolution(array: NDArray[Any]) -> None:
+    """Raise an error if few of the values are different in single precision."""
     low, high = float(array.min()), float(array.max())
     with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported elsewhere
-        step = np.spacing(np.float32(max(abs(low), abs(high))))
+        step = float(np.spacing(np.float32(max(abs(low), abs(high)))))
     if 0 < high - low < 100 * step:
         raise ValueError(
-            f"The values of X are between {low!r} and {high!r}, which float32 does not "
-            "distinguish. Subtract their mean, and divide them by their standard deviation."
+            f"The values of X are between {low!r} and {high!r}, where float32 has fewer than 100 "
+            "values. Subtract their mean, and divide them by their standard deviation."
         )
 
 

@@ -195,7 +195,9 @@ class Trainer:
         # Tensors, because a compiled function is compiled again for every other number.
         factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
         outputs = ordinary, complementary
-        weights = None if labels.row_weights is None else labels.row_weights[index]
+        weights = torch.ones(len(index), device=self.device)
+        if labels.row_weights is not None:
+            weights = labels.row_weights[index]
         losses = self._row_losses(objective, *outputs, mask, confidences, *factors, share, weights)
         return losses.mean()
 
@@ -232,7 +234,9 @@ class Trainer:
     def _fit_power(self) -> None:
         labels, settings = self.labels, self.settings
         if labels.log_shares is not None:
-            fitted = fit_power(labels.log_shares, labels.mask, labels.confidences)
+            counted = slice(None) if labels.row_weights is None else labels.row_weights > 0
+            of_rows = labels.log_shares, labels.mask, labels.confidences
+            fitted = fit_power(*(part[counted] for part in of_rows))
             # The network learns the confidences, so in the end its outputs contain the weights. If
             # they counted again, the confidences would move toward the largest weight.
             self.power = fitted * trust_in_weights(
@@ -284,7 +288,10 @@ def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
 
 
 def _view(view: View, faster: Callable[[Any], Any]) -> View:
-    """A view whose function is made faster, if its random numbers can be drawn before it."""
+    """A view whose function is made faster, if its random numbers can be drawn before it.
+
+    Other functions get a copy of the batch.
+    """
     if not isinstance(view, ImageView):
         return lambda x: view(x.clone())  # a function of the user may change its input
     apply, draw = faster(view.apply), view.draw
@@ -333,10 +340,13 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Random numbers of PyTorch from a seed; the previous state is restored afterwards."""
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng([device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed all devices
-        if on_gpu:
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        if device.type == "cpu":
+            torch.default_generator.manual_seed(seed)
+        elif device.type == "cuda":
+            torch.default_generator.manual_seed(seed)
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)  # of all devices, whose state is not restored
         yield
