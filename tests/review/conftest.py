@@ -36,8 +36,12 @@ def browser():
         found = next(filter(None, map(shutil.which, BROWSERS)), playwright.chromium.executable_path)
         if not Path(found).exists():
             pytest.skip(f"needs Chromium or Chrome: none of {', '.join(BROWSERS)} is on the path")
+        # Without this option, some loads of a file see an empty storage (Chromium 156.0.8078.79).
+        options = ["--allow-file-access-from-files"]
         try:  # without its sandbox, which root may not use
-            chromium = playwright.chromium.launch(executable_path=found, chromium_sandbox=False)
+            chromium = playwright.chromium.launch(
+                executable_path=found, chromium_sandbox=False, args=options
+            )
         except api.Error as error:
             pytest.skip(f"{found} cannot be started here: {error.message.splitlines()[0]}")
         api.expect.set_options(timeout=TIMEOUT)
