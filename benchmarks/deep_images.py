@@ -4,7 +4,8 @@
         --output docs/deep_images.jsonl --seeds 0 1 2 --set epochs=30 --budget 500 supervised q0.5
     python benchmarks/deep_images.py --table docs/deep_images.jsonl
 
-One JSON line per run, appended to ``--output`` at once. The archive holds
+One JSON line per run, appended to ``--output`` at once. The table has the seconds of runs that had
+the GPU alone, not of several ``--workers``. The archive holds
 ``train/<class>/<number>.jpg`` and ``test/…``. ``--list`` shows the settings.
 """
 
@@ -15,9 +16,9 @@ import json
 import multiprocessing
 import sys
 import tarfile
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 
 import numpy as np
 from sklearn.base import clone
@@ -308,6 +309,7 @@ def main():
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE")
     parser.add_argument("--rows", type=int, help="train on so many rows, for a trial")
     parser.add_argument("--budget", type=float, default=np.inf, help="start no run after so many s")
+    parser.add_argument("--workers", type=int, default=1, help="runs at the same time on one GPU")
     parser.add_argument("--note", help="text that identifies these runs in the table")
     parser.add_argument("--output", type=Path, help="file to which results are appended")
     parser.add_argument("--table", type=Path, help="print a table of such a file")
@@ -321,18 +323,32 @@ def main():
         lines = arguments.table.read_text().splitlines()
         print("\n".join(make_tables(map(json.loads, lines))).strip())
         return
-    began = perf_counter()
-    data = _load_all(arguments)
-    changes = {k: parse(v) for k, _, v in (pair.partition("=") for pair in arguments.set)}
-    for seed in arguments.seeds:
-        for name in arguments.settings:
-            if perf_counter() - began > arguments.budget:
-                print(f"out of time before {name}, seed {seed}", file=sys.stderr)
-            elif name == "time":
-                report(measure_time(data, changes), arguments.output)
-            else:
-                note = {"note": arguments.note} if arguments.note else {}
-                report(run(name, seed, changes, data) | note, arguments.output)
+    arguments.changes = {k: parse(v) for k, _, v in (pair.partition("=") for pair in arguments.set)}
+    arguments.deadline = time() + arguments.budget
+    tasks = [(seed, name) for seed in arguments.seeds for name in arguments.settings]
+    options = {"mp_context": multiprocessing.get_context("spawn"), "initializer": _start_worker}
+    shared = arguments, _load_all(arguments)
+    with ProcessPoolExecutor(arguments.workers, **options, initargs=shared) as pool:
+        for done in as_completed([pool.submit(_run_task, *task) for task in tasks]):
+            if outcome := done.result():
+                report(outcome, arguments.output)
+
+
+def _start_worker(arguments, data):
+    global _arguments, _data
+    _arguments, _data = arguments, data
+
+
+def _run_task(seed, name):
+    """One measurement, or None if there is no time left for it."""
+    if time() > _arguments.deadline:
+        print(f"out of time before {name}, seed {seed}", file=sys.stderr)
+        return None
+    if name == "time":
+        return measure_time(_data, _arguments.changes)
+    more = {"note": _arguments.note} if _arguments.note else {}
+    more |= {"beside": _arguments.workers - 1} if _arguments.workers > 1 else {}
+    return run(name, seed, _arguments.changes, _data) | more
 
 
 def _load_all(arguments):
