@@ -341,12 +341,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Random numbers of PyTorch from a seed; the previous state is restored afterwards."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        if device.type == "cpu":
-            torch.default_generator.manual_seed(seed)
-        elif device.type == "cuda":
-            torch.default_generator.manual_seed(seed)
+        if device.type not in ("cpu", "cuda"):
+            torch.manual_seed(seed)  # of all devices, whose state is not restored
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)  # of all devices, whose state is not restored
         yield
