@@ -63,6 +63,7 @@ class Window:
         self.context.on("weberror", lambda error: self.trouble.append(str(error.error)))
         self.context.on("dialog", self.answer)
         self.context.on("request", lambda request: self.requests.append(request.url))
+        self.context.new_page()  # stays open; tabs with a script are closed after a test
 
     def answer(self, dialog):
         self.trouble.append(f"dialog: {dialog.message}")

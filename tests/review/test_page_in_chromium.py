@@ -440,6 +440,44 @@ def test_reload_keeps_the_work(window, people_page):
     expect_current(page, 5)  # where one left off
 
 
+def test_the_current_row_has_the_focus_if_the_window_was_too_small_for_it(window, people_page):
+    page = window.open(people_page)
+    press(page, "Enter", "Enter", "Enter")
+    page.set_viewport_size({"width": 1, "height": 1})  # as a tab may be while it is loaded
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(current(page)).to_have_count(0)
+    page.set_viewport_size({"width": 1200, "height": 800})
+    expect_current(page, 5)
+
+
+def test_reload_keeps_the_work_if_the_browser_does_not_find_it(window, people, people_page):
+    """As in Chromium 156, where some loads of a file have a storage that no other load sees."""
+    page = window.open(people_page)
+    press(page, "Enter")
+    before = page.evaluate("() => ({ ...localStorage })")
+    page.evaluate("() => localStorage.clear()")
+    page.reload()  # with a storage of its own
+    expect(page.locator("#decided")).to_have_text("1 of 6 decided")
+    press(page, "Enter")
+    page.evaluate("before => Object.assign(localStorage, before)", before)
+    page.reload()  # with the first storage again
+    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
+    other = window.open(people_page)
+    press(other, "End", "Enter")
+    expect(page.locator("#decided")).to_have_text("3 of 6 decided")
+    page.reload()  # the other tab has stored more
+    expect(page.locator("#decided")).to_have_text("3 of 6 decided")
+
+
+def test_work_that_an_older_version_stored_is_found(window, people, people_page):
+    page = window.open(people_page)
+    key = f"ambilearn-review:{people.fingerprint}"
+    page.evaluate("key => localStorage.setItem(key, '[[4, \"bob\"]]')", key)
+    page.reload()
+    expect(chosen(page, 4)).to_have_text("bob")
+
+
 def test_work_belongs_to_the_table_not_to_the_file(window, people, people_page, tmp_path):
     press(window.open(people_page), "Enter")
     other_method = replace(people, method="PLKNN")
@@ -480,7 +518,15 @@ def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
 
 def test_damaged_storage_is_ignored(window, people, people_page):
     key = f"ambilearn-review:{people.fingerprint}"
-    for stored in ("{broken", '{"4":"bob"}', '[[4,7],[99,"bob"],["x","bob"]]'):
+    texts = (
+        "{broken",
+        "null",
+        "7",
+        '{"4":"bob"}',
+        '{"time":9e15,"labels":7}',
+        '[7,[4,7],[99,"bob"]]',
+    )
+    for stored in (*texts, '{"time":9e15,"labels":[[4,7],["x","bob"]]}'):
         page = window.open(people_page)
         page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, stored])
         page.reload()

@@ -59,6 +59,9 @@ addEventListener("storage", (event) => {
   decisions.reload();
   showRows();
 });
+addEventListener("resize", () => {
+  if (document.activeElement === document.body) goTo(current); // its card was not drawn before
+});
 addEventListener("beforeunload", (event) => {
   if ((!decisions.kept && decisions.unsaved) || decisions.connection?.waiting.length) event.preventDefault();
 });

@@ -1,5 +1,20 @@
 // Decisions in the storage of the browser.
 
+// Some loads of a file in Chromium 156 have a localStorage of their own, which the next load does
+// not see. What a reload needs is in the storage of the tab, too.
+const STORAGES = ["localStorage", "sessionStorage"];
+
+/** What is stored: pairs of row and label, and when they were stored. */
+function stored(name, key) {
+  try {
+    const found = JSON.parse(window[name].getItem(key));
+    const labels = Array.isArray(found) ? found : found.labels; // in version 0.1 only a list
+    return { time: Number(found.time) || 0, labels: labels.filter(Array.isArray) };
+  } catch {
+    return { time: 0, labels: [] };
+  }
+}
+
 class StoredDecisions extends Decisions {
   /**
    * `given` are the labels that came with the page, by row (null: undecided). What is stored
@@ -18,22 +33,29 @@ class StoredDecisions extends Decisions {
     try {
       localStorage.setItem(`${this.key}:test`, "1"); // some private windows read, but do not write
       localStorage.removeItem(`${this.key}:test`);
-      const stored = JSON.parse(localStorage.getItem(this.key) ?? "[]");
-      for (const [row, label] of Array.isArray(stored) ? stored : []) {
-        const sound = row in this.given && (label === null || typeof label === "string");
-        if (sound) this.labels.set(row, label === null ? null : normalizedLabel(label));
-      }
     } catch {
       this.kept = false;
     }
+    const [shared, own] = STORAGES.map((name) => stored(name, this.key));
+    const { time, labels } = own.time > shared.time ? own : shared;
+    this.time = time; // when they were stored, in milliseconds
+    for (const [row, label] of labels) {
+      const sound = row in this.given && (label === null || typeof label === "string");
+      if (sound) this.labels.set(row, label === null ? null : normalizedLabel(label));
+    }
+    if (own.time > shared.time) this.keep(); // also for other tabs
   }
 
   /** Store all decisions after a step. */
   keep() {
-    try {
-      localStorage.setItem(this.key, JSON.stringify([...this.labels]));
-    } catch {
-      this.kept = false;
+    this.time = Math.max(this.time + 1, Date.now());
+    const text = JSON.stringify({ time: this.time, labels: [...this.labels] });
+    for (const name of STORAGES) {
+      try {
+        window[name].setItem(this.key, text);
+      } catch {
+        this.kept &&= name !== "localStorage";
+      }
     }
   }
 
