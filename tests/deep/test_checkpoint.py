@@ -286,6 +286,18 @@ def test_the_checkpoint_of_other_rows_is_rejected(tmp_path, first, second):
         make(path, **given).fit(*second)
 
 
+def test_the_checkpoint_of_other_rows_outside_of_memory_is_rejected(tmp_path, monkeypatch):
+    monkeypatch.setattr("ambilearn.deep.rows._fits_in_memory", lambda n_bytes: False)
+    path, given = tmp_path / "run", {"normalize": (0.5, 2.0)}
+    first, second = (torch.utils.data.TensorDataset(torch.tensor(each)) for each in (X, -X))
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(2)], **given).fit(first, Y)
+    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+        make(path, **given).fit(second, Y)
+    model = make(path, random_state=np.int64(0), **given).fit(first, Y)
+    assert len(model.history_) == 4
+
+
 def test_a_compiled_run_continues_one_that_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     path = tmp_path / "run"

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import ANYTHING, PLCL, AllBut, CandidateSearchCV
+from ambilearn.candidates import as_candidates
 from ambilearn.deep import DeepPLCL
 from ambilearn.deep.progress import EpochReport
 
@@ -144,6 +145,12 @@ def test_weights_of_candidates_count():
     assert (model.transduction_ == "a").all()
 
 
+def test_weights_of_candidates_count_if_the_network_does_not_learn_from_them():
+    y = [{"a": 9, "b": 1}] * 30
+    model = make(loss="cc", epochs=9).fit(np.zeros((30, 4)), y)
+    np.testing.assert_allclose(model.label_distributions_, [[0.9, 0.1]] * 30, atol=0.01)
+
+
 @pytest.mark.parametrize("loss", ["plcl", "cc", "proden"])
 def test_tiny_weights_of_candidates(loss):
     """As the probabilities of another classifier, which are zero in single precision."""
@@ -213,7 +220,10 @@ def test_new_images_need_the_type_of_the_training_images(learned):
     images = {"integers": IMAGES, "other numbers than integers": IMAGES / 255}
     model = DeepPLCL(epochs=1, random_state=0).fit(images.pop(learned), ["a", "b"] * 10)
     if learned.startswith("integers"):
-        np.testing.assert_array_equal(model.predict(IMAGES.astype(int)), model.predict(IMAGES))
+        expected = model.predict(IMAGES)
+        dataset = torch.utils.data.TensorDataset(torch.tensor(IMAGES).long())
+        for integers in (IMAGES.astype(int), dataset):
+            np.testing.assert_array_equal(model.predict(integers), expected)
     ((given, other),) = images.items()
     with pytest.raises(ValueError, match=f"images have {given} .*, but .* with {learned} from"):
         model.predict(other)
@@ -363,6 +373,30 @@ def test_the_module_of_the_user_stays_as_it_is():
     assert module.training
 
 
+def test_a_network_that_flattens_images_with_view():
+    class Flat(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(3, 6, 3)
+
+        def forward(self, x):
+            return self.layer(x).view(len(x), -1)
+
+    model = make(module=Flat).fit(IMAGES, ["a", "b"] * 10)
+    assert model.predict(IMAGES).shape == (20,)
+
+
+def test_the_views_of_the_user_do_not_mirror_new_images():
+    class Weak:
+        flip = "no"
+
+        def __call__(self, x):
+            return x
+
+    model = make(augment=(Weak(), None)).fit(IMAGES, ["a", "b"] * 10)
+    assert np.abs(model.predict_proba(IMAGES) - model.predict_proba(IMAGES[:, :, ::-1])).max() > 0
+
+
 def test_a_frozen_module_keeps_its_weights():
     module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).requires_grad_(False)
     model = make(module=module).fit(X, SETS)
@@ -381,6 +415,7 @@ def test_a_frozen_module_keeps_its_weights():
         ({"epochs": 0}, "'epochs' parameter"),
         ({"callbacks": [3]}, "callbacks must be"),
         ({"loss": "rc", "teacher": True}, "teacher=True has no effect with loss='rc'"),
+        ({"loss": "cc", "teacher": True}, "teacher=True has no effect with loss='cc'"),
     ],
 )
 def test_wrong_parameters(parameters, message):
@@ -449,6 +484,11 @@ def test_control_c_gives_a_model():
     assert model.predict(X).shape == (30,)
 
 
+def test_a_fit_is_complete_whatever_the_parameters_are_later():
+    model = make().fit(X, SETS).set_params(epochs=9)
+    assert not model._was_interrupted
+
+
 def test_control_c_before_the_first_epoch_ends_the_fit():
     def view(x):
         signal.raise_signal(signal.SIGINT)
@@ -467,6 +507,16 @@ def test_warm_start():
     assert network() is None  # its memory is free
     cold = clone(model).set_params(warm_start=False).fit(X, SETS).predict_proba(X)
     assert np.abs(cold - first).max() > 0.01
+
+
+def test_a_warm_start_keeps_the_scale_of_the_inputs():
+    """Otherwise the weights would get other inputs than before."""
+    model = make(warm_start=True, module=lambda: nn.Linear(4, 3), lr=1e-9).fit(X, SETS)
+    first = model.transform(X)
+    model.fit(3 + 5 * X[:10], as_candidates(SETS[:10], classes=["a", "b", "c"]))
+    np.testing.assert_allclose(model.transform(X), first, atol=1e-5)
+    model.set_params(normalize=(0, 1)).fit(X, SETS)
+    assert model._standardizer.scale.tolist() == [1] * 4
 
 
 @pytest.mark.parametrize("more", [[], ["d"]])

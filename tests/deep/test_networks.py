@@ -99,6 +99,29 @@ def test_another_number_of_features_in_training_mode():
         network(torch.randn(5, 3))
 
 
+class Flat(nn.Module):
+    """A convolution whose output is flattened by a method that depends on the memory layout."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(3, 6, 3)
+
+    def forward(self, x):
+        return self.layer(x).view(len(x), -1)
+
+
+def test_a_network_gets_the_layout_that_it_can_compute_in():
+    images = torch.rand(2, 3, 8, 8)
+    for features, is_last in ((Flat(), False), (nn.Sequential(nn.Flatten()), True)):
+        network = add_heads(features, images, 2)
+        assert network.channels_last is is_last
+        assert network(network.arrange(images))[0].shape == (2, 2)
+    network = add_heads(ResNet9(3, width=4), images, 2)
+    assert network.arrange(images).is_contiguous(memory_format=torch.channels_last)
+    assert network.features.layers[0][0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert not add_heads(nn.Linear(4, 3), torch.rand(2, 4), 2).channels_last
+
+
 def test_frozen_layers_stay_in_evaluation_mode():
     plain = nn.BatchNorm1d(4, affine=False)  # without weights that could be frozen
     frozen = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), plain).requires_grad_(False)

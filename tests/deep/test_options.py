@@ -102,4 +102,19 @@ def test_given_means_and_scales():
     found = standardized(X, ([0.1, 0.2, 0.3], 0.5))
     np.testing.assert_allclose(found[0, :, 0, 0], [0.2, 0.0, -0.2], atol=1e-6)
     np.testing.assert_allclose(standardized(X, None), 0.2, rtol=1e-6)
-    np.testing.assert_allclose(standardized(X.astype(float), None), 51)
+    for other in (float, int):  # its own unit
+        np.testing.assert_allclose(standardized(X.astype(other), None), 51)
+        np.testing.assert_allclose(standardized(X.astype(other), (50, 2)), 0.5)
+
+
+@pytest.mark.parametrize("value", [0.1, 100.7, 1e-200, -3e5])
+def test_the_scale_of_a_constant_is_one(value):
+    X = np.full((100, 1), value)
+    standardizer = options.Standardizer.of(Rows(X.shape, torch.from_numpy(X)), "auto")
+    assert standardizer.scale == 1
+
+
+def test_few_large_images_are_enough_for_mean_and_scale():
+    rows = Rows((3000, 3, 400, 500), read=lambda index: torch.zeros(len(index), 1))
+    assert len(options.sample_rows(rows)) == 2**25 // 600_000
+    assert len(options.sample_rows(Rows((9000, 3, 32, 32), read=rows.read))) == 4096

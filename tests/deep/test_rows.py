@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from PIL import Image  # noqa: E402
 
+from ambilearn.deep import DeepPLCL  # noqa: E402
 from ambilearn.deep.rows import check_rows, is_matrix  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -169,13 +170,13 @@ def test_a_dataset_without_length_is_rejected():
             return iter([torch.zeros(2)])
 
     with pytest.raises(TypeError, match="X is an IterableDataset: pass a dataset with __len__"):
-        is_matrix(Stream())
+        DeepPLCL().fit(Stream(), ["a"])
 
 
 def test_a_loader_is_rejected():
-    loader = torch.utils.data.DataLoader(_Items([torch.zeros(2)]))
+    loader = torch.utils.data.DataLoader(_Items([torch.zeros(2)] * 4), batch_size=2)
     with pytest.raises(TypeError, match="X is a DataLoader: pass its dataset"):
-        is_matrix(loader)
+        DeepPLCL().fit(loader, ["a"] * 4)
 
 
 def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):

@@ -94,7 +94,7 @@ def test_a_pickle_keeps_a_network_of_the_user():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"module": torch.nn.Linear(64, 4)}, "only if its module is 'auto'.*with safetensors"),
+        ({"module": torch.nn.Linear(64, 4)}, "only if its module was 'auto'.*with safetensors"),
         ({"augment": (None, torch.tanh)}, r"functions in augment.*set_params\(augment='auto'\)"),
         ({"callbacks": [print]}, r"functions in callbacks.*set_params\(callbacks=\(\)\)"),
     ],
@@ -104,6 +104,15 @@ def test_parameters_that_a_model_file_cannot_hold(parameters, message, path):
     with pytest.raises(TypeError, match=message):
         save_model(model, path)
     assert not path.exists()
+
+
+def test_a_network_of_the_user_stays_one_if_the_parameter_changes(path):
+    model = DeepPLCL(module=torch.nn.Linear(64, 4), epochs=1, device="cpu").fit(X, Y)
+    model.set_params(module="auto")
+    with pytest.raises(TypeError, match="only if its module was 'auto' in fit"):
+        save_model(model, path)
+    back = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("mean", [torch.zeros(64), np.zeros(64), 0.0])

@@ -3,11 +3,14 @@
 Values are standardized (mean 0, variance 1) before a view is made.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
+
+View = Callable[[Tensor], Tensor]
 
 
 class ImageView:
@@ -40,7 +43,7 @@ class CropFlip(ImageView):
     flip : bool, default=True
         Whether images are mirrored. Digits and letters must not be.
     shift : float, default=0.125
-        Largest shift, as share of the side. What a shift uncovers is filled by reflection.
+        Largest shift, as share of the side. Uncovered pixels are filled by reflection.
     """
 
     flip: bool = True

@@ -1,4 +1,4 @@
-"""Checkpoints from which a killed run continues, as safetensors, which execute nothing."""
+"""Checkpoints from which a killed run continues, in a format that contains no code."""
 
 import json
 import re
@@ -15,13 +15,14 @@ from ambilearn._utils.files import atomic_write, check_writable
 from ambilearn._utils.interrupts import run_to_end
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.warnings import warn_user
+from ambilearn.deep.options import sample_rows
 from ambilearn.deep.training import Trainer
 
 
 class Checkpoint:
     """The file of a run: written after epochs and at an interrupt, read when the run starts again.
 
-    It appears in full or not at all. ``every`` is the minimum number of seconds between two writes,
+    Writes are atomic. ``every`` is the minimum number of seconds between two writes,
     and ``also`` what distinguishes the run besides rows, candidates, settings and network.
     """
 
@@ -73,7 +74,8 @@ class Checkpoint:
         if run != self._run:
             raise ValueError(
                 f"The checkpoint {self._path} belongs to a fit with other rows, candidates or "
-                "parameters: delete it to start again, or give another path as checkpoint."
+                "parameters: delete it to start again, or give another path as checkpoint. In "
+                "cross_val_score and GridSearchCV, use checkpoint=None."
             )
         _restore(self._trainer, tensors)
         self._trainer.epoch, self._trainer.step, self._trainer.power = epoch, step, power
@@ -175,7 +177,7 @@ def _name(value: Any) -> str:
 
 
 def _fingerprint(trainer: Trainer, also: str) -> str:
-    """What identifies a run: rows, candidates, parameters, and the network.
+    """Hash of the rows, candidates, parameters and network of a run.
 
     Trained weights do not count: they may start at random, so that they differ in another process.
     """
@@ -187,7 +189,9 @@ def _fingerprint(trainer: Trainer, also: str) -> str:
     found = blake2b(text.encode(), digest_size=16)
     frozen = [weights for weights in trainer.network.parameters() if not weights.requires_grad]
     frozen += [values for part in trainer.network.frozen_parts() for values in part.buffers()]
-    for tensor in (trainer.rows.held, labels.mask, labels.log_shares, labels.row_weights, *frozen):
+    rows = trainer.rows
+    values = sample_rows(rows) if rows.held is None else rows.held
+    for tensor in (values, labels.mask, labels.log_shares, labels.row_weights, *frozen):
         if tensor is not None:
             found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return found.hexdigest()

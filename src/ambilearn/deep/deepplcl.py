@@ -49,8 +49,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     multiply t by :math:`w^\gamma`. γ fits the confidences at the start of each epoch; when r is 1,
     it falls to 0, because the network has learned from the weights by then.
 
-    PRODEN [1]_, RC, CC [2]_ and CRDPLL [3]_ are combinations of the same terms (``loss``). The loss
-    of CC does not contain P, so the network does not learn from weights of candidates.
+    PRODEN [1]_, RC, CC [2]_ and CRDPLL [3]_ are combinations of the same terms (``loss``). PRODEN
+    and CRDPLL use the confidences of the previous visit of a row, and RC updates them after the
+    step. CRDPLL adds the cross-entropies of the views instead of averaging them, and its second
+    term is :math:`-\sum_{j \notin S} \log(1 - f_j(x'))`. The loss of CC does not contain P: the
+    network does not learn from weights of candidates, and γ is 1.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     teacher : bool, default=False
         Make the targets with averaged weights after the first epoch, from the weak view, which
         costs another forward pass. Not supported by RC, whose targets are those of the network
-        after each step.
+        after each step, and CC, which has none.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with: for
@@ -115,12 +118,14 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     checkpoint : path, optional
         File in which the state of the training is kept, also after Ctrl-C. A fit with the same rows
         and parameters continues from it, and deletes it when complete. The network is compared
-        by its parts and frozen weights, and a function in ``augment`` by its name.
+        by its parts and frozen weights, and a function in ``augment`` by its name. Every fit needs
+        a file of its own: use None in ``cross_val_score`` and ``GridSearchCV``.
     checkpoint_seconds : float, default=60
         Minimum number of seconds between two writes of the checkpoint.
     warm_start : bool, default=False
-        Start from the weights of the previous fit, which needs the same labels and network. A fit
-        that fails leaves the previous one as it was.
+        Start from the weights of the previous fit, which needs the same labels and network. With
+        ``normalize="auto"``, mean and standard deviation are those of the first fit. A fit that
+        fails leaves the previous one as it was.
     callbacks : sequence of callables, default=()
         Each is called after every epoch with a report that has ``epoch``, ``n_epochs``, ``loss``,
         ``settled`` (share of the rows with a candidate of confidence .9 or more), ``seconds`` and
@@ -170,8 +175,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     the whole call.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
-    GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Fits at
-    the same time need processes, because threads share the random numbers of PyTorch.
+    GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Run
+    parallel fits in processes, not threads, which share PyTorch's random number generator.
 
     References
     ----------
@@ -318,9 +323,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         with requires_extra("deep", purpose="DeepPLCL"):
             import torch
 
-        from ambilearn.deep.rows import Rows, check_rows, is_matrix, to_host_array
+        from ambilearn.deep.rows import Rows, check_form, check_rows, is_matrix, to_host_array
 
-        _check_no_single_path(X)
+        check_form(X)
         if isinstance(X, torch.Tensor):
             X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
@@ -359,7 +364,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple["Rows", CandidateSets]:
-        _check_no_single_path(X)
+        with requires_extra("deep", purpose="DeepPLCL"):
+            from ambilearn.deep.rows import check_form
+
+        check_form(X)
         self._previous = vars(self).get("module_") if self.warm_start else None
         labels: Any = vars(self).get("classes_")
         rows, sets = super()._check_fit_input(X, y, sample_weight)
@@ -424,10 +432,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     _learns_from_images = True
     _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
+    _built_module = True  # whether module was "auto" in the last fit
+    _ended_early = False
 
     @property
     def _was_interrupted(self) -> bool:
-        return bool(self.n_epochs_ < self.epochs)
+        return self._ended_early
 
     @property
     def _input_shape(self) -> tuple[int, ...]:
@@ -439,10 +449,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         return np.uint8 if self._learned_bytes else np.float64
 
     def _check_savable(self) -> None:
-        if not isinstance(self.module, str):
+        if not (self._built_module and isinstance(self.module, str)):
             raise TypeError(
-                "A model file holds a DeepPLCL only if its module is 'auto': another network would "
-                "have to run its code when the file is loaded. Save the weights, "
+                "A model file holds a DeepPLCL only if its module was 'auto' in fit: another "
+                "network would have to run its code when the file is loaded. Save the weights, "
                 "model.module_.state_dict(), with safetensors instead."
             )
         for name, plain in (("augment", "auto"), ("callbacks", ())):
@@ -476,8 +486,3 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         tags.input_tags.sparse = False
         tags.transformer_tags.preserves_dtype = []  # features are float32
         return tags
-
-
-def _check_no_single_path(X: Any) -> None:
-    if isinstance(X, (str, PathLike)):
-        raise TypeError(f"X is a single path, {str(X)!r}. Pass a list of file names.")

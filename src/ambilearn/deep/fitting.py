@@ -1,4 +1,4 @@
-"""From the parameters of the estimator to a trained network, and from that to outputs."""
+"""Train the network of an estimator, and compute its outputs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +15,7 @@ from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import Support
 from ambilearn.deep import options
+from ambilearn.deep.augment import CropFlip
 from ambilearn.deep.checkpoint import Checkpoint
 from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
 from ambilearn.deep.objective import Objective, choose_objective, make_targets
@@ -32,13 +33,17 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     ``seed`` is that of all random numbers.
     """
     device = options.choose_device(model.device)
-    model._row_shape, model._learned_bytes = rows.shape[1:], rows.are_bytes
-    model._standardizer = options.Standardizer.of(rows, model.normalize)
+    form = rows.shape[1:], rows.are_bytes
+    continues = model._previous is not None and form == (model._row_shape, model._learned_bytes)
+    if not (continues and isinstance(model.normalize, str)):  # weights need inputs of their scale
+        model._standardizer = options.Standardizer.of(rows, model.normalize)
+    model._row_shape, model._learned_bytes = form
+    model._built_module = isinstance(model.module, str)
     parameters = model.get_params(deep=False)
     names = {field.name for field in fields(Objective)} & set(parameters)
     objective = choose_objective(model.loss, **{name: parameters[name] for name in names})
     settings = _settings(model, objective, rows, device)
-    model._mirror = rows.are_images and getattr(settings.weak, "flip", False)
+    model._mirror = isinstance(settings.weak, CropFlip) and settings.weak.flip
     held = model._standardizer.apply(rows).to(device)
     prepare = model._standardizer.prepare(held, device)
     labels = _labels(candidates, device)
@@ -50,13 +55,14 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
             saved = _resume(trainer, model)
             model.history_ = _train(trainer, model, saved)
         model.module_, model.n_epochs_ = trainer.average, trainer.epoch
+        model._ended_early = trainer.epoch < settings.epochs
         final = _label_rows(model, held, trainer)
     except KeyboardInterrupt:
         if saved is not None:
             saved.write()
         raise
     model.label_distributions_ = candidates.as_output(candidates.gather(final))
-    if saved is not None and trainer.epoch == settings.epochs:
+    if saved is not None and not model._ended_early:
         saved.remove()
 
 
@@ -76,10 +82,10 @@ def _label_rows(model: Any, rows: Rows, trainer: Trainer) -> NDArray[np.float64]
 
 
 def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
-    if model.teacher and objective.update == "next":
+    if model.teacher and (objective.update == "next" or not objective.target_weight):
         raise ValueError(
-            f"teacher=True has no effect with loss={model.loss!r}, whose targets are those "
-            "of the network after each step. Use teacher=False."
+            f"teacher=True has no effect with loss={model.loss!r}, which does not use its targets. "
+            "Use teacher=False."
         )
     batch_size = options.choose_batch_size(model.batch_size, rows.shape)
     weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
@@ -124,8 +130,6 @@ def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.
                 "warm_start=True needs the network of the previous fit, but the form of the rows "
                 "or module has changed."
             ) from error
-    if rows.are_images:
-        network = network.to(memory_format=torch.channels_last)
     return network
 
 
@@ -135,7 +139,8 @@ def _resume(trainer: Trainer, model: Any) -> Checkpoint | None:
         return None
     standardizer, seed = model._standardizer, model.random_state
     also = [standardizer.mean.tolist(), standardizer.scale.tolist()]
-    also.append(seed if seed is None or isinstance(seed, Integral) else "random")
+    is_number = isinstance(seed, Integral)
+    also.append(int(seed) if is_number else None if seed is None else "random")
     saved = Checkpoint(model.checkpoint, trainer, model.checkpoint_seconds, str(also))
     saved.resume()
     return saved
@@ -174,37 +179,35 @@ def predict_probabilities(
     model: Any, rows: Rows, *, standardized: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Outputs f and f̂ of the two heads, each of shape (n, l)."""
-    device = options.choose_device(model.device)
     held = rows if standardized else model._standardizer.apply(rows)
-    ordinary, complementary = compute_outputs(
-        model.module_.to(device),
-        held,
-        model._standardizer.prepare(held, device),
-        mirror=model._mirror,
-        bf16=options.choose_precision(model.precision, device),
-    )
+    ordinary, complementary = compute_outputs(**_inputs(model, held), mirror=model._mirror)
     return ordinary.numpy(), complementary.numpy()
 
 
 def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:
     """Features of the rows, shape (n, d)."""
-    device = options.choose_device(model.device)
     held = model._standardizer.apply(rows)
-    features: NDArray[np.float32] = compute_features(
-        model.module_.to(device),
-        held,
-        model._standardizer.prepare(held, device),
-        bf16=options.choose_precision(model.precision, device),
-    ).numpy()
+    features: NDArray[np.float32] = compute_features(**_inputs(model, held)).numpy()
     return features
+
+
+def _inputs(model: Any, rows: Rows) -> dict[str, Any]:
+    """What the functions that compute outputs need."""
+    device = options.choose_device(model.device)
+    return {
+        "network": model.module_.to(device),
+        "rows": rows,
+        "prepare": model._standardizer.prepare(rows, device),
+        "bf16": options.choose_precision(model.precision, device),
+    }
 
 
 @contextmanager
 def _torch_settings() -> Iterator[None]:
     """Global settings of PyTorch for a training; those of the caller are restored afterwards.
 
-    The network has single precision. cuDNN tries its algorithms, unless the user wants
-    deterministic ones.
+    The network has single precision. cuDNN benchmarks its algorithms unless deterministic ones are
+    enabled.
     """
     dtype, benchmark = torch.get_default_dtype(), torch.backends.cudnn.benchmark
     torch.set_default_dtype(torch.float32)

@@ -16,6 +16,7 @@ from torch import Tensor
 from ambilearn._utils.image_formats import decoded_formats
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
 
 LARGEST_SIDE = 224  # pixels of images whose size is chosen here
@@ -54,7 +55,9 @@ class ImageFiles:
         names = np.asarray(X, dtype=object).ravel().tolist()
         for i, name in enumerate(names):
             if not isinstance(name, (str, os.PathLike)) or name == "":
-                raise ValueError(f"Row {i} of X is {name!r}, which is not the name of a file.")
+                raise ValueError(
+                    f"Row {i} of X is {shorten_repr(name)}, which is not the name of a file."
+                )
         paths = [os.fspath(name) for name in names]
         with ThreadPoolExecutor() as pool:
             found = list(pool.map(_inspect, range(len(paths)), paths))
@@ -142,7 +145,7 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
 
 
 def _check_range(image: Any) -> None:
-    """Raise an error if nothing says which value of a pixel is white."""
+    """Raise an error if the value of a white pixel is unknown."""
     if image.mode == "F":
         raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
     if image.format == "TIFF" and image.mode == "I" and max(image.tag_v2.get(258, (1,))) > 16:

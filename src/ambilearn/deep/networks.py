@@ -18,8 +18,11 @@ class TwoHeads(nn.Module):
     The heads start at zero. Random outputs would choose among the candidates before anything is
     learned, and training confirms such choices if the sets are large.
 
-    ``features`` maps a batch to features of shape (b, n_features).
+    ``features`` maps a batch to features of shape (b, n_features). ``channels_last`` is whether
+    images have this memory layout, in which convolutions are faster on a GPU.
     """
+
+    channels_last = False
 
     def __init__(self, features: nn.Module, n_features: int, n_labels: int) -> None:
         super().__init__()
@@ -34,6 +37,10 @@ class TwoHeads(nn.Module):
         h = _check_features(self.features(x), self.ordinary.in_features).float()
         return self.ordinary(h), self.complementary(h)
 
+    def arrange(self, batch: Tensor) -> Tensor:
+        """A batch in the memory layout of the network."""
+        return batch.contiguous(memory_format=torch.channels_last) if self.channels_last else batch
+
     def train(self, mode: bool = True) -> "TwoHeads":
         """Set the mode of all parts but the frozen ones, which stay in evaluation mode."""
         super().train(mode)
@@ -44,7 +51,7 @@ class TwoHeads(nn.Module):
     def frozen_parts(self) -> list[nn.Module]:
         """The parts with weights, all of which are frozen.
 
-        A normalization without weights in such a part does not learn, either.
+        Normalization layers without weights inside such a part are frozen, too.
         """
         parts = [(part, list(part.parameters())) for part in self.features.modules()]
         return [
@@ -192,4 +199,20 @@ def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
         )
     network = TwoHeads(features, output.shape[1], n_labels)
     network.to(rows.device)
+    network.channels_last = rows.ndim == 4 and _convert_to_channels_last(features, rows)
     return network
+
+
+def _convert_to_channels_last(features: nn.Module, images: Tensor) -> bool:
+    """Change the memory layout of a network, if it can compute in it; return whether it can.
+
+    A network that calls ``view`` on images cannot.
+    """
+    try:
+        features.to(memory_format=torch.channels_last)
+        with torch.no_grad():
+            features(images.contiguous(memory_format=torch.channels_last))
+    except RuntimeError:
+        features.to(memory_format=torch.contiguous_format)
+        return False
+    return True

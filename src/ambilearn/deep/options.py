@@ -1,6 +1,5 @@
 """Values of the parameters of the estimator for given rows and a given machine."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2, prod
 from typing import Any
@@ -10,14 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, identity
+from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
 from ambilearn.deep.rows import Rows
 
-_SAMPLE = 4096  # rows from which mean and scale are computed
+_SAMPLE = 4096  # images from which mean and scale are computed
+_SAMPLE_VALUES = 2**25  # of these images: fewer of large ones, which need less memory
 _VALUES_PER_STEP = 2**23  # 512 color images of 64 pixels, or 64 of 224
 _STEPS_WORTH_COMPILING = 7000  # half a minute of compilation saves 4 ms a step on an H200
-
-View = Callable[[Tensor], Tensor]
 
 
 def choose_device(name: str) -> torch.device:
@@ -110,18 +108,18 @@ class Standardizer:
     @classmethod
     def of(cls, rows: Rows, normalize: Any) -> "Standardizer":
         """From the rows, or from the parameter ``normalize`` of the estimator."""
-        sample = _sample(rows)
-        unit = 255.0 if sample.dtype == torch.uint8 else 1.0
-        n = rows.shape[1]
+        n, unit = rows.shape[1], rows.unit
         if normalize is None:
             return cls(np.zeros(n), np.full(n, unit))
         if not isinstance(normalize, str):
             mean, scale = _check_normalization(normalize, n)
             return cls(mean * unit, scale * unit)
         axes = (0, 2, 3) if rows.are_images else 0
-        values = sample.numpy().astype(np.float64)
+        values = sample_rows(rows).numpy().astype(np.float64)
         scale = values.std(axis=axes)
-        return cls(values.mean(axis=axes), np.where(scale > 0, scale, 1.0))
+        # The computed scale of a constant is not always zero.
+        rounding = 10 * np.finfo(float).eps * np.abs(values).max(axis=axes)
+        return cls(values.mean(axis=axes), np.where(scale > rounding, scale, 1.0))
 
     def apply(self, rows: Rows) -> Rows:
         """The rows of a matrix standardized in full precision; other rows as they are."""
@@ -155,9 +153,10 @@ def _check_normalization(normalize: Any, n: int) -> NDArray[np.float64]:
     return pair
 
 
-def _sample(rows: Rows) -> Tensor:
-    """Rows at even distances."""
+def sample_rows(rows: Rows) -> Tensor:
+    """All rows of a matrix; otherwise some rows at even distances."""
     if rows.held is not None and not rows.are_images:
         return rows.held
-    index = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).round().astype(np.int64)
+    n = min(len(rows), _SAMPLE, max(16, _SAMPLE_VALUES // prod(rows.shape[1:])))
+    index = np.linspace(0, len(rows) - 1, n).round().astype(np.int64)
     return rows.batch(torch.from_numpy(index), torch.device("cpu"))

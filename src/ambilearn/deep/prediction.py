@@ -72,6 +72,4 @@ def _batches(
     for start in range(0, len(rows), size):
         index = torch.arange(start, min(start + size, len(rows)))
         batch = prepare(rows.batch(index, device))
-        if batch.ndim == 4:
-            batch = batch.contiguous(memory_format=torch.channels_last)
-        yield start, batch, device
+        yield start, network.arrange(batch), device

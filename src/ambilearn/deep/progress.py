@@ -1,4 +1,4 @@
-"""What a training run reports after every epoch."""
+"""Reports of a training run, one per epoch."""
 
 import sys
 from collections.abc import Callable, Iterator

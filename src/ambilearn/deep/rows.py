@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,14 @@ class Rows:
     """Checked rows: held in memory, or read when a batch needs them.
 
     ``shape`` has the number of rows first, then (d,) for a matrix or (c, h, w) for images. ``read``
-    returns the rows of given numbers as one tensor.
+    returns the rows of given numbers as one tensor. ``unit`` is the stored value that ``normalize``
+    counts as 1: 255 if the user's type is ``uint8``.
     """
 
     shape: tuple[int, ...]
     held: Tensor | None = None
     read: Reader | None = None
+    unit: float = 1.0
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -48,7 +50,7 @@ class Rows:
         """The same rows in the memory of the device, if they fit there."""
         if self.held is None or not _fits(self.held, device):
             return self
-        return Rows(self.shape, self.held.to(device))
+        return replace(self, held=self.held.to(device))
 
     def batch(self, index: Tensor, device: torch.device) -> Tensor:
         """Some rows as they are stored, on the device."""
@@ -92,12 +94,18 @@ def _items(X: Any) -> list[Any] | None:
     return list(X) if of_objects or isinstance(X, (list, tuple)) else None
 
 
-def _is_dataset(X: Any) -> bool:
-    """Whether X is a dataset, or a list of its items, as scikit-learn makes it for a fold."""
+def check_form(X: Any) -> None:
+    """Raise an error if X is something from which rows could be made, but not by DeepPLCL."""
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"X is a single path, {str(X)!r}. Pass a list of file names.")
     if isinstance(X, torch.utils.data.DataLoader):
         raise TypeError("X is a DataLoader: pass its dataset, X.dataset, instead.")
     if isinstance(X, torch.utils.data.IterableDataset):
         raise TypeError("X is an IterableDataset: pass a dataset with __len__ and __getitem__.")
+
+
+def _is_dataset(X: Any) -> bool:
+    """Whether X is a dataset, or a list of its items, as scikit-learn makes it for a fold."""
     if isinstance(X, list) and X and isinstance(X[0], tuple) and X[0]:
         first = X[0][0]
         is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")  # Pillow
@@ -125,11 +133,10 @@ def check_rows(
                 "which files do not have. Pass an array."
             )
         files = ImageFiles.of(X, row_shape, image_size)
-        return _read_ahead(Rows((len(files), *files.image_shape), read=files.read))
+        return _read_ahead(Rows((len(files), *files.image_shape), read=files.read, unit=255.0))
     if _is_dataset(X):
-        return _read_ahead(_dataset_rows(X))
-    images = _check_images(X, learned_bytes, is_fit=row_shape is None)
-    return Rows(tuple(images.shape), images)
+        return _read_ahead(_dataset_rows(X, learned_bytes))
+    return _check_images(X, learned_bytes, is_fit=row_shape is None)
 
 
 def _read_ahead(rows: Rows) -> Rows:
@@ -141,10 +148,10 @@ def _read_ahead(rows: Rows) -> Rows:
     held = torch.empty(rows.shape, dtype=first.dtype)
     for block in row_blocks(len(rows), first.numel()):
         held[block] = rows.read(range(block.start, block.stop))
-    return Rows(rows.shape, held)
+    return replace(rows, held=held, read=None)
 
 
-def _dataset_rows(dataset: Any) -> Rows:
+def _dataset_rows(dataset: Any, learned_bytes: bool | None) -> Rows:
     def item(i: int) -> Tensor:
         row = dataset[i]
         array = to_host_array(row[0] if isinstance(row, (tuple, list)) else row)
@@ -159,8 +166,8 @@ def _dataset_rows(dataset: Any) -> Rows:
                 "numbers."
             )
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
-        value = torch.as_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
-        return value if value.dtype == torch.uint8 else value.to(torch.float32)
+        array = _as_stored(array, bool(learned_bytes))  # in a fit, only uint8 is certain
+        return torch.as_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
 
     if len(dataset) == 0:
         raise ValueError("The dataset has 0 items, while a minimum of 1 is required.")
@@ -177,10 +184,11 @@ def _dataset_rows(dataset: Any) -> Rows:
             _check_finite(value[None], i)
         return torch.stack(found)
 
-    return Rows((len(dataset), *first.shape), read=read)
+    unit = 255.0 if first.dtype == torch.uint8 else 1.0
+    return Rows((len(dataset), *first.shape), read=read, unit=unit)
 
 
-def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Tensor:
+def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Rows:
     check_structure(X, "X")
     items = _items(X)
     array = _stack(items) if items else to_host_array(X)
@@ -196,7 +204,7 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Tensor
         _check_resolution(array)
     images = torch.from_numpy(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
-    return images
+    return Rows(tuple(images.shape), images, unit=255.0 if array.dtype == np.uint8 else 1.0)
 
 
 def to_host_array(X: Any) -> NDArray[Any]:

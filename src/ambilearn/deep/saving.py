@@ -20,7 +20,7 @@ from ambilearn.deep.options import Standardizer
 def plain_state(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a fitted estimator, for a file that is also read where there is no such device.
 
-    If ``module`` is ``"auto"``, ``_weights``, a dictionary of arrays, replaces ``module_``;
+    If ``module`` was ``"auto"``, ``_weights``, a dictionary of arrays, replaces ``module_``;
     otherwise there is a copy of the network in host memory. Parameters that are paths, tensors or
     arrays become texts and lists.
     """
@@ -33,7 +33,7 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
         rest["normalize"] = tuple(np.asarray(part).tolist() for part in state["normalize"])
     if state["image_size"] is not None:
         rest["image_size"] = np.asarray(state["image_size"]).tolist()
-    if not isinstance(state["module"], str):
+    if not state["_built_module"]:
         return rest | {"module_": copy.deepcopy(network).to("cpu"), "_weights": None}
     del rest["module_"]
     weights = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
@@ -78,4 +78,4 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
         raise ValueError(f"The weights {missing[0]!r} are missing.")
     network.load_state_dict(expected, assign=True)
     network.requires_grad_(False).eval()
-    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network
+    return network.to(memory_format=torch.channels_last) if network.channels_last else network

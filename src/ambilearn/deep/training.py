@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ambilearn._utils.warnings import warn_user
-from ambilearn.deep.augment import ImageView
+from ambilearn.deep.augment import ImageView, View
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
 from ambilearn.deep.rows import Rows
@@ -25,12 +25,10 @@ from ambilearn.deep.schedule import (
 
 SETTLED = 0.9  # confidence from which on a row counts as settled
 
-View = Callable[[Tensor], Tensor]
-
 
 @dataclass(frozen=True)
 class Settings:
-    """What the loop needs besides rows, candidates and network.
+    """Parameters of the training loop.
 
     Parameters
     ----------
@@ -170,9 +168,7 @@ class Trainer:
 
     def _outputs(self, network: nn.Module, views: list[Tensor]) -> tuple[list[Tensor], ...]:
         """Logits of the two heads, each a list with one tensor per view."""
-        batch = torch.cat(views)
-        if batch.ndim == 4:
-            batch = batch.contiguous(memory_format=torch.channels_last)
+        batch = self.network.arrange(torch.cat(views))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
             heads = network(batch)
         return tuple(list(head.float().chunk(len(views))) for head in heads)
@@ -233,7 +229,8 @@ class Trainer:
 
     def _fit_power(self) -> None:
         labels, settings = self.labels, self.settings
-        if labels.log_shares is not None:
+        # A loss without targets does not learn from the weights: they always count once.
+        if labels.log_shares is not None and settings.objective.target_weight:
             counted = slice(None) if labels.row_weights is None else labels.row_weights > 0
             of_rows = labels.log_shares, labels.mask, labels.confidences
             fitted = fit_power(*(part[counted] for part in of_rows))
