@@ -439,3 +439,34 @@ def test_a_search_on_a_device_without_implicit_conversion(wine):
     assert clone(covering).fit(rows, mask).best_score_ == pytest.approx(
         clone(covering).fit(X, sets.to_mask()).best_score_
     )
+
+
+def test_estimators_in_the_grid_are_cloned():
+    """Another search with the same grid leaves the first one as it is."""
+    X = np.arange(20.0)[:, None]
+    y = np.arange(20) // 10
+    member, pipeline = PLKNN(n_neighbors=3), make_pipeline(StandardScaler(), PLKNN())
+    search = CandidateSearchCV(pipeline, {"plknn": [member]}, cv=2, random_state=0)
+    first = clone(search).fit(X, y)
+    expected = first.predict(X)
+    clone(search).fit(X, 1 - y)
+    np.testing.assert_array_equal(first.predict(X), expected)
+    assert not hasattr(member, "classes_")
+    points = [{"plknn": member, "plknn__n_neighbors": k} for k in (1, 5)]
+    fitted = list(fit_points(pipeline, points, X, y))
+    assert [model[-1].n_neighbors for model in fitted] == [1, 5]
+
+
+def test_a_held_out_mask_has_the_labels_of_the_sets():
+    X = np.arange(20.0)[:, None]
+    y = 1 + np.arange(20) // 10  # as column numbers, these would be others
+    search = CandidateSearchCV(PLKNN(), {"n_neighbors": [1, 3]}, cv=4, random_state=0)
+    mask = np.eye(2, dtype=bool)[y - 1]
+    expected = clone(search).fit(X, y).best_score_
+    assert clone(search).fit(X, y, held_out=mask).best_score_ == expected > 0.9
+
+
+def test_parameters_that_are_arrays_are_compared():
+    model = make_pipeline(StandardScaler(), LogisticRegression(l1_ratio=np.array([0.0, 1.0])))
+    points = [{"logisticregression__l1_ratio": np.array([0.0, share])} for share in (0.5, 1.0)]
+    assert len(include_current(model, points)) == 2

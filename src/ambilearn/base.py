@@ -28,6 +28,7 @@ from ambilearn.backend.arrays import (
 )
 from ambilearn.backend.memory import bytes_of_fit
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.solvers import project_rows
 from ambilearn.validation import check_magnitude, check_row_weights, check_weights, validate_rows
 
@@ -351,7 +352,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         predicted = to_numpy(self.predict(X))
         known = to_numpy(self.classes_)
-        truth = as_candidates(y, classes=known if _is_unnamed_mask(y) else None)
+        truth = as_candidates(y, classes=known if is_unnamed_mask(y) else None)
         check_comparable_labels(truth.classes, known, "y", "the labels of the model")
         check_consistent_length(predicted, truth.sizes, sample_weight)
         hits = truth.covers(predicted).astype(np.float64)
@@ -406,14 +407,6 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             The fitted estimator.
         """
         return self._fit_rows(X, y, sample_weight, cache)
-
-
-def _is_unnamed_mask(y: Any) -> bool:
-    """Whether the columns of y have no names."""
-    if isinstance(y, CandidateSets) or hasattr(y, "columns"):
-        return False
-    shape: Any = getattr(y, "shape", ())
-    return len(shape) == 2 and bool(issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
 def not_supported_on_device(what: str, X: Any) -> ValueError:

@@ -7,6 +7,7 @@ from numbers import Integral
 from time import perf_counter
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
@@ -28,6 +29,7 @@ from ambilearn._utils.sklearn_compat import (
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.learners import without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
 from ambilearn.validation import check_row_weights
@@ -74,7 +76,14 @@ def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[s
     """Insert the estimator's current parameters before the points, if they are not among them."""
     names = list(dict.fromkeys(name for point in points for name in point))
     current = {name: _current_value(estimator, name) for name in names}
-    return [current, *(point for point in points if point != current)]
+    return [current, *(point for point in points if not _are_equal(point, current))]
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    try:
+        return bool(first == second)
+    except ValueError:  # arrays
+        return bool(joblib.hash(first) == joblib.hash(second))
 
 
 def _current_value(estimator: Any, name: str) -> Any:
@@ -117,7 +126,12 @@ def fit_points(
     cache = FitCache()
     shared = {"cache": cache} if has_fit_parameter(estimator, "cache") else {}
     for point in points:
-        yield clone(estimator).set_params(**point).fit(X, y, **shared)
+        yield _with_params(estimator, point).fit(X, y, **shared)
+
+
+def _with_params(estimator: Any, point: Mapping[str, Any]) -> Any:
+    """Clone of an estimator with the parameters of a point, of which estimators are cloned, too."""
+    return clone(estimator).set_params(**clone(point, safe=False))
 
 
 class CandidateSearchCV(BaseSearchCV):
@@ -270,7 +284,11 @@ class CandidateSearchCV(BaseSearchCV):
             raise ValueError("There are no points to try: param_grid is empty.")
         if self.include_current:
             points = include_current(self.estimator, points)[: self.n_points]
-        scored = sets if held_out is None else as_candidates(to_numpy(held_out), n_rows=n_rows)
+        scored = sets
+        if held_out is not None:
+            held_out = to_numpy(held_out)
+            known = sets.classes if is_unnamed_mask(held_out) else None
+            scored = as_candidates(held_out, classes=known, n_rows=n_rows)
         with unfitted_on_error(self):
             self._search(points, X, sets, scored)
         return self
@@ -292,8 +310,7 @@ class CandidateSearchCV(BaseSearchCV):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if self.refit:
             began = perf_counter()
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
-            self.best_estimator_.fit(X, sets)
+            self.best_estimator_ = _with_params(self.estimator, self.best_params_).fit(X, sets)
             self.refit_time_ = perf_counter() - began
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_

@@ -8,16 +8,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.sklearn_compat import _check_sample_weight
 from ambilearn._utils.structure import canonical_rows, check_structure
+from ambilearn._utils.text import pluralize
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _MAX_MAGNITUDE = 1e75
+_MAX_SUM_ERROR = 1e-3  # of the probabilities of a row: tolerance for float32 and rounding
 
 
 def check_magnitude(X: Any, backend: Backend = HOST) -> None:
@@ -50,6 +52,26 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     check_magnitude(X)
     # Of a csr_matrix, `*` would be the matrix product.
     return csr_array(X) if issparse(X) else X
+
+
+def check_probabilities(values: Any, name: str) -> NDArray[np.float64]:
+    """A table of probabilities: dense, finite, not negative, and rows with the sum one."""
+    check_structure(values, name)
+    table: NDArray[np.float64] = check_array(to_numpy(values), dtype=np.float64, input_name=name)
+    if (table < 0).any():
+        row, column = np.argwhere(table < 0)[0]
+        raise ValueError(
+            f"{name} has the negative entry {table[row, column]:.3g} in row {row}, column "
+            f"{column}: pass probabilities, as from predict_proba."
+        )
+    sums = table.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > _MAX_SUM_ERROR)
+    if len(wrong):
+        raise ValueError(
+            f"Row {wrong[0]} of {name} sums to {sums[wrong[0]]:.3g}, not to 1"
+            f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
+        )
+    return table
 
 
 def check_row_weights(

@@ -95,3 +95,10 @@ def test_invalid_list_of_labels_raises(labels, said):
 @pytest.mark.parametrize("labels", [["a", "b"], ("a", "b"), np.array(["a", "b"]), {"a": 1, "b": 2}])
 def test_listed_labels_are_kept_in_order(labels):
     assert listed_labels(labels, "classes").tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("labels", [{"a", "b"}, frozenset("ab")])
+def test_a_set_of_all_labels_is_rejected(labels):
+    """The order of a set of texts changes from process to process."""
+    with pytest.raises(ValueError, match=r"classes must be a list .*got a set, which has no order"):
+        listed_labels(labels, "classes")

@@ -216,3 +216,10 @@ def test_a_label_outside_the_classes_is_rejected_in_candidate_sets_as_in_lists()
     assert messages[0] == messages[1]
     with pytest.raises(ValueError, match="'bob' is listed more than once"):
         as_candidates(as_candidates(SETS), classes=["anna", "bob", "bob", "cleo"])
+
+
+def test_equal_columns_of_a_data_frame_are_rejected():
+    frame = pd.DataFrame([[1, 1, 0], [0, 1, 1]], columns=["a", "b", "a"])
+    for classes in (None, ["a", "b"]):
+        with pytest.raises(ValueError, match="class 'a' is listed more than once"):
+            as_candidates(frame, classes=classes)

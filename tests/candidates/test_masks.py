@@ -1,5 +1,7 @@
 """Masks and tables of weights, dense and sparse."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
@@ -58,3 +60,15 @@ def test_small_integers_are_added_up_without_overflow():
     assert sets.to_sets() == [{1}, {0}]
     parts = np.array([100, 100, 50], dtype=np.uint8), ([0, 0, 0], [1, 1, 0])
     assert as_candidates(sparse.coo_array(parts, shape=(1, 2)))[0] == {0: 50.0, 1: 200.0}
+
+
+@pytest.mark.parametrize("dtype", [object, str, bytes])
+def test_digits_as_text_are_no_weights(dtype):
+    """They are labels in columns of annotators."""
+    with pytest.raises(ValueError, match=r"neither a mask nor a table of weights: row 0 .*'1'"):
+        as_candidates(np.array([["1", "2"], ["2", "3"]], dtype=dtype))
+
+
+def test_numbers_of_several_types_are_weights():
+    table = np.array([[Decimal("0.5"), True], [np.float32(2), 1]], dtype=object)
+    assert as_candidates(table).to_sparse().toarray().tolist() == [[0.5, 1.0], [2.0, 1.0]]

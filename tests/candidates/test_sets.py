@@ -183,3 +183,8 @@ def test_weights_of_rows_are_taken_with_the_rows(sets):
     assert weighted[[1, 0, 1]].row_weights.tolist() == [2, 1, 2]
     _, held_out = train_test_split(weighted, test_size=1, shuffle=False)
     assert held_out.row_weights.tolist() == weights[-1:].tolist()
+
+
+def test_labels_of_several_types_are_covered():
+    sets = as_candidates([{1}, {"x"}], classes=[1, "x"])
+    assert sets.covers([1, "x"]).tolist() == [True, True]

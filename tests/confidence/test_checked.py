@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.naive_bayes import GaussianNB
 
-from ambilearn.confidence import CheckedCalibration, draw_audit
+from ambilearn.confidence import (
+    AuditedClassifier,
+    CheckedCalibration,
+    draw_audit,
+    estimate_share_right,
+)
 from ambilearn.confidence.checked import _fit_curve
 from ambilearn.metrics import excess_calibration_error
 
@@ -79,3 +85,19 @@ def test_saturated_scores():
 def test_rejects(score, right, message):
     with pytest.raises(ValueError, match=message):
         CheckedCalibration(score, right)
+
+
+def test_masked_entries_are_rejected():
+    masked = np.ma.array([1, 0, 0], mask=[0, 1, 1])
+    uses = {
+        "right": [
+            lambda: estimate_share_right(masked, 10),
+            lambda: CheckedCalibration([0.5] * 3, masked),
+        ],
+        "score": [lambda: CheckedCalibration(masked, [1, 0, 0]), lambda: draw_audit(masked, 2)],
+        "y": [lambda: AuditedClassifier(GaussianNB()).fit([[0.0]] * 3, masked)],
+    }
+    for name, functions in uses.items():
+        for use in functions:
+            with pytest.raises(ValueError, match=f"^{name} is a masked array with 2 of 3"):
+                use()

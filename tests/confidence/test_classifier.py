@@ -6,6 +6,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ambilearn import PLKNN
@@ -69,3 +70,8 @@ def test_rejects_labels_of_another_type_or_number(data, models):
         audited.fit(X[600:650], y[600:650].astype(str))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         audited.fit(X[600:650], y[600:601])
+
+
+def test_a_classifier_without_probabilities_is_rejected():
+    with pytest.raises(ValueError, match=r"'estimator' parameter .* 'predict_proba'"):
+        AuditedClassifier(LinearSVC()).fit([[0.0], [1.0]] * 5, [0, 1] * 5)

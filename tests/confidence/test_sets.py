@@ -186,3 +186,15 @@ def test_rejects_a_model_that_is_not_fitted_or_to_other_rows(data, fitted):
         calibrate_candidates(clone(fitted), X, sets)
     with pytest.raises(ValueError, match="pass the rows and the candidate sets of the fit"):
         calibrate_candidates(fitted, X[:50], sets[:50])
+
+
+def test_the_order_of_the_labels_is_that_of_the_model():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    sets = [{each} if i % 2 else {each, (each + 1) % 3} for i, each in enumerate(y.tolist())]
+    model = PLKNN().fit(X, as_candidates(sets, classes=[2, 0, 1]))
+    expected = calibrate_candidates(model, X, as_candidates(sets, classes=[2, 0, 1]))
+    found = calibrate_candidates(model, X, sets)
+    assert found.inverse_temperature == expected.inverse_temperature != 1
+    np.testing.assert_array_equal(found.cleaned, expected.cleaned)
+    with pytest.raises(ValueError, match="exclude has True, which is no row"):
+        calibrate_candidates(model, X, sets, exclude=[True])

@@ -62,3 +62,16 @@ def test_rejects_targets(targets):
 def test_rejects_scores_that_are_not_finite(row):
     with pytest.raises(ValueError, match="must be finite"):
         fit_temperature([row], [[1.0, 0.0]])
+
+
+@pytest.mark.parametrize("gap", [20, 25, 700])
+def test_scores_that_are_far_too_high_get_the_lower_bound(gap):
+    """The confidences are one for almost all temperatures."""
+    scores, targets = [[0, -gap]] * 4, [[1, 0], [1, 0], [1, 0], [0, 1]]
+    assert fit_temperature(scores, targets, bounds=(0.1, 200)) == pytest.approx(
+        max(0.1, np.log(3) / gap)
+    )
+
+
+def test_scores_that_are_far_too_low_get_the_upper_bound():
+    assert fit_temperature([[0, -1e-9]] * 4, [[1, 0]] * 4) == 200

@@ -7,10 +7,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from ambilearn import PLCL, PLKNN
 from ambilearn.crowd import CrowdClassifier, Votes, dawid_skene
@@ -313,3 +314,21 @@ def test_classifiers_that_choose_parameters_by_themselves_take_part(losing, esti
     X, table = losing
     model = CrowdClassifier(estimator, random_state=0).fit(X, table)
     assert (model.predict(X) == table[:, 1]).mean() > 0.9
+
+
+def test_number_and_names_of_the_features():
+    votes = Votes.from_wide([["a", "a"], ["b", "b"], ["a", "a"], ["b", "a"]])
+    X = pd.DataFrame({"u": [0.0, 1.0, 0.1, 1.1], "v": [1.0, 1.0, 2.0, 2.0]})
+    model = CrowdClassifier(PLKNN(n_neighbors=2)).fit(X, votes)
+    assert model.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["u", "v"]
+
+
+def test_a_kernel_matrix_is_split_into_folds_by_rows_and_columns():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(20, 2)), 4 + rng.normal(size=(20, 2))]
+    table = np.array([["a", "a"]] * 20 + [["b", "b"]] * 20)
+    model = CrowdClassifier(PLCL(kernel="precomputed", n_neighbors=3), random_state=0)
+    folds = KFold(2, shuffle=True, random_state=0)
+    assert (cross_val_predict(model, X @ X.T, table, cv=folds) == table[:, 0]).mean() > 0.9
+    assert get_tags(CrowdClassifier(PLCL())).input_tags.sparse

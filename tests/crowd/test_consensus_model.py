@@ -110,9 +110,9 @@ def test_agreement_of_answers_and_model_raises_the_confidence(crowd, found):
     ("outputs", "message"),
     [
         (np.full((400, 5), 0.2), r"shape \(400, 6\).*got \(400, 5\).*classes="),
-        (np.full((400, 6), 0.5), "Row 0 of pred_probs is .* sum to 1"),
-        (np.eye(6)[[0] * 399 + [1]] - np.eye(6)[[1] * 399 + [1]], "Row 0 .* at least 0"),
-        (np.full((400, 6), np.nan), "Row 0 of pred_probs"),
+        (np.full((400, 6), 0.5), "Row 0 of pred_probs sums to 3, not to 1"),
+        (np.eye(6)[[0] * 399 + [1]] - np.eye(6)[[1] * 399 + [1]], "negative entry -1 in row 0"),
+        (np.full((400, 6), np.nan), "Input pred_probs contains NaN"),
     ],
 )
 def test_wrong_probabilities(crowd, outputs, message):
@@ -136,3 +136,15 @@ def test_rejects_parameters(options):
     votes = Votes.from_wide([["a", "b"], ["b", "b"]])
     with pytest.raises(ValueError, match=rf"{next(iter(options))} must be"):
         consensus(votes, [[0.5, 0.5]] * 2, **options)
+
+
+def test_boolean_labels_of_a_data_frame():
+    """pandas would take a list of them for a mask of rows."""
+    votes = Votes.from_wide([[True, False], [False, False], [True, True]])
+    frame = pd.DataFrame({True: [0.9, 0.2, 0.7], False: [0.1, 0.8, 0.3]})
+    assert consensus(votes, frame).labels.tolist() == [True, False, True]
+    with pytest.raises(ValueError, match="smoothing must be"):
+        consensus(votes, frame, smoothing=np.inf)
+    masked = np.ma.array(frame.to_numpy(), mask=[[True, False]] * 3)
+    with pytest.raises(ValueError, match="pred_probs is a masked array"):
+        consensus(votes, masked)

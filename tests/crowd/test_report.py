@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from ambilearn.crowd import Votes, report_annotators
 
@@ -63,3 +64,20 @@ def test_labels_that_do_not_fit_the_votes_are_rejected():
         report_annotators(VOTES, ["a", "b", "a"])
     with pytest.raises(ValueError, match="Row 2 has the candidate label 'c', which is not among"):
         report_annotators(VOTES, ["a", "b", "c", "a"])
+
+
+def test_the_columns_of_a_data_frame_are_labels():
+    votes = Votes.from_wide([["x", "y"], ["y", "y"], ["x", "x"]])
+    frame = pd.DataFrame({"y": [0.1, 0.9, 0.2], "x": [0.9, 0.1, 0.8]})
+    expected = report_annotators(votes, frame[["x", "y"]].to_numpy())
+    assert report_annotators(votes, frame).agreement.tolist() == expected.agreement.tolist()
+    with pytest.raises(ValueError, match=r"columns of confidences are .* name each column"):
+        report_annotators(votes, frame.rename(columns={"x": "z"}))
+    with pytest.raises(ValueError, match="Input confidences contains NaN"):
+        report_annotators(votes, frame.replace(0.9, np.nan))
+
+
+def test_sparse_confidences():
+    votes = Votes.from_wide([["x", "y"], ["y", "y"], ["x", "x"]])
+    found = report_annotators(votes, sparse.csr_array(np.eye(2)[[0, 1, 0]]))
+    assert found.agreement.tolist() == [1.0, 2 / 3]

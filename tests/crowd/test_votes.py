@@ -207,3 +207,27 @@ def test_columns_of_one_name_are_rejected():
     frame = pd.DataFrame([["x", "y"], ["y", "y"]], columns=["ann", "ann"])
     with pytest.raises(ValueError, match="The annotator 'ann' has several columns"):
         Votes.from_wide(frame)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["x", "y", "x "], "class 'x' is listed more than once"),
+        (["x", "y", None], "classes contain a missing value"),
+        ({"x", "y"}, "a set, which has no order"),
+    ],
+)
+def test_wrong_classes(classes, message):
+    with pytest.raises(ValueError, match=message):
+        Votes.from_wide([["x", "y"], ["x", "x"]], classes=classes)
+
+
+def test_every_item_needs_a_name():
+    with pytest.raises(ValueError, match=r"Row 1 of items is missing \(nan\)"):
+        Votes.from_wide([["x"], ["y"]], items=np.array([1.0, np.nan]))
+
+
+@pytest.mark.parametrize("codes", [range(-3, 0), pd.Series([-1, -2]), {-1: 0}.keys(), [-1], -1])
+def test_codes_for_no_answer_in_every_collection(codes):
+    votes = Votes.from_wide([[1, -1], [2, 1]], no_answer=codes)
+    assert votes.classes.tolist() == [1, 2]

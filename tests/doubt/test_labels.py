@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_predict
 from ambilearn import find_doubtful
 from ambilearn.candidates import as_candidates
 from ambilearn.doubt import Doubt, LabelDoubt
-from ambilearn.doubt.labels import check_probabilities, judge_labels
+from ambilearn.doubt.labels import judge_labels, read_probabilities
 from ambilearn.doubt.noise_model import fit_noise_model
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])
@@ -113,7 +113,7 @@ def test_weights_of_rows_are_used(problem):
             {"pred_probs": P * 1.1, "labels": LABELS},
             "Row 0 .* sums to 1.1.*4 such rows",
         ),
-        ({"pred_probs": [[1.2, -0.2], [1, 0]], "labels": "ab"}, "must be"),
+        ({"pred_probs": [[0, 1], [1, 0]], "labels": "ab"}, "must be"),
         (
             {"pred_probs": [[0.5, 0.5], [1.2, -0.2]], "labels": ["a", "b"]},
             "-0.2 in row 1",
@@ -134,7 +134,7 @@ def test_wrong_input_is_rejected_with_advice(options, message):
 
 
 def test_rounded_probabilities_are_accepted():
-    outputs, sets = check_probabilities(P.astype(np.float32).round(3), LABELS, None)
+    outputs, sets = read_probabilities(P.astype(np.float32).round(3), LABELS, None)
     np.testing.assert_allclose(np.exp(outputs), P, atol=1e-3)
     assert sets.classes.tolist() == ["a", "b", "c"]
 

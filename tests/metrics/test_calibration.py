@@ -99,3 +99,23 @@ def test_calibration_error_rejects(correct, confidence, message):
     for metric in (expected_calibration_error, excess_calibration_error):
         with pytest.raises(ValueError, match=message):
             metric(correct, confidence)
+
+
+def test_weighted_error_does_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = 8
+        correct, confidence = rng.integers(2, size=n), rng.choice([0.5, 0.75, 0.9], n)
+        weights, order = rng.integers(1, 4, size=n), rng.permutation(n)
+        found = [
+            expected_calibration_error(
+                correct[rows], confidence[rows], n_bins=3, sample_weight=weights[rows]
+            )
+            for rows in (np.arange(n), order)
+        ]
+        assert found[0] == pytest.approx(found[1])
+
+
+def test_no_draws_are_rejected():
+    with pytest.raises(ValueError, match="n_draws must be at least 1"):
+        excess_calibration_error([1, 0], [0.5, 0.5], n_draws=0)

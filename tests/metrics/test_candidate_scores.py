@@ -78,7 +78,8 @@ def test_certain_and_right_is_one():
 @pytest.mark.parametrize(
     ("proba", "message"),
     [
-        (-P, "negative entries"),
+        (-P, "negative or infinite entries"),
+        (np.where(P > 0, np.inf, P), "negative or infinite entries"),
         (np.full((4, 3), np.nan), "NaN in row 0"),
         (P[:, :2], r"shape \(4, 3\)"),
         (P[0], "shape"),
@@ -183,3 +184,16 @@ def test_scorers_take_weights(scorer):
     assert scorer(model, X, sets, sample_weight=np.ones(4)) == pytest.approx(scorer(model, X, sets))
     only = scorer(model, X[2:3], sets[2:3])
     assert scorer(model, X, sets, sample_weight=[0, 0, 1, 0]) == pytest.approx(only)
+
+
+def test_a_mask_has_the_labels_of_the_model():
+    """Also if these are numbers: a mask is read as by score."""
+    X, y = np.arange(20.0)[:, None], 1 + np.arange(20) // 10
+    model, mask = PLCL().fit(X, y), np.eye(2)[y - 1]
+    assert covering_rate_scorer(model, X, mask) == model.score(X, mask) == 1
+    assert approximated_accuracy_scorer(model, X, mask) > 0.5
+
+
+def test_equal_classes_are_rejected():
+    with pytest.raises(ValueError, match="class 'a' is listed more than once"):
+        approximated_accuracy([{"a"}], [[0.6, 0.1, 0.3]], classes=["a", "b", "a"])

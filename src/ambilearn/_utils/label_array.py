@@ -49,6 +49,8 @@ def listed_labels(labels: Any, name: str) -> NDArray[Any]:
     try:
         if isinstance(labels, (str, bytes)):
             raise TypeError(f"got the string {shorten_repr(labels)}")
+        if isinstance(labels, (set, frozenset)):
+            raise TypeError("got a set, which has no order")
         array = label_array(labels)
         for label in array.tolist():
             hash(label)

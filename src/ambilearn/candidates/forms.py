@@ -115,15 +115,16 @@ def as_candidates(
 
 
 def _from_frame(
-    values: NDArray[Any], names: list[Any], classes: Collection[Any] | None
+    values: NDArray[Any], names: list[Any], classes: NDArray[Any] | None
 ) -> CandidateSets:
     if len(names) == 1:  # a table with one column of labels, or of label collections
         return _from_sequence(values, classes)
     columns = label_array(names)
     if classes is None:
         return from_dense_mask(values, columns)
+    check_classes_distinct(columns, set(columns.tolist()))
     # The columns of the mask are reordered to the given classes.
-    position = {label: j for j, label in enumerate(listed_labels(classes, "classes").tolist())}
+    position = {label: j for j, label in enumerate(classes.tolist())}
     unknown = [name for name in columns.tolist() if name not in position]
     if unknown:
         raise ValueError(

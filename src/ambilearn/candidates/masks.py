@@ -32,15 +32,23 @@ def from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> Can
 
 
 def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
-    """The entries as numbers; NaN where an entry is not a number."""
-    try:
-        return table.astype(np.float64)
-    except (TypeError, ValueError, ArithmeticError):
-        values = np.full(table.shape, np.nan)
-        for place, value in np.ndenumerate(table):
-            if is_weight(value):
-                values[place] = value
-        return values
+    """The entries as numbers; NaN where an entry is not a number, such as a text of digits."""
+    if not _has_text(table):
+        try:
+            return table.astype(np.float64)
+        except (TypeError, ValueError, ArithmeticError):
+            pass
+    values = np.full(table.shape, np.nan)
+    for place, value in np.ndenumerate(table):
+        if is_weight(value):
+            values[place] = value
+    return values
+
+
+def _has_text(table: NDArray[Any]) -> bool:
+    if table.dtype == object:
+        return any(isinstance(cell, (str, bytes)) for cell in table.flat)
+    return table.dtype.kind in "UST"
 
 
 def _reject_weight(i: int, value: Any) -> None:
@@ -51,6 +59,14 @@ def _reject_weight(i: int, value: Any) -> None:
         "candidate and 0 for every other label; weights must be finite and not negative. Pass "
         "label collections as a list of sets."
     )
+
+
+def is_unnamed_mask(y: Any) -> bool:
+    """Whether y is a mask, or a table of weights, whose columns have no names."""
+    if isinstance(y, CandidateSets) or hasattr(y, "columns"):
+        return False
+    shape: Any = getattr(y, "shape", ())
+    return len(shape) == 2 and bool(sparse.issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
 def from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:

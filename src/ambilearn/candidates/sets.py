@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.label_array import label_array
 from ambilearn._utils.text import pluralize
 
 
@@ -127,7 +128,7 @@ class CandidateSets:
 
     def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row's set contains the given label, shape (n_rows,)."""
-        labels = np.asarray(labels)
+        labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
         if labels.shape != (len(self),):
             raise ValueError(
                 f"There are candidate sets for {len(self)} rows but labels of shape "

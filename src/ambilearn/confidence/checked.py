@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
+from ambilearn._utils.structure import check_structure
+
 _SCALES = (0.1, 0.3, 1.0, 3.0)  # how much a score may be off, on the logit scale
 _EDGE = 0.005  # smallest confidence, and smallest distance of a score from 0 and 1
 
@@ -62,6 +64,7 @@ class CheckedCalibration:
     def __init__(
         self, score: ArrayLike, right: ArrayLike, reference: ArrayLike | None = None
     ) -> None:
+        check_structure(right, "right")
         scores, hits = _as_scores(score), np.asarray(right, dtype=np.float64)
         if hits.shape != scores.shape or not len(hits) or not np.isin(hits, (0, 1)).all():
             raise ValueError(
@@ -108,6 +111,7 @@ class CheckedCalibration:
 
 
 def _as_scores(score: ArrayLike) -> NDArray[np.float64]:
+    check_structure(score, "score")
     scores = np.asarray(score, dtype=np.float64)
     inside = (scores >= 0) & (scores <= 1)
     if scores.ndim != 1 or not inside.all():

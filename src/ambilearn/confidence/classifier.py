@@ -1,5 +1,6 @@
 """A classifier whose probabilities are calibrated by a few checked rows."""
 
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ambilearn._utils.sklearn_compat import HasMethods
+from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_list
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.confidence.calibration import with_top_confidence
@@ -22,9 +24,10 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Probabilities of a classifier, calibrated by a few rows with known labels.
 
     The probability of the predicted label becomes the confidence of
-    :class:`CheckedCalibration`; the other labels share the rest, in the same order. Labels do not
-    change. From about 200 rows on, :class:`sklearn.calibration.CalibratedClassifierCV` is an
-    alternative; it has no prior, and is worse with fewer rows.
+    :class:`CheckedCalibration`, but at least one over the number of labels: labels do not change.
+    The other labels share the rest, in the same order. From about 200 rows on,
+    :class:`sklearn.calibration.CalibratedClassifierCV` is an alternative; it has no prior, and is
+    worse with fewer rows.
 
     Parameters
     ----------
@@ -61,7 +64,10 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     0.84
     """
 
-    _parameter_constraints = {"estimator": [HasMethods("fit")], "cv": ["cv_object"]}
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "cv": ["cv_object"],
+    }
 
     def __init__(self, estimator: Any, *, cv: Any = 5) -> None:
         self.estimator = estimator
@@ -84,6 +90,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
         """
         self._validate_params()
+        check_structure(y, "y")
         y = column_or_1d(to_numpy(y), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)
@@ -147,5 +154,5 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        tags.input_tags = deepcopy(get_tags(self.estimator).input_tags)
         return tags

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-_MAX_STRATA, _ROWS_OF_STRATUM = 10, 5  # at least so many drawn rows in each stratum
+from ambilearn._utils.structure import check_structure
+
+_MAX_STRATA, _ROWS_OF_STRATUM = 10, 5  # most strata; fewest drawn rows in each
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,7 @@ def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSam
     >>> len(sample.rows), sample.stratum_sizes[:3], np.bincount(sample.strata[sample.rows])[:3]
     (50, array([20, 20, 20]), array([5, 5, 5]))
     """
+    check_structure(score, "score")
     scores = np.asarray(score, dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise ValueError("score must have one finite number for each row of the table.")

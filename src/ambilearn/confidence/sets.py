@@ -18,7 +18,7 @@ from ambilearn.confidence.calibration import Calibration, with_top_confidence
 from ambilearn.confidence.temperature import scale_scores, search_temperature
 from ambilearn.learners import align_columns, find_ridge_method, fit_folds, set_learner
 
-MIN_SINGLES = 20  # rows with a single candidate; fewer do not tell anything
+MIN_SINGLES = 20  # rows with a single candidate that the test needs at least
 THRESHOLD = 1.645  # standard errors: a one-sided test at 5 %
 MAX_ENTRIES = 5 * 10**7  # rows × labels
 _BOUNDS = 0.5, 200.0  # of the inverse temperature
@@ -106,6 +106,7 @@ def calibrate_candidates(
                 *learner.label_distributions_.shape
             )
         )
+    sets = as_candidates(to_numpy(y), classes=learner.classes_)  # in the order of the model
     single = sets.sizes == 1
     single[_check_rows(exclude, len(single))] = False
     n_singles = int(single.sum())
@@ -133,7 +134,8 @@ def calibrate_candidates(
 
 def _check_rows(exclude: Collection[int], n_rows: int) -> list[int]:
     for row in (rows := list(exclude)):
-        if not isinstance(row, Integral) or not 0 <= row < n_rows:
+        is_number = isinstance(row, Integral) and not isinstance(row, bool)
+        if not is_number or not 0 <= row < n_rows:
             raise ValueError(
                 f"exclude has {row!r}, which is no row: rows are numbered 0 to {n_rows - 1}."
             )

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
+from ambilearn._utils.structure import check_structure
+
 # The shares of the strata are drawn towards the overall share by this many rows where their
 # variance is estimated: five rows of a stratum say little about it.
 _PRIOR_ROWS = 4
@@ -165,6 +167,7 @@ def _check(
     right: ArrayLike, stratum_sizes: ArrayLike, strata: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
     """Checked hits, strata of the checked rows, and sizes of the strata."""
+    check_structure(right, "right")
     hits = np.asarray(right, dtype=np.float64)
     size = np.atleast_1d(np.asarray(stratum_sizes, dtype=np.intp))
     if hits.ndim != 1 or not len(hits) or not np.isin(hits, (0, 1)).all():

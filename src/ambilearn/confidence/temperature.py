@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import softmax
 
 
@@ -93,9 +93,15 @@ def fit_temperature(
     if not (np.isfinite(scores.max(axis=1)).all() and np.isfinite(targets).all()):
         raise ValueError("scores and targets must be finite; a score may be -inf.")
     share = targets[np.arange(len(scores)), scores.argmax(axis=1)].mean()
-    return search_temperature(
-        lambda b: float(scale_scores(scores, b).max(axis=1).mean() - share) ** 2, bounds
-    )
+
+    def excess(log_b: float) -> float:
+        """Mean confidence above the share; it grows with *b*."""
+        return float(scale_scores(scores, np.exp(log_b)).max(axis=1).mean() - share)
+
+    low, high = np.log(bounds)
+    if excess(low) >= 0:
+        return bounds[0]
+    return bounds[1] if excess(high) <= 0 else float(np.exp(brentq(excess, low, high)))
 
 
 def search_temperature(loss: Callable[[float], float], bounds: tuple[float, float]) -> float:

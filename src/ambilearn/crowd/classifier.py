@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral, Real
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_state import unfitted_on_error
@@ -136,6 +137,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The parameters chosen from ``param_grid``.
     n_iter_ : int
         Number of rounds.
+    n_features_in_ : int
+        Number of features, if ``estimator_`` has it.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, if ``estimator_`` has them.
 
     See Also
     --------
@@ -218,6 +223,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with unfitted_on_error(self):
             self._calibrate(estimator, X, votes)
             self.estimator_ = fit_candidates(estimator, X, self.candidates_)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
         return self
 
     def _judge(self, X: Any, votes: Votes, known: Mapping[int, Any] | None = None) -> Any:
@@ -241,7 +249,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if change > self.tol:
             warn_user(
                 f"After {self.max_iter} rounds the confidences still change by {change:.1g}. "
-                "Raise max_iter, or tol if that is near enough.",
+                "Raise max_iter, or raise tol if this accuracy is sufficient.",
                 ConvergenceWarning,
             )
         if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
@@ -302,7 +310,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The best parameters are those under which the answers are most likely.
         """
         points = list(ParameterGrid(self.param_grid or {}))
-        models = [clone(self.estimator).set_params(**point) for point in points]
+        models = [clone(self.estimator).set_params(**clone(point, safe=False)) for point in points]
         if len(models) == 1:
             self.best_params_: dict[str, Any] = points[0]
             return models[0], self._hold_out(models[0], X, votes)
@@ -423,6 +431,11 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         share: float = super().score(X, y, sample_weight)
         return share
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = deepcopy(get_tags(self.estimator).input_tags)
+        return tags
 
 
 def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:

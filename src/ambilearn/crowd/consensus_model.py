@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize
 from ambilearn.crowd.evidence import judge_rows, pool_evidence
-from ambilearn.crowd.report import AnnotatorReport, report_annotators
+from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes
+from ambilearn.validation import check_probabilities
 
 _FIRST_COUNT = 0.1  # added to the number of answers for each label, for the first confidences
 
@@ -134,7 +135,7 @@ def consensus(
     [1.0, 0.75, 0.25]
     """
     votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
-    if smoothing != "auto" and not (isinstance(smoothing, Real) and smoothing > 0):
+    if smoothing != "auto" and not (isinstance(smoothing, Real) and 0 < smoothing < np.inf):
         raise ValueError(f'smoothing must be "auto" or a number above 0, and is {smoothing!r}.')
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, and is {max_iter}.")
@@ -163,28 +164,13 @@ def consensus(
 
 def _check_probabilities(pred_probs: Any, votes: Votes) -> NDArray[np.float64]:
     """The probabilities as an array, checked against the votes."""
-    if hasattr(pred_probs, "columns"):
-        names, labels = list(pred_probs.columns), votes.classes.tolist()
-        if len(names) != len(labels) or set(names) != set(labels):
-            raise ValueError(
-                f"The columns of pred_probs are {shorten_list(names)}, but the labels of the votes "
-                f"are {shorten_list(labels)}: name each column by its label, or pass an array."
-            )
-        pred_probs = pred_probs[labels]
-    held_out = np.asarray(pred_probs, dtype=np.float64)
+    ordered = in_order_of_labels(pred_probs, votes.classes, "pred_probs")
+    held_out = check_probabilities(ordered, "pred_probs")
     expected = len(votes), len(votes.classes)
     if held_out.shape != expected:
         raise ValueError(
             f"pred_probs must have the shape {expected}, a row for each item and a column for each "
             f"label of the votes; got {held_out.shape}. If the model has more labels than the "
             "answers, pass all labels as classes= when you make the votes."
-        )
-    wrong = ~(np.isfinite(held_out) & (held_out >= 0)).all(axis=1)
-    wrong |= np.abs(held_out.sum(axis=1) - 1) > 1e-3
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        values = shorten_list(held_out[row].tolist())
-        raise ValueError(
-            f"Row {row} of pred_probs is {values}: probabilities must be at least 0 and sum to 1."
         )
     return held_out

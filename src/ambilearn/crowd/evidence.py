@@ -24,7 +24,7 @@ class CombinedEvidence(NamedTuple):
 
 
 class PooledEvidence(NamedTuple):
-    """Mean confidences of three models, and what they were found with."""
+    """Mean confidences of three models, with the estimated sharing and temperature."""
 
     confidences: NDArray[np.float64]
     sharing: float

@@ -5,9 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.structure import check_structure
+from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.crowd.skills import answer_counts
 from ambilearn.crowd.votes import Votes
@@ -102,6 +106,22 @@ class AnnotatorReport:
         )
 
 
+def in_order_of_labels(table: Any, classes: NDArray[Any], name: str) -> Any:
+    """A data frame as an array, with its columns in the order of the labels.
+
+    Anything else is returned unchanged.
+    """
+    if not hasattr(table, "columns"):
+        return table
+    names, labels = list(table.columns), classes.tolist()
+    if len(names) != len(labels) or set(names) != set(labels):
+        raise ValueError(
+            f"The columns of {name} are {shorten_list(names)}, but the labels of the votes are "
+            f"{shorten_list(labels)}: name each column by its label, or pass an array."
+        )
+    return np.asarray(table)[:, [names.index(label) for label in labels]]
+
+
 def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
     """Compare the answers with a result.
 
@@ -131,22 +151,26 @@ def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
     <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
     """
     expected = len(votes), len(votes.classes)
-    if np.shape(confidences) == expected[:1]:
-        confidences = as_candidates(confidences, classes=votes.classes).to_mask()
-    if np.shape(confidences) != expected:
+    check_structure(confidences, "confidences")
+    table = in_order_of_labels(to_numpy(confidences), votes.classes, "confidences")
+    if sparse.issparse(table):
+        table = table.toarray()
+    if np.shape(table) == expected[:1]:
+        table = as_candidates(table, classes=votes.classes).to_mask()
+    if np.shape(table) != expected:
         raise ValueError(
             f"confidences must have the shape {expected}, a row for each item and a column for "
             f"each label of the votes, or be {len(votes)} labels; got "
-            f"{np.shape(confidences)}."
+            f"{np.shape(table)}."
         )
-    confidences = np.asarray(confidences, dtype=np.float64)
+    table = check_array(table, dtype=np.float64, input_name="confidences")
     who, n_annotators = votes.annotator_indices, len(votes.annotators)
-    agrees = np.argmax(confidences, axis=1)[votes.item_indices] == votes.label_indices
+    agrees = np.argmax(table, axis=1)[votes.item_indices] == votes.label_indices
     answers = np.bincount(who, minlength=n_annotators)
     return AnnotatorReport(
         votes.annotators,
         votes.classes,
         answers,
         np.bincount(who, agrees, n_annotators) / answers,
-        answer_counts(votes, confidences),
+        answer_counts(votes, table),
     )

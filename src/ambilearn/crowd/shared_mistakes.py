@@ -21,7 +21,8 @@ def shared_log_likelihood(
     r"""Log-likelihood of the answers to each item for each label, shape (n_items, n_labels).
 
     An item with label *j* looks like the label :math:`z \sim \bar C_j` to all annotators. Each of
-    them answers *z* with probability :math:`\rho`, and otherwise by the own confusion matrix:
+    them answers *z* with probability :math:`\rho`, and otherwise according to their own confusion
+    matrix:
 
     .. math:: \Lambda^\rho_{ij} = \sum_z \bar C_{jz} \prod_{a \text{ answers } k \text{ to } i}
               \left(\rho\,[k = z] + (1 - \rho)\, C^a_{jk}\right)

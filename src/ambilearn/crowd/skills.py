@@ -1,7 +1,7 @@
 """The skills of annotators, and the likelihood of their answers for each label of a row."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,21 @@ class Skills:
 
         .. math:: \log \Lambda_{ij} = \sum_{a \text{ answers } k \text{ to } i} \log C^a_{jk}
         """
-        given = np.log(self.confusion)[votes.annotator_indices, :, votes.label_indices]
-        return sum_by_group(given, votes.item_indices, len(votes))
+        who, given = votes.annotator_indices, votes.label_indices
+        probabilities = self._smoothed(self.counts[who, :, given], self._totals[who], given)
+        return sum_by_group(np.log(probabilities), votes.item_indices, len(votes))
+
+    @property
+    def _totals(self) -> NDArray[np.float64]:
+        """Answers of each annotator by right label, shape (n_annotators, n_labels)."""
+        totals: NDArray[np.float64] = self.counts.sum(axis=2)
+        return totals
+
+    def _smoothed(self, hits: Any, totals: Any, given: Any) -> NDArray[np.float64]:
+        """Entries of the confusion matrices from counts of answers, shape (n_answers, n_labels)."""
+        s = self.smoothing
+        entries: NDArray[np.float64] = (hits + s * self.pooled.T[given]) / (totals + s)
+        return entries
 
     def held_out_probabilities(
         self, votes: Votes, confidences: NDArray[np.float64]
@@ -101,10 +114,8 @@ class Skills:
         same_answer = _repeats(pairs * len(votes.classes) + given)[:, None]
         # Differences below zero are rounding errors.
         hits = np.maximum(self.counts[who, :, given] - same_answer * own, 0)
-        total = np.maximum(self.counts.sum(axis=2)[who] - same_pair * own, 0)
-        s = self.smoothing
-        probabilities: NDArray[np.float64] = (hits + s * self.pooled.T[given]) / (total + s)
-        return probabilities
+        totals = np.maximum(self._totals[who] - same_pair * own, 0)
+        return self._smoothed(hits, totals, given)
 
 
 def choose_smoothing(counts: NDArray[np.float64]) -> float:

@@ -208,6 +208,8 @@ class Votes:
         row_of: dict[Any, int] = {}
         if items is not None:
             for i, name in enumerate(_as_names(items).tolist()):
+                if is_missing(name):
+                    raise ValueError(f"Row {i} of items is missing ({name!r}): name every item.")
                 if row_of.setdefault(name, i) != i:
                     raise ValueError(
                         f"The item {name!r} is in rows {row_of[name]} and {i}: every item needs a "

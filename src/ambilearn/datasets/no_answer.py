@@ -1,7 +1,7 @@
 """Codes that mean no answer, such as -1, in cells of votes and candidates."""
 
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def whole_number_text(text: str) -> str:
 
 def no_answer_codes(no_answer: Any) -> frozenset[str]:
     """Convert one code or a collection of codes to text, without missing values."""
-    several = isinstance(no_answer, (list, tuple, set, frozenset, np.ndarray))
+    several = isinstance(no_answer, Iterable) and not isinstance(no_answer, (str, bytes))
     listed = listed_labels(list(no_answer) if several else [no_answer], "no_answer").tolist()
     return frozenset(_code_text(code) for code in listed if not is_missing(code))
 

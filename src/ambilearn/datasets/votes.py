@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ambilearn._utils.label_array import listed_labels
+from ambilearn._utils.label_array import label_array, listed_labels
 from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.checks import check_classes_distinct
 from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
 
 
@@ -262,4 +263,6 @@ def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> l
 def _listed_classes(classes: Collection[Any]) -> list[Any]:
     """The given classes, with text normalized as in votes."""
     listed = listed_labels(classes, "classes").tolist()
-    return [normalize_label(name) if isinstance(name, str) else name for name in listed]
+    names = [normalize_label(name) if isinstance(name, str) else name for name in listed]
+    check_classes_distinct(label_array(names), set(names))
+    return names

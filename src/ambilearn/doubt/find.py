@@ -13,7 +13,7 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.doubt.held_out import STAGE, outputs_by_fits, ridge_regressor
-from ambilearn.doubt.labels import check_probabilities, has_ordinary_labels, judge_labels
+from ambilearn.doubt.labels import has_ordinary_labels, judge_labels, read_probabilities
 from ambilearn.doubt.result import Doubt
 from ambilearn.doubt.sets import judge_sets, summarize
 from ambilearn.doubt.tuned_ridge import join_blocks, tuned_outputs
@@ -147,7 +147,7 @@ def find_doubtful(
     3     0.42        cat
     """
     if _uses_probabilities(X, y, pred_probs, labels, classes, estimator, n_folds):
-        outputs, sets = check_probabilities(pred_probs, labels, classes)
+        outputs, sets = read_probabilities(pred_probs, labels, classes)
         if has_ordinary_labels(sets):
             return judge_labels(outputs, sets)
         return _judge_table(np.exp(outputs), HOST.support(sets))

@@ -5,22 +5,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 from ambilearn._utils.label_array import listed_labels
-from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.doubt.noise_model import fit_noise_model
 from ambilearn.doubt.result import LabelDoubt
-from ambilearn.validation import check_row_weights
+from ambilearn.validation import check_probabilities, check_row_weights
 
 _ODDS = 3.0  # by which another label must be ahead to replace the given one
 _MIN_STANDARD_ERRORS = 2.0  # by which the outputs must be larger for rows with the label
 _SMALLEST_PROBABILITY = 1e-6  # smaller ones, and zero, count as this
-_MAX_SUM_ERROR = 1e-3  # of the probabilities of a row: room for float32 and rounding
 
 
 def has_ordinary_labels(sets: CandidateSets) -> bool:
@@ -51,7 +48,7 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
     others[rows, given] = -1.0
     best = others.argmax(axis=1)
     change = others[rows, best] > _ODDS * model.posterior[rows, given]
-    # Without its only row, a label is unknown to the classifier: nothing speaks for or against it.
+    # Without its only row, a label is unknown to the classifier: there is no evidence against it.
     change &= np.bincount(given)[given] > 1
     label = np.where(change, best, given)
     return LabelDoubt(
@@ -78,7 +75,7 @@ def _predict_labels(
 
 
 def _unchanged(sets: CandidateSets, score: float, probability: float) -> LabelDoubt:
-    """The result if there is nothing to choose, or nothing to choose by."""
+    """The result if there is one label only, or the features do not predict the labels."""
     n, l = sets.shape
     return LabelDoubt(
         score=np.full(n, score),
@@ -92,7 +89,7 @@ def _unchanged(sets: CandidateSets, score: float, probability: float) -> LabelDo
     )
 
 
-def check_probabilities(
+def read_probabilities(
     pred_probs: Any, labels: Any, classes: Collection[Any] | None
 ) -> tuple[NDArray[np.float64], CandidateSets]:
     """Check held-out probabilities of a model and the labels of the same rows.
@@ -100,10 +97,9 @@ def check_probabilities(
     The labels of the columns are ``classes``, or the columns of a data frame, or the sorted
     distinct labels. Returns the logarithms of the probabilities, and the labels.
     """
-    check_structure(pred_probs, "pred_probs")
     if classes is None and hasattr(pred_probs, "columns"):
         classes = list(pred_probs.columns)
-    table = check_array(to_numpy(pred_probs), dtype=np.float64, input_name="pred_probs")
+    table = check_probabilities(pred_probs, "pred_probs")
     n_rows, n_columns = table.shape
     if classes is not None and len(listed := listed_labels(classes, "classes")) != n_columns:
         raise ValueError(
@@ -122,21 +118,4 @@ def check_probabilities(
             "different labels: pass the labels of the columns as classes=, such as "
             "classes=model.classes_."
         )
-    _check_sums(table)
     return np.log(np.maximum(table, _SMALLEST_PROBABILITY)), sets
-
-
-def _check_sums(table: NDArray[np.float64]) -> None:
-    if (table < 0).any():
-        row, column = np.argwhere(table < 0)[0]
-        raise ValueError(
-            f"pred_probs has the negative entry {table[row, column]:.3g} in row {row}, column "
-            f"{column}: pass probabilities, as from predict_proba."
-        )
-    sums = table.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1) > _MAX_SUM_ERROR)
-    if len(wrong):
-        raise ValueError(
-            f"Row {wrong[0]} of pred_probs sums to {sums[wrong[0]]:.3g}, not to 1"
-            f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
-        )

@@ -78,7 +78,7 @@ def fit_noise_model(
     given : ndarray of shape (n,)
         Column of the given label of each row.
     row_weights : ndarray of shape (n,), optional
-        Weight of each row.
+        Weight of each row: 2 counts as two rows.
 
     Returns
     -------

@@ -76,7 +76,8 @@ class LabelDoubt(Doubt):
         larger, the more doubtful. Above zero, the other labels together are more likely than the
         given one.
     suggestion : ndarray of shape (n_rows,)
-        The most likely other label; None if there is only one label, or nothing to choose by.
+        The most likely other label; None if there is only one label, or the features do not predict
+        the labels.
     label : ndarray of shape (n_rows,)
         The corrected label: the suggestion where ``change`` is True, else the given label.
     change : ndarray of shape (n_rows,)

@@ -123,7 +123,7 @@ def transductive_accuracy(
     Returns
     -------
     TransductiveAccuracy
-        All three readings, a named tuple.
+        All three definitions, a named tuple.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def transductive_accuracy(
     if sparse.issparse(outputs):
         raise ValueError(
             "outputs is sparse, so it has no entry for labels that are not candidates, which the "
-            "third reading needs: pass model.decision_function(X)."
+            "third definition needs: pass model.decision_function(X)."
         )
     check_structure(outputs, "outputs")
     H = as_numbers(to_numpy(outputs), "outputs")

@@ -95,6 +95,8 @@ def excess_calibration_error(
     >>> bool(excess_calibration_error([0, 1] * 25 + [1] * 45 + [0] * 5, confidence) < 0)
     True
     """
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, and is {n_draws}.")
     hits, confidence, weights = _confidence_rows(correct, confidence, sample_weight)
     bins = _CalibrationBins(confidence, weights, n_bins)
     rng = check_random_state(random_state)
@@ -110,7 +112,7 @@ class _CalibrationBins:
     ) -> None:
         if n_bins < 1:
             raise ValueError(f"n_bins must be at least 1, and is {n_bins}.")
-        self._order = np.argsort(confidence, kind="stable")
+        self._order = np.lexsort((weights, confidence))  # the same for any order of the rows
         self._weights = weights[self._order]
         ranked = confidence[self._order]
         self._ties = np.flatnonzero(np.r_[True, ranked[1:] > ranked[:-1]])

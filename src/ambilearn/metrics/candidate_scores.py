@@ -9,7 +9,9 @@ from scipy import sparse
 
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn.backend import HOST
-from ambilearn.candidates import as_candidates
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.metrics.checks import (
     check_labels,
     check_scores,
@@ -125,11 +127,11 @@ def approximated_accuracy(
     proba = check_scores(proba, len(sets), len(columns), "proba")
     if sparse.issparse(proba):
         proba = proba.toarray()
-    if (proba < 0).any():
-        i = int(np.flatnonzero((proba < 0).any(axis=1))[0])
+    wrong = ((proba < 0) | np.isinf(proba)).any(axis=1)
+    if wrong.any():
         raise ValueError(
-            f"proba has negative entries, the first in row {i}: pass the output of predict_proba, "
-            "not decision values."
+            f"proba has negative or infinite entries, the first in row {int(wrong.argmax())}: pass "
+            "the output of predict_proba, not decision values."
         )
     predicted = proba.argmax(axis=1)
     # Probability of each (row, candidate) pair; zero for a label without a column.
@@ -157,7 +159,8 @@ def covering_rate_scorer(
     X : array-like of shape (n_rows, n_features)
         Held-out rows.
     y : candidate sets of n_rows rows, in any accepted form
-        scikit-learn's searches can split a mask or :class:`~ambilearn.CandidateSets` into folds.
+        A mask without names has the labels of the estimator. scikit-learn's searches can split a
+        mask or :class:`~ambilearn.CandidateSets` into folds.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of each row.
 
@@ -174,7 +177,8 @@ def covering_rate_scorer(
     >>> covering_rate_scorer(model, [[0], [1]], np.array([[1, 1], [1, 0]]))
     0.5
     """
-    return covering_rate(y, estimator.predict(X), sample_weight=sample_weight)
+    sets = _sets_of(estimator, y)
+    return covering_rate(sets, estimator.predict(X), sample_weight=sample_weight)
 
 
 def approximated_accuracy_scorer(
@@ -189,7 +193,8 @@ def approximated_accuracy_scorer(
     X : array-like of shape (n_rows, n_features)
         Held-out rows.
     y : candidate sets of n_rows rows, in any accepted form
-        scikit-learn's searches can split a mask or :class:`~ambilearn.CandidateSets` into folds.
+        A mask without names has the labels of the estimator. scikit-learn's searches can split a
+        mask or :class:`~ambilearn.CandidateSets` into folds.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of each row.
 
@@ -207,11 +212,18 @@ def approximated_accuracy_scorer(
     0.375
     """
     return approximated_accuracy(
-        y,
+        _sets_of(estimator, y),
         estimator.predict_proba(X),
         classes=estimator.classes_,
         sample_weight=sample_weight,
     )
+
+
+def _sets_of(estimator: Any, y: Any) -> CandidateSets:
+    """Candidate sets; a mask without names has the labels of the estimator."""
+    y = to_numpy(y)
+    classes = to_numpy(getattr(estimator, "classes_", None))
+    return as_candidates(y, classes=classes if is_unnamed_mask(y) else None)
 
 
 # Scores by the names that searches accept.

@@ -12,6 +12,7 @@ from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.candidates.checks import check_classes_distinct
 from ambilearn.validation import check_weights
 
 
@@ -24,7 +25,9 @@ def mean_score(scores: NDArray[Any], sample_weight: ArrayLike | None) -> float:
 
 def find_positions(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
     """Position of each label among the classes, -1 where it is none of them."""
-    position = {label: j for j, label in enumerate(check_labels(classes).tolist())}
+    known = check_labels(classes)
+    position = {label: j for j, label in enumerate(known.tolist())}
+    check_classes_distinct(known, position)
     found = (position.get(label, -1) for label in labels.tolist())
     return np.fromiter(found, dtype=np.intp, count=len(labels))
 
