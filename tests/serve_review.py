@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import socket
+from contextlib import suppress
 
 import numpy as np
 
@@ -25,6 +27,18 @@ def make_learner(n=30, seed=0, doubt=True):
     X = np.eye(3)[y] * 3 + rng.normal(size=(n, 3))
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
     return Learner(PLKNN(n_neighbors=5), X, sets, doubt=doubt)
+
+
+class _Server(ReviewServer):
+    """A server that knows its connections."""
+
+    def __init__(self, *arguments):
+        self.connections = []
+        super().__init__(*arguments)
+
+    def process_request(self, request, client_address):
+        self.connections.append(request)
+        super().process_request(request, client_address)
 
 
 class Served:
@@ -51,7 +65,7 @@ class Served:
         self.service = ReviewService(
             self.review, self.session, self.journal, self.parse, images=images
         )
-        self.server = ReviewServer(self.service, port, token).start()
+        self.server = _Server(self.service, port, token).start()
 
     @property
     def address(self):
@@ -60,6 +74,15 @@ class Served:
     def close(self):
         self.server.close()
         self.session.close()
+        self.journal.close()
+
+    def kill(self):
+        """End the server as if its process were killed: nothing else is told."""
+        self.server.shutdown()
+        self.server.server_close()
+        for connection in self.server.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self.journal.close()
 
     def labels(self):

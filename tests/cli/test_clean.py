@@ -556,7 +556,7 @@ def test_columns_of_clean_are_not_features(run, people_csv, candidates):
     _, err = run.succeeds("fit", "cleaned.csv", *options)
     used = {column.name for column in load_model("model").columns}
     assert not used & {"label", "score", "confidence", "margin", "review_rank", "names", "truth"}
-    assert "each was written by ambilearn clean" in err
+    assert "each was written by ambilearn" in err
     if candidates == "label":
         assert "'names' holds candidate labels" in err
 
@@ -807,3 +807,17 @@ def test_one_candidate_in_every_row_gives_a_hint(run, wrong_labels):
     wrong_labels.to_csv("said.csv", index=False)
     err = run("clean", "said.csv", "--candidates", "said", *options)[2]
     assert "--given-label" not in err
+
+
+def test_the_delimiter_of_the_input_is_not_that_of_another_format(people_csv, tmp_path):
+    path = tmp_path / "semicolons.csv"
+    path.write_text(people_csv.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
+    options = ["--candidates", "names", "--method", "plknn", "--delimiter", ";", "--no-doubt"]
+    for name, mark in (("out.tsv", "\t"), ("out.csv", ";")):
+        found = CliRunner().invoke(
+            main, ["clean", str(path), *options, "--out", str(tmp_path / name)]
+        )
+        assert found.exit_code == 0, found.output
+        heading = (tmp_path / name).read_text(encoding="utf-8").splitlines()[0]
+        assert mark in heading
+        assert (";" in heading) == (mark == ";")

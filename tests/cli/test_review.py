@@ -200,7 +200,7 @@ def test_the_next_command_has_all_options_of_the_table(table, tmp_path):
     options = ["--candidates", "names", "--candidates", "second", "--sep", "/"]
     options += ["--min-votes", "2", "--fallback", "union", "--na-is-label"]
     options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
-    options += ["--format", "csv", "--delimiter", "\\t"]
+    options += ["--format", "csv", "--delimiter", "\\t", "--n-landmarks", "5", "--seed", "3"]
     output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")
     command = next(line for line in output.splitlines() if line.startswith("  ambilearn clean"))
     words = shlex.split(command)

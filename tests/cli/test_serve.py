@@ -262,3 +262,12 @@ def test_a_file_that_is_no_journal_is_rejected_and_kept(table, tmp_path):
     result = run("review", table, *OPTIONS, "--journal", other)
     assert "is not the journal of a review" in result.output
     assert other.read_text() == "do not lose this\n"
+
+
+@pytest.mark.parametrize("name", ["same.csv", "same.csv.address"])
+def test_the_journal_is_no_other_output(table, tmp_path, name):
+    outputs = ["--journal", tmp_path / "same.csv", "--annotators-out", tmp_path / name]
+    found = run("review", table, *OPTIONS, *outputs)
+    assert found.exit_code == 1
+    assert f"{name} would be written twice" in found.output.replace("\n", "")
+    assert not (tmp_path / "same.csv").exists()

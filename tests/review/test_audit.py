@@ -64,3 +64,11 @@ def test_numbers_of_all_rows_are_needed():
     review = review_from_audit(FRAME, [2, 0], FRAME["label"].to_list())
     with pytest.raises(ValueError, match="2 rows, but 1 numbers"):
         type(review)(review.title, review.columns, review.rows, numbers=[1])
+
+
+@pytest.mark.parametrize("label", ["1", "2"])
+def test_whole_numbers_are_offered_once(label):
+    """A second form of the checked label would reveal it."""
+    frame = pd.DataFrame({"x": [0.5]})
+    review = review_from_audit(frame, [0], [label], ["1.0|2.0"])
+    assert review.rows[0].labels == ["1.0", "2.0"]

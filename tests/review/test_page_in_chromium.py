@@ -499,6 +499,28 @@ def test_decisions_that_came_with_the_page_can_be_taken_back(window, people, tmp
     expect(chosen(page, 0)).to_have_text("cleo")
 
 
+def test_new_corrections_come_before_older_decisions(window, people, people_page, tmp_path):
+    """Whoever edits the downloaded file and makes the page anew wants what is in the file."""
+    page = window.open(people_page)
+    press(page, "Enter", "2")  # bob for row 4, bob for row 1
+    rows = [replace(row, decision="anna" if i == 4 else None) for i, row in enumerate(people.rows)]
+    again = write_review(replace(people, rows=rows, calibrated=True), tmp_path / "again.html")
+    new = window.open(again)
+    expect(chosen(new, 4)).to_have_text("anna")
+    expect(chosen(new, 1)).to_have_text("bob")
+    expect(new.locator("#message")).to_have_text(
+        "1 row has the label of the new corrections. Undo restores yours."
+    )
+    new.reload()
+    expect(chosen(new, 4)).to_have_text("anna")
+    new.close()
+    page.reload()  # without corrections again
+    expect(chosen(page, 4)).to_have_count(0)
+    press(page, "u")
+    expect(chosen(page, 4)).to_have_text("anna")
+    expect(chosen(page, 1)).to_have_text("bob")
+
+
 def test_two_tabs_share_their_work(window, people_page):
     first, second = window.open(people_page), window.open(people_page)
     press(first, "Enter")

@@ -196,9 +196,7 @@ def test_a_server_that_is_started_again_gets_the_answers(tmp_path, visit):
     page = visit(first)
     press(page, "Enter")
     wait_saved(page)
-    first.server.shutdown()  # as if it were killed: nothing else is told
-    first.server.server_close()
-    first.journal.close()
+    first.kill()
     press(page, "Enter", "Enter")
     expect(page.locator("#connection")).to_contain_text("No connection.")
     again = Served(tmp_path, port=first.server.port, token=first.server.token)

@@ -118,3 +118,21 @@ def test_a_full_disk_leaves_complete_lines(path, monkeypatch):
         journal.append({"id": "c"})
         assert [entry["n"] for entry in journal.entries] == [1, 2]
     assert read(path) == ["a", "c"]
+
+
+@pytest.mark.parametrize("content", [b"important notes", b'{"a": 1}', b"{", b'{"format":"x"'])
+def test_another_file_without_a_complete_line_is_not_overwritten(path, content):
+    path.write_bytes(content)
+    if content == b"{":  # may be the start of a header that was not written completely
+        assert read(path) == []
+        return
+    with pytest.raises(InvalidFileError, match="is not the journal of a review"):
+        read(path)
+    assert path.read_bytes() == content
+
+
+def test_a_closed_journal_is_an_error_of_the_system(path):
+    journal = Journal(path, ABOUT)
+    journal.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        journal.append({"id": "a", "kind": "skip", "row": 0})

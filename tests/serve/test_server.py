@@ -356,3 +356,13 @@ def test_the_page_can_end_the_review(make_served):
     served = make_served()
     assert served.request("POST", "end?tab=a", {})[0] == 200
     assert served.service.ended.wait(60)
+
+
+def test_an_unexpected_error_is_reported(served, monkeypatch):
+    def fail(tab, action):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(served.service, "act", fail)
+    status, reply = served.act(id="odd", **ANSWER)
+    assert status == 500
+    assert reply["error"] == "The server could not do this (RuntimeError: something else)."

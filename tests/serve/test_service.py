@@ -202,3 +202,12 @@ def test_started_again_it_continues(make_served):
     assert again.service.act("a", Answer("x3", {4: "anna"})) == {"n": 5}  # known
     again.service.act("a", Undo("x6", "x3"))
     assert again.session.labels_ == {3: "cleo"}
+
+
+def test_a_label_that_cannot_be_one_is_rejected_before_it_is_written(served, monkeypatch):
+    monkeypatch.setattr(served.service, "_parse_label", {"one": 1, "none": float("nan")}.get)
+    for text in ("one", "none"):  # other labels are text
+        with pytest.raises(InvalidActionError):
+            served.service.act("a", Answer(text, {3: text}))
+    assert served.journal.entries == []
+    assert served.service.state("a", full=True)["labels"] == []

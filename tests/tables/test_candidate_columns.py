@@ -301,3 +301,9 @@ def test_a_table_by_pattern():
     assert table.candidate_columns == ("A1", "A2", "A3")
     assert list(table.candidates) == [{"a": 3}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
     assert [column.name for column in table.features.columns] == ["x"]
+
+
+def test_labels_that_contain_the_separator_give_a_warning():
+    frame = pd.DataFrame({"names": [["a|b", "c"], ["c"], ["a|b"]], "x": [1, 2, 3]})
+    with pytest.warns(UserWarning, match=r"the label 'a\|b' contains '\|', which separates labels"):
+        read_candidate_table(frame, candidates="names")

@@ -429,3 +429,20 @@ def test_whole_numbers_of_hundreds_of_digits_are_too_large_as_they_are_in_text(s
     frame = pd.DataFrame({"x": pd.Series([large, large + 1] * 5, dtype=object)})
     found = find_features("t", frame, ["x"], categorical=["x"])
     assert found.columns == (Column("x", "category"),)
+
+
+def test_missing_words_in_a_column_of_dates():
+    assert kind_or_reason(["2021-01-01", "NA", "2021-01-03", ""]) == "date"
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_ids_of_many_digits_are_not_constant(as_text):
+    ids = [1790000000000000000 + i for i in range(40)]
+    cells = [str(each) for each in ids] if as_text else ids
+    assert kind_or_reason(cells) == "has numbers with too many digits, such as ids"
+    assert kind_or_reason(["1.0", "1"]) == "has the same value everywhere"
+
+
+def test_categories_are_normalized():
+    """As labels are: one file may write a letter and its accent apart."""
+    assert values_of("category", "br\u00fcn", "bru\u0308n", " br\u00fcn ") == ["br\u00fcn"] * 3

@@ -5,7 +5,12 @@ import pytest
 
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
+from ambilearn.tables.corrections import (
+    Corrections,
+    apply_corrections,
+    parse_new_label,
+    read_corrections,
+)
 
 TEXTS = ["anna|bob", "bob", "cleo | anna", 'x,"y"\nz|anna']
 CLASSES = np.array(["anna", "bob", "cleo"])
@@ -120,3 +125,27 @@ def test_zeros_before_a_number_do_no_harm():
     file = io.StringIO(f"row,candidates,label\n{'0' * 5000}2,a|b,a\n")
     found = read_corrections(file, ["a|b"] * 3, np.array(["a", "b"]))
     assert found.labels == {2: "a"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "text"),
+    [
+        ([1, 2], "9" * 20),
+        ([1, 2], "1_000"),
+        ([1.5, 2.5], "nan"),
+        ([1.5, 2.5], "inf"),
+        ([1.5, 2.5], "1e400"),
+        ([True, False], "maybe"),
+        ([True, False], "1"),
+    ],
+)
+def test_new_labels_that_cannot_be_among_the_others(classes, text):
+    with pytest.raises(InvalidFileError, match=r"The answer: the label .* is not a (number|boole)"):
+        parse_new_label("The answer", text, np.array(classes))
+
+
+def test_new_labels_have_the_type_of_the_others():
+    assert parse_new_label("", "7", np.array([1, 2])) == 7
+    assert parse_new_label("", "-1e3", np.array([1.5])) == -1000
+    assert parse_new_label("", "false", np.array([True])) is False
+    assert parse_new_label("", "nan", np.array(["a"])) == "nan"

@@ -174,3 +174,26 @@ def test_candidates_are_not_the_known_labels():
         read_candidate_table(
             pd.DataFrame({"x": [1, 2], "who": ["a|b", "b"]}), candidates="who", label="who"
         )
+
+
+@pytest.mark.parametrize("prefix", ["", "a_"])
+@pytest.mark.parametrize("more", [[], ["doubt", "suggestion", "review_rank"]])
+def test_columns_of_an_earlier_result_are_no_features(prefix, more):
+    frame = pd.DataFrame({"x": range(1, 9), "names": ["p", "q"] * 4, "my_score": range(8)})
+    for name in ["label", "score", "confidence", "margin", *more]:
+        frame[f"{prefix}{name}"] = [0.5, 0.25] * 4
+    table = read_candidate_table(frame[frame.columns[::-1]], candidates="names")
+    assert {column.name for column in table.features.columns} <= {"x", "my_score"}
+    assert table.features.left_out[f"{prefix}margin"] == "was written by ambilearn"
+
+
+def test_categorical_columns_are_among_the_named_features():
+    frame = pd.DataFrame({"x": range(8), "y": range(8), "names": ["p", "q"] * 4})
+    with pytest.raises(ValueError, match="Column 'y' is categorical, but not among the named"):
+        read_candidate_table(frame, candidates="names", features=["x"], categorical=["y"])
+
+
+def test_equal_columns_of_a_data_frame():
+    frame = pd.DataFrame([[1, 2, "p"], [3, 4, "q"]], columns=["x", "x", "names"])
+    with pytest.raises(InvalidFileError, match="table: the column 'x' occurs more than once"):
+        read_candidate_table(frame, candidates="names")

@@ -111,8 +111,11 @@ def test_nested_values_in_csv():
 
 
 def test_lists_of_labels_are_joined_and_embeddings_are_json_in_csv():
-    frame = pd.DataFrame({"l": [[1, 2], [3]], "v": [np.array([0.5, 1.0]), [2.0, 0.25]]})
-    assert written(frame, "csv").decode() == 'l,v\n1|2,"[0.5, 1.0]"\n3,"[2.0, 0.25]"\n'
+    frame = pd.DataFrame(
+        {"l": [[1, 2], [3]], "m": [[1.5, 2.5], [2.5]], "v": [np.array([0.5, 1.0]), [2, -3]]}
+    )
+    expected = 'l,m,v\n1|2,1.5|2.5,"[0.5, 1.0]"\n3,2.5,"[2, -3]"\n'
+    assert written(frame, "csv", text_columns=["l", "m"]).decode() == expected
 
 
 def test_missing_numbers_in_json():
@@ -244,3 +247,28 @@ def test_formats_with_types_need_no_escape():
     file = io.BytesIO()
     write_table(pd.DataFrame({"h": ["=a"]}), file, format="jsonl", escape_formulas=True)
     assert file.getvalue() == b'{"h": "=a"}\n'
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_different_texts_stay_different(format, tmp_path):
+    """Versions, ids of many digits, and what is infinite as a number."""
+    columns = {
+        "version": ["1.1", "1.10", "1.2"],
+        "id": ["100000000000000000.5", "100000000000000001.5", ""],
+        "large": ["1e999", "1", "2"],
+        "price": ["1.50", "2.25", ""],
+    }
+    frame = pd.DataFrame(columns, dtype="str")
+    write_table(frame, tmp_path / f"t.{format}")
+    back = read_frame(tmp_path / f"t.{format}")
+    for column in ("version", "id", "large"):
+        assert back[column].to_list() == columns[column]
+    assert back["price"].to_list()[:2] == [1.5, 2.25]
+
+
+def test_missing_and_infinite_numbers_in_lists_of_json():
+    frame = pd.DataFrame({"v": [[1.5, np.nan], np.array([np.nan, 2.0])]})
+    lines = [json.loads(line) for line in written(frame, "jsonl").splitlines()]
+    assert lines == [{"v": [1.5, None]}, {"v": [None, 2.0]}]
+    with pytest.raises(InvalidFileError, match="Row 1 of the table cannot be written as JSON"):
+        written(pd.DataFrame({"x": [1.0, np.inf]}), "jsonl")

@@ -93,7 +93,9 @@ def table_writer(
         target, format = standard_output(), source_and_format(table, format)[1]
         format = "csv" if format == "xlsx" else format  # Excel files cannot be written
     else:
-        target, format = out, format_of_name(str(out))
+        target, source_format, format = out, format, format_of_name(str(out))
+        if format != source_and_format(table, source_format)[1]:
+            delimiter = None  # that of the input
     check_writable(format)
 
     def write(frame: Any, text_columns: list[str]) -> None:

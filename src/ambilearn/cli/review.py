@@ -281,10 +281,12 @@ def _correct(console: Console, request: Request, table: Any, doubt: bool) -> dic
 
 
 def _next_command(request: Request, corrections: str) -> str:
-    """The command that uses the corrections, with the options that describe the table."""
+    """The command that uses the corrections, with the options of the table and the method."""
     words = ["ambilearn", "clean", request.source]
+    chosen = ("n_landmarks", "select", "seed", "no_calibration")
+    given = request.reading | {name: getattr(request, name) for name in chosen}
     for option in review.params:
-        value = request.reading.get(str(option.name))
+        value = given.get(str(option.name))
         if not value or value == option.default or option.name == "corrections":
             continue
         if value is True:

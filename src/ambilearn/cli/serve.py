@@ -65,7 +65,8 @@ def serve_review(
 ) -> None:
     """Serve a review until it ends, then write its results."""
     journal_path = options.journal or Path(f"{request.source}.journal")
-    check_outputs([journal_path, *options.outputs()], request.inputs())
+    outputs = [journal_path, _address_file(journal_path), *options.outputs()]
+    check_outputs([*outputs, request.annotators_out], request.inputs())
     from ambilearn.review.process import LearnerProcess
 
     with ExitStack() as stack:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
@@ -75,11 +76,7 @@ def read_frame(
     else:
         with open(source, "rb") as file:
             frame = readers[format](file, name)
-    if not frame.columns.is_unique:
-        duplicate = frame.columns[frame.columns.duplicated()][0]
-        raise InvalidFileError(
-            f"{name}: the column {duplicate!r} occurs more than once. Rename one of them."
-        )
+    check_unique_columns(name, frame)
     if frame.empty and not allow_empty:
         if not len(frame.columns):
             raise InvalidFileError(_EMPTY_FILE.format(name=name))
@@ -94,6 +91,14 @@ def read_frame(
 def source_name(source: Any) -> str:
     """Name of a file for messages."""
     return str(getattr(source, "name", "table")) if hasattr(source, "read") else str(source)
+
+
+def check_unique_columns(name: str, frame: "pd.DataFrame") -> None:
+    """Raise an error if two columns have the same name."""
+    if len(twice := [column for column, n in Counter(frame.columns).items() if n > 1]):
+        raise InvalidFileError(
+            f"{name}: the column {twice[0]!r} occurs more than once. Rename one of them."
+        )
 
 
 def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:

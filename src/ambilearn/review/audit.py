@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.text import readable_file_name
+from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.review.embedding import Shown
 from ambilearn.review.from_table import format_cell
 from ambilearn.review.images import Images
@@ -46,7 +47,10 @@ def review_from_audit(
     for rank, row in enumerate(rows, start=1):
         candidates = every if len(every) <= _MAX_LABELS else [labels[row]]
         if texts is not None:
-            candidates = sorted({*split_labels(texts[row], sep), labels[row]} - {""})
+            offered = {*split_labels(texts[row], sep)} - {""}
+            if labels[row] not in map(whole_number_text, offered):  # 1.0 is the label 1
+                offered.add(labels[row])
+            candidates = sorted(offered)
         picture = images.find(format_cell(cells[image][row])) if image else Shown()
         shown.append(
             ReviewRow(

@@ -150,7 +150,7 @@ class ReviewSession:
         self.is_dirty = False
         self._is_closed = False
         for row, label in (labels or {}).items():
-            self.labels_[self._check_row(row)] = self._check_label(label)
+            self.labels_[self._check_row(row)] = self.check_label(label)
         for step in steps:
             with self._lock:
                 self._record(dict(step.after), step.random, step.found)
@@ -220,7 +220,7 @@ class ReviewSession:
             )
         self._check_open()
         after = {
-            self._check_row(row): None if label is None else self._check_label(label)
+            self._check_row(row): None if label is None else self.check_label(label)
             for row, label in labels.items()
         }
         with self._lock:
@@ -493,7 +493,8 @@ class ReviewSession:
             raise ValueError(f"There is no row {row!r}: rows are numbered 0 to {self.n_rows - 1}.")
         return number
 
-    def _check_label(self, label: Any) -> Any:
+    def check_label(self, label: Any) -> Any:
+        """A label as it is recorded; raises ValueError if it cannot be a label of these rows."""
         if not isinstance(label, Hashable) or label != label:
             raise ValueError(f"{label!r} cannot be a label.")
         check_comparable_labels(label_array([label]), self.sets.classes, "The answer", "the labels")

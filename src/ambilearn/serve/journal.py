@@ -5,6 +5,7 @@ confirmed. Lines are only added. The last line may be incomplete after a power f
 is then ignored.
 """
 
+import errno
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from ambilearn.datasets.errors import InvalidFileError
 
 _FORMAT = "ambilearn review journal"
 _VERSION = 1
+_START = f'{{"format":"{_FORMAT}"'.encode()
 
 
 class JournalInUseError(OSError):
@@ -80,6 +82,8 @@ class Journal:
 
     def _write(self, content: dict[str, Any]) -> None:
         line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        if self._file.closed:  # the server ends
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         try:
             self._file.seek(self._size)
             self._file.truncate()  # an incomplete last line
@@ -94,8 +98,9 @@ class Journal:
 
     def _read(self, about: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
         """Entries, and the number of bytes of complete lines."""
-        lines = self._file.read().split(b"\n")
-        lines.pop()  # empty, or incomplete
+        *lines, rest = self._file.read().split(b"\n")  # the rest is empty, or incomplete
+        if not lines and not (rest.startswith(_START) or _START.startswith(rest)):
+            raise InvalidFileError(self._explain(0))
         contents = []
         for i, line in enumerate(lines):
             content = _parse(line)
@@ -139,8 +144,8 @@ class Journal:
             _lock_file(self._file)
         except OSError as error:
             raise JournalInUseError(
-                f"{self.path} is in use by another `ambilearn review --serve`. Go on there, or end "
-                "it first."
+                f"{self.path} is in use by another `ambilearn review --serve`. Continue the "
+                "review there, or end it first."
             ) from error
 
 

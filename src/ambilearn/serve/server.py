@@ -153,6 +153,11 @@ class _Handler(BaseHTTPRequestHandler):
         except OtherTabError:
             text = "Another tab of the browser is in use for this review."
             self._reject(HTTPStatus.CONFLICT, text, close=False)
+        except OSError:
+            raise  # the client hung up
+        except Exception as error:
+            text = f"The server could not do this ({type(error).__name__}: {error})."
+            self._reject(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
     # --- checks ---------------------------------------------------------------------------------
 

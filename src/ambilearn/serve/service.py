@@ -1,4 +1,4 @@
-"""What the server answers: the page, its state, images, and what a person did."""
+"""Responses of the review server: page, state, images and actions."""
 
 import base64
 import threading
@@ -129,7 +129,6 @@ class ReviewService:
                     self._undo(action)
                 case Skip():
                     self._skip(action)
-            self._ids.add(action.id)
             return {"n": len(self._journal.entries)}
 
     def take_over(self, tab: str) -> None:
@@ -199,6 +198,7 @@ class ReviewService:
         if released:
             entry["released"] = sorted(released)
         self._journal.append({"id": action.id, "kind": kind, **entry})
+        self._ids.add(action.id)
         self._released |= released
 
     def _check_row(self, row: int) -> None:
@@ -214,7 +214,7 @@ class ReviewService:
             )
         try:
             text.encode()
-            return self._parse_label(text)
+            return self._session.check_label(self._parse_label(text))
         except UnicodeEncodeError:
             message = "The label has a character that cannot be written to a file."
             raise InvalidActionError(message) from None

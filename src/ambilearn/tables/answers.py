@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
@@ -114,7 +114,7 @@ def read_answer_table(
         sets = votes.to_candidates(min_votes=min_votes or 1, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}, and {items_name}: {error}") from error
-    _warn_of_votes(where, items_name, votes, sep)
+    _warn_of_votes(where, items_name, votes)
     said = _answers_by_frequency(votes)
     readable = [labels or votes.classes.tolist() for labels in said]
     joined = append_columns(items_name, items, {ANSWERS_COLUMN: readable})
@@ -147,15 +147,9 @@ def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[s
             )
 
 
-def _warn_of_votes(where: str, items_name: str, votes: Votes, sep: str) -> None:
-    """Warn of codes for no answer, of labels that contain the separator, and of missing answers."""
+def _warn_of_votes(where: str, items_name: str, votes: Votes) -> None:
+    """Warn of codes for no answer, and of missing answers."""
     warn_of_no_answer_codes(where, votes.classes.tolist())
-    if joined := [label for label in map(str, votes.classes.tolist()) if sep in label]:
-        warn_user(
-            f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which also separates "
-            f"the labels in the new column {ANSWERS_COLUMN!r}. Choose another separator by sep "
-            "(--sep)."
-        )
     if len(votes.unanswered):
         warn_user(
             f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "

@@ -124,6 +124,15 @@ def _warn_of_joined_labels(where: str, places: LabelPlaces, sep: str | None, sev
     warn_user(f"{where}: {found}. {advice}")
 
 
+def warn_of_separator(where: str, classes: list[Any], sep: str) -> None:
+    """Warn of labels, from lists, that contain the separator of labels in text."""
+    if joined := [label for label in map(str, classes) if sep in label]:
+        warn_user(
+            f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which separates "
+            "labels in text, such as in CSV files. Choose another separator by sep (--sep)."
+        )
+
+
 def _parts(label: str, sep: str) -> list[str]:
     return [part.strip() for part in label.split(sep)]
 

@@ -26,6 +26,7 @@ from ambilearn.tables.candidate_checks import (
     warn_of_doubtful_candidates,
     warn_of_long_form,
     warn_of_odd_labels,
+    warn_of_separator,
 )
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def _warn_of_labels(
     texts = [cell for row in rows for cell in row if isinstance(cell, str)]
     several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
     warn_of_odd_labels(where, places, sep=sep if texts else None, several=several)
+    warn_of_separator(where, places.classes, sep)
 
 
 def _read_cells(

@@ -233,10 +233,10 @@ def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
 
 
 def without_settled(doubt: Doubt, settled: Iterable[int]) -> Doubt:
-    """Doubt in which the rows that a person has settled have the score -1 and no suggestion."""
+    """Doubt in which the rows that a person has settled have the lowest score and no suggestion."""
     settled = list(settled)
     if not settled:
         return doubt
     score, suggestion = doubt.score.copy(), doubt.suggestion.astype(object)
-    score[settled], suggestion[settled] = -1.0, None
+    score[settled], suggestion[settled] = min(-1.0, float(score.min())), None
     return replace(doubt, score=score, suggestion=suggestion)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.label_text import normalize_label
 from ambilearn._utils.missing import MISSING_WORDS, is_missing
 from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
@@ -146,6 +147,8 @@ def find_features(
         if kind == "category" and column not in categorical and _is_free_text(values):
             kind = "text"
         reason = _reason_to_leave_out(values, kind, keep_all or column in categorical)
+        if reason == _IS_CONSTANT and kind == "number" and _are_long_ids(cells, values):
+            reason = "has numbers with too many digits, such as ids"
         if reason:
             left_out[column] = reason
         else:
@@ -321,6 +324,11 @@ def _reason_to_leave_out(parsed: list[Any], kind: str, keep_all: bool) -> str | 
     return None
 
 
+def _are_long_ids(cells: list[Any], values: list[float]) -> bool:
+    """Whether different whole numbers are equal in floating point."""
+    return max(map(abs, values)) > 2**53 and len({str(cell).strip() for cell in cells}) > 1
+
+
 def _is_free_text(parsed: list[Any]) -> bool:
     """Whether cells are sentences: mostly different, of several words that occur in others, too.
 
@@ -385,7 +393,7 @@ def _parse_truth_value(cell: Any) -> float:
 def _parse_date(cell: Any) -> float:
     if isinstance(cell, str):
         text = cell.strip()
-        if not text:
+        if not text or text in MISSING_WORDS:
             return np.nan
         if not _ISO_DATE.fullmatch(text):
             raise ValueError
@@ -402,7 +410,7 @@ def _parse_date(cell: Any) -> float:
 
 def _parse_category(cell: Any) -> Any:
     if isinstance(cell, str):
-        return cell.strip() or np.nan
+        return normalize_label(cell) or np.nan
     if is_missing(cell):
         return np.nan
     if isinstance(cell, float) and cell.is_integer():

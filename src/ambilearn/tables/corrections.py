@@ -8,6 +8,7 @@ files belong together) and ``label`` (the choice, which need not be among the ca
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 
 COLUMNS = ("row", "candidates", "label")
+_BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,19 @@ def write_corrections(
 
 
 def parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
-    """A label that no row of the table has: a number if all others are, else text."""
-    if classes.dtype.kind not in "iuf":
+    """A label that no row of the table has: a number or boolean if all others are, else text."""
+    if classes.dtype.kind == "b" and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    if classes.dtype.kind not in "biuf":
         return text
     try:
-        return np.dtype(classes.dtype).type(text).item()
-    except ValueError:
+        label = np.dtype(classes.dtype).type(text).item()
+    except (ValueError, OverflowError):
+        label = None
+    if classes.dtype.kind == "b" or label is None or "_" in text or not isfinite(label):
+        kind = "boolean" if classes.dtype.kind == "b" else "number"
         raise InvalidFileError(
-            f"{where}: the label {shorten_repr(text)} is not a number, as the labels of "
-            "the table are."
-        ) from None
+            f"{where}: the label {shorten_repr(text)} is not a {kind}, as the labels of "
+            "the table are, or is too large."
+        )
+    return label

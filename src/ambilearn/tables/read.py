@@ -1,7 +1,7 @@
 """A user's table: from a file to candidate sets and features, with every cell kept."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,12 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import check_columns, read_frame, source_name
+from ambilearn.datasets.frames import (
+    check_columns,
+    check_unique_columns,
+    read_frame,
+    source_name,
+)
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.tables.candidate_columns import (
@@ -33,7 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
-_WRITTEN_BY_CLEAN = ("score", "confidence", "margin", "review_rank")  # with any options
+_ALWAYS_WRITTEN = ("label", "score", "confidence", "margin")  # by clean and predict
+_WRITTEN = (*_ALWAYS_WRITTEN, "doubt", "suggestion", "review_rank")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +308,9 @@ def read_source(
 ) -> tuple[str, "pd.DataFrame"]:
     """Name and content of a file; a data frame is returned as it is."""
     if hasattr(source, "columns"):
-        return getattr(source, "attrs", {}).get(FILE_NAME, "table"), source
+        name = getattr(source, "attrs", {}).get(FILE_NAME, "table")
+        check_unique_columns(name, source)
+        return name, source
     return source_name(source), read_frame(source, format=format, delimiter=delimiter)
 
 
@@ -320,6 +328,11 @@ def _assign_roles(
     named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
     known = [*candidate_columns, *([label] if label is not None else [])]
     check_columns(name, frame, [*known, *named, *exclude, *categorical])
+    if named and (others := [column for column in categorical if column not in named]):
+        raise ValueError(
+            f"Column {others[0]!r} is categorical, but not among the named features: add it to "
+            "features (--features)."
+        )
     if label in candidate_columns:
         raise ValueError(
             f"Column {label!r} has the candidates: it cannot be the column of true labels, too."
@@ -357,9 +370,7 @@ def _find_features(
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     telling: dict[str, str] = {}
     if not named:
-        if set(_WRITTEN_BY_CLEAN) <= set(frame.columns):
-            written = ("label", "doubt", "suggestion", *_WRITTEN_BY_CLEAN)
-            telling = dict.fromkeys(written, "was written by ambilearn clean")
+        telling = dict.fromkeys(_written_before(frame.columns), "was written by ambilearn")
         labels = set(map(str, sets.classes.tolist()))
         for column in wanted:
             if _holds_candidates(frame[column].to_list(), labels, sep):
@@ -370,6 +381,18 @@ def _find_features(
         name, frame, others, categorical=_as_list(categorical), keep_all=named, decimal=decimal
     )
     return Features(found.columns, telling | found.left_out)
+
+
+def _written_before(columns: Iterable[str]) -> list[str]:
+    """Columns of an earlier ``clean`` or ``predict``, with any prefix."""
+    known = set(columns)
+    prefixes = [name.removesuffix("score") for name in known if name.endswith("score")]
+    return [
+        f"{prefix}{name}"
+        for prefix in prefixes
+        if known.issuperset(f"{prefix}{name}" for name in _ALWAYS_WRITTEN)
+        for name in _WRITTEN
+    ]
 
 
 def _only_images(name: str, frame: "pd.DataFrame", wanted: Sequence[str], image: str) -> Features:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -75,7 +76,8 @@ def write_table(
         Joins the items of a list in a CSV cell.
     text_columns : sequence of str, default=()
         Columns whose text stays text in Parquet and JSON even where all cells are numbers, as in
-        a table that was read from a CSV file. Other such columns become numbers.
+        a table that was read from a CSV file, and whose lists are joined by ``sep`` in CSV. Other
+        such columns become numbers, unless different texts would become equal.
     escape_formulas : bool, default=False
         Put an apostrophe before text in a CSV file that a spreadsheet would run as a formula. This
         changes the cells, so use it for files that people view, not for further processing.
@@ -100,17 +102,25 @@ def write_table(
         return
     if format in ("csv", "tsv"):
         delimiter = delimiter or ("," if format == "csv" else "\t")
-        flat = _flatten_cells(frame, sep)
+        flat = _flatten_cells(frame, sep, text_columns)
         _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter)
     elif format == "jsonl":
-        for record in _convert_numbers(frame, text_columns).to_dict("records"):
-            line = json.dumps(
-                _without_nan(record), ensure_ascii=False, allow_nan=False, default=str
-            )
+        for i, record in enumerate(_convert_numbers(frame, text_columns).to_dict("records")):
+            line = _json_line(record, i)
             # Half a character is written as JSON names it; nothing else cannot be encoded.
             target.write(line.encode(errors="backslashreplace") + b"\n")
     else:
         _write_parquet(_convert_numbers(frame, text_columns), target)
+
+
+def _json_line(record: dict[str, Any], row: int) -> str:
+    try:
+        return json.dumps(_without_nan(record), ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError as error:
+        raise InvalidFileError(
+            f"Row {row} of the table cannot be written as JSON, which has no infinite numbers. "
+            "Choose CSV or Parquet."
+        ) from error
 
 
 def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str) -> None:
@@ -148,22 +158,26 @@ def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
         raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
 
 
-def _flatten_cells(frame: "pd.DataFrame", sep: str) -> "pd.DataFrame":
+def _flatten_cells(frame: "pd.DataFrame", sep: str, text_columns: Sequence[str]) -> "pd.DataFrame":
     """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
-
-    def flatten(cell: Any) -> Any:
-        if isinstance(cell, np.ndarray):
-            cell = cell.tolist()
-        if isinstance(cell, list):
-            # A list of labels is written as it is read; one of numbers, an embedding, as JSON.
-            is_vector = bool(cell) and all(isinstance(item, float) for item in cell)
-            return json.dumps(cell) if is_vector else sep.join(map(str, cell))
-        return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
-
     nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]
-    return replace_columns(
-        frame, {column: [*map(flatten, frame[column].to_list())] for column in nested}
-    )
+    flat = {
+        column: [_flatten(cell, sep, column in text_columns) for cell in frame[column].to_list()]
+        for column in nested
+    }
+    return replace_columns(frame, flat)
+
+
+def _flatten(cell: Any, sep: str, is_text: bool) -> Any:
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, list):
+        # A list of labels is written as it is read; one of numbers, an embedding, as JSON.
+        are_numbers = bool(cell) and all(
+            isinstance(item, (int, float)) and not isinstance(item, bool) for item in cell
+        )
+        return json.dumps(cell) if are_numbers and not is_text else sep.join(map(str, cell))
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
 
 
 def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
@@ -176,13 +190,13 @@ def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.
         if column in text_columns or not isinstance(cells.dtype, pd.StringDtype):
             continue
         filled = [cell for cell in cells if cell]
-        for pattern, dtype in ((_INTEGER, "Int64"), (_NUMBER, "Float64")):
+        for pattern, dtype, number in ((_INTEGER, "Int64", int), (_NUMBER, "Float64", float)):
             if filled and all(map(pattern.fullmatch, filled)):
-                converted[column] = (
-                    cells.where(cells != "")
-                    .map(int if dtype == "Int64" else float, na_action="ignore")
-                    .astype(dtype)
-                )
+                values = set(map(number, filled))
+                # Versions such as 1.1 and 1.10, or ids of many digits, must stay different.
+                if len(values) == len(set(filled)) and all(map(isfinite, values)):
+                    numbers = cells.where(cells != "").map(number, na_action="ignore")
+                    converted[column] = numbers.astype(dtype)
                 break
     return replace_columns(frame, converted)
 
@@ -195,9 +209,13 @@ def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataF
     return frame
 
 
-def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
-    """A row without NaN, which JSON does not have."""
-    return {key: None if is_missing(value) else value for key, value in record.items()}
+def _without_nan(value: Any) -> Any:
+    """A row, or a value in it, without NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, np.ndarray)):
+        return [_without_nan(item) for item in value]
+    return None if is_missing(value) else value
 
 
 def escape_formula(cell: Any) -> Any:

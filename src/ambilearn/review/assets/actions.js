@@ -68,8 +68,7 @@ async function importFile(file) {
     showRows();
     say(`${number(pairs.length)} decisions loaded from ${file.name}.`);
   } catch (error) {
-    byId("problem-text").textContent = shortened(error.message);
-    openDialog("problem");
+    showProblem("The file was not loaded", shortened(error.message));
   }
 }
 

@@ -30,7 +30,7 @@ class Connection {
       const [action] = this.waiting;
       const reply = await this.post("act", action);
       if (reply.status === 409) this.writer = false;
-      else if (reply.ok || reply.status === 400) {
+      else if (reply.ok || reply.status === 400 || reply.status === 500) {
         this.waiting.shift();
         this.#store();
         if (!reply.ok) this.onRejected(reply.body.error ?? "The server rejected an answer.");

@@ -75,5 +75,9 @@ addEventListener("afterprint", () => list.update());
 if (decisions.key !== null) {
   showRows();
   goTo(following(0), { reveal: Boolean(decisions.labels.size) });
+  if (decisions.newlyGiven) {
+    const count = decisions.newlyGiven;
+    say(`${number(count)} ${count === 1 ? "row has" : "rows have"} the label of the new corrections. Undo restores yours.`);
+  }
   document.documentElement.dataset.ready = "true";
 }

@@ -31,7 +31,7 @@ upToDate = (row) => {
   return row;
 };
 
-/** Take over order, confidences and suggestions. The row in hand and those above it stay. */
+/** Take over order, confidences and suggestions. The current row and the rows above it keep their places. */
 function applyView(state) {
   const [doubtful, classes] = state.suggestions.map((text) => decoded(text, Int32Array));
   view = {
@@ -124,9 +124,7 @@ let ended = false;
 connection.onStatus = showConnection;
 connection.onRejected = (text) => {
   refresh();
-  byId("problem-title").textContent = "An answer was rejected";
-  byId("problem-text").textContent = text;
-  openDialog("problem");
+  showProblem("An answer was rejected", text);
 };
 
 async function listen() {

@@ -75,7 +75,7 @@ function preview(chosen, label) {
     for (const row of chosen) row.marked = false;
     showMarks();
     showRows();
-    say(`${number(settled.length)} rows: ${label}`);
+    say(`${number(settled.length)} ${settled.length === 1 ? "row" : "rows"}: ${label}`);
     goTo(following(0) ?? current);
   };
   openDialog("preview");

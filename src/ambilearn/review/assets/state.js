@@ -109,6 +109,12 @@ function openDialog(id) {
   byId(id).scrollTop = 0; // the button is at the end of a long text
 }
 
+function showProblem(title, text) {
+  byId("problem-title").textContent = title;
+  byId("problem-text").textContent = text;
+  openDialog("problem");
+}
+
 /** Make a row the current one and let it have the focus, so that it is read out. */
 function goTo(row, { reveal = true } = {}) {
   if (!row) return;
