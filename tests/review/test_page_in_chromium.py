@@ -508,9 +508,7 @@ def test_new_corrections_come_before_older_decisions(window, people, people_page
     new = window.open(again)
     expect(chosen(new, 4)).to_have_text("anna")
     expect(chosen(new, 1)).to_have_text("bob")
-    expect(new.locator("#message")).to_have_text(
-        "1 row has the label of the new corrections. Undo restores yours."
-    )
+    expect(new.locator("#message")).to_have_text("1 row follows the new corrections.")
     new.reload()
     expect(chosen(new, 4)).to_have_text("anna")
     new.close()

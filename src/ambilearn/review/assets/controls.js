@@ -77,7 +77,7 @@ if (decisions.key !== null) {
   goTo(following(0), { reveal: Boolean(decisions.labels.size) });
   if (decisions.newlyGiven) {
     const count = decisions.newlyGiven;
-    say(`${number(count)} ${count === 1 ? "row has" : "rows have"} the label of the new corrections. Undo restores yours.`);
+    say(`${number(count)} ${count === 1 ? "row follows" : "rows follow"} the new corrections.`);
   }
   document.documentElement.dataset.ready = "true";
 }
