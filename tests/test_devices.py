@@ -346,20 +346,20 @@ def test_a_member_at_the_end_of_a_pipeline(library, dispatch):
 @pytest.mark.parametrize(
     ("ensemble", "name"),
     [
-        (PLVoting(estimators=[("plda", PLDA()), ("sure", SURE())]), "'plda', a PLDA,"),
-        (PLVoting(estimators=[("nb", GaussianNB()), ("sure", SURE())]), "'nb', a GaussianNB,"),
-        (PLStacking(final_estimator=PLDA()), "'final_estimator', a PLDA,"),
+        (PLVoting(estimators=[("plda", PLDA()), ("sure", SURE())]), "'plda' (PLDA)"),
+        (PLVoting(estimators=[("nb", GaussianNB()), ("sure", SURE())]), "'nb' (GaussianNB)"),
+        (PLStacking(final_estimator=PLDA()), "'final_estimator' (PLDA)"),
         (
             PLStacking(final_estimator=PLVoting(estimators=[("a", PLKNN()), ("b", PLDA())])),
-            "'final_estimator__b', a PLDA,",
+            "'final_estimator__b' (PLDA)",
         ),
         (
             PLVoting(estimators=[("pipe", make_pipeline(FunctionTransformer(), SURE()))]),
-            "'pipe', a Pipeline,",
+            "'pipe' (Pipeline)",
         ),
         (
             PLVoting(estimators=[("search", CandidateSearchCV(SURE(), {"reg": [1, 2]}))]),
-            "'search', a CandidateSearchCV,",
+            "'search' (CandidateSearchCV)",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

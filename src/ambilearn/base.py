@@ -177,6 +177,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return key in self.get_params(deep=False)
 
     _learns_from_images = False  # whether X may be a list of image files
+    _has_complete_train_output = False  # whether a sparse one has an entry for every label
 
     @property
     def _was_interrupted(self) -> bool:

@@ -251,3 +251,15 @@ def test_rejected_prediction_sets():
         match=r"^prediction_sets is not 0/1: row 0, column 0 has the value 0\.5\. Pass True or 1",
     ):
         candidates_from_prediction_sets([[0.5, 0.5]])
+
+
+def test_calibration_labels_in_a_column():
+    P = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    y = np.array(["a", "b", "a", "b"])
+    rows = {"calibration_probabilities": P, "classes": ["a", "b"]}
+    expected = candidates_from_conformal(P, calibration_labels=y, **rows).to_sets()
+    for labels in (y[:, None], pd.DataFrame({"y": y})):
+        found = candidates_from_conformal(P, calibration_labels=labels, **rows)
+        assert found.to_sets() == expected
+    with pytest.raises(ValueError, match=r"calibration_labels must have the shape .*\(2, 2\)"):
+        candidates_from_conformal(P, calibration_labels=y.reshape(2, 2), **rows)

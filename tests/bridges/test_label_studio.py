@@ -103,3 +103,35 @@ def test_other_files_are_rejected(tasks, message):
 def test_data_must_fit_the_rows():
     with pytest.raises(ValueError, match="3 rows and data for 1"):
         to_label_studio(SETS, [{}])
+
+
+FOUR = [{"a", "b"}, {"b", "c"}, {"a"}, {"c"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": [1, 0], "labels": ["b", "a"]}, "labels has 2 entries, but there are 4 rows"),
+        ({"labels": list("abac"), "scores": [1]}, "scores has 1 entries, but there are 4 rows"),
+        ({"scores": [1, 2, 3, 4]}, "scores must be finite numbers, and need labels"),
+        ({"labels": list("abac"), "scores": [1, np.nan, 3, 4]}, "scores must be finite"),
+        ({"data": [{"row": "id7"}] * 4}, "data has the key 'row' in row 0"),
+    ],
+)
+def test_wrong_tasks(options, message):
+    with pytest.raises(ValueError, match=message):
+        to_label_studio(FOUR, **options)
+
+
+def test_chosen_rows():
+    assert to_label_studio(FOUR, rows=[]) == []
+    assert [task["data"]["row"] for task in to_label_studio(FOUR, rows=[2, 0])] == [2, 0]
+    assert len(to_label_studio(FOUR, rows=[True, False, True, False])) == 2
+
+
+@pytest.mark.parametrize(
+    "annotation", [None, {"result": None}, {"result": [{"type": "choices", "from_name": "label"}]}]
+)
+def test_a_damaged_export_names_the_task(annotation):
+    with pytest.raises(ValueError, match="Task 0 is damaged"):
+        from_label_studio([{"data": {"row": 0}, "annotations": [annotation]}])

@@ -5,6 +5,7 @@ import pytest
 from annotators import item_names, make_crowd
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -13,7 +14,7 @@ from ambilearn import PLCL, PLKNN, SURE, PLVoting, as_candidates
 from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn.backend import HOST
 from ambilearn.crowd import CrowdClassifier, Votes
-from ambilearn.crowd.held_out import HeldOutByFolds, HeldOutByRidge
+from ambilearn.crowd.held_out import HeldOutByFolds, HeldOutByRidge, fit_candidates
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +141,14 @@ def test_the_folds_of_a_kernel_matrix_are_rows_and_columns(crowd):
     expected = HeldOutByFolds(PLCL(kernel="linear"), X, 3, 0)(sets)
     found = HeldOutByFolds(PLCL(kernel="precomputed"), X @ X.T, 3, 0)(sets)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_search_gets_every_row_once():
+    X = np.arange(12.0)[:, None]
+    sets = as_candidates([{"a": 0.8, "b": 0.2}] * 6 + [{"a": 0.1, "b": 0.9}] * 6)
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 10.0]}, cv=3)
+    found = fit_candidates(search, X, sets)
+    expected = search.fit(X, ["a"] * 6 + ["b"] * 6)
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )

@@ -373,10 +373,13 @@ def test_more_rows_than_fit_into_a_block(monkeypatch):
         ({"kind": "instance"}, "either X or proba"),
         ({"kind": "instance", "X": [[1]], "proba": [[1]]}, "either X or proba"),
         ({"kind": "instance", "proba": np.ones((3, 2))}, r"shape \(3, 3\)"),
-        ({"kind": "instance", "proba": -np.ones((3, 3))}, "negative number in row 0: pass"),
+        (
+            {"kind": "instance", "proba": -np.ones((3, 3))},
+            "a negative number, NaN .* row 0: pass",
+        ),
         (
             {"kind": "instance", "proba": np.full((3, 3), np.nan)},
-            "NaN or a negative number in row 0",
+            "NaN or infinity in row 0",
         ),
         ({"kind": "other"}, "kind must be"),
         ({"noise": "swap"}, "noise='swap' needs eta"),

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from ambilearn.candidates import as_candidates
+from ambilearn.datasets import make_candidates
 from ambilearn.datasets.false_labels import (
     confusion_probabilities,
     coupled_label_sampler,
@@ -80,3 +81,18 @@ def test_sparse_features(rng):
     found = confusion_probabilities(as_candidates(codes), X, None, 1.0, rng)(slice(0, 90))
     np.testing.assert_allclose(found.max(axis=1), 1.0)
     assert (found[np.arange(90), codes] == 0).all()
+
+
+def test_tiny_probabilities_of_a_classifier():
+    """The most probable false label is a candidate, also if single precision has no such number."""
+    proba = [[1, 1e-50, 1e-60], [1e-46, 1, 1e-47], [1e-10, 1e-12, 1]]
+    sets, _ = make_candidates([0, 1, 2], kind="instance", proba=proba, random_state=0)
+    assert [len(each) > 1 for each in sets.to_sets()] == [True] * 3
+    with pytest.raises(ValueError, match="NaN or infinity in row 1"):
+        make_candidates([0, 1], kind="instance", proba=[[1, 0], [np.inf, 1]], random_state=0)
+
+
+def test_a_label_with_one_row_is_too_rare_for_a_classifier():
+    X = np.arange(11.0)[:, None]
+    with pytest.raises(ValueError, match="too few rows of each label"):
+        make_candidates(["a"] * 10 + ["b"], kind="instance", X=X, random_state=0)

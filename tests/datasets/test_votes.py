@@ -150,3 +150,9 @@ def test_counts_of_a_small_example(votes, min_votes):
 def test_a_flat_list_of_labels_is_not_split_into_letters():
     with pytest.raises(ValueError, match="Row 0 of the votes is one text, 'ab': pass a list"):
         votes_to_candidates(["ab", "cd"])
+
+
+@pytest.mark.parametrize("min_votes", ["2", 1.5, float("nan"), None])
+def test_the_number_of_votes_is_a_whole_number(min_votes):
+    with pytest.raises(ValueError, match="min_votes must be a whole number"):
+        votes_to_candidates([["a", "b"], ["a", "a"]], min_votes=min_votes)

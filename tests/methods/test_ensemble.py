@@ -13,10 +13,12 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
@@ -127,7 +129,7 @@ def test_a_dropped_member_is_not_fitted(ensemble, data):
         ([("a", PLCL)], "'a' is not a classifier but .*pass an estimator"),
         ([("a", "dropped")], "'a' is not a classifier but 'dropped'.*or 'drop'"),
         ([("a", Ridge())], "'a' is not a classifier"),
-        ([("a", LinearSVC())], "'a', a LinearSVC, has no predict_proba.*CalibratedClassifierCV"),
+        ([("a", LinearSVC())], r"'a' \(LinearSVC\) has no predict_proba.*CalibratedClassifierCV"),
         (
             [("a", CandidateSearchCV(PLCL(), {}, refit=False))],
             "'a' is a search with refit=False.*refit=True",
@@ -255,7 +257,7 @@ def test_weights_of_rows_are_rejected_if_a_member_has_none(ensemble, data):
     with pytest.raises(ValueError, match=r"cannot weight rows, because '(final_.*__)?ipal'"):
         ensemble().fit(X, mask, sample_weight=weights)
     members = [("a", SURE()), ("b", IPAL())]
-    with pytest.raises(ValueError, match=r"because 'b', a IPAL, does not support sample.*b='drop'"):
+    with pytest.raises(ValueError, match=r"because 'b' \(IPAL\) does not support sample.*b='drop'"):
         ensemble(estimators=members).fit(X, mask, sample_weight=weights)
     with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
         ensemble().fit(X, mask, weight=weights)
@@ -273,7 +275,7 @@ def test_weights_of_rows_are_rejected_if_a_member_has_none(ensemble, data):
 def test_the_error_names_the_member_without_weights_and_its_replacement(model, name, data):
     X, mask, _ = data
     weights = np.linspace(1, 2, len(X))
-    with pytest.raises(ValueError, match="a IPAL, does not support sample_weight") as caught:
+    with pytest.raises(ValueError, match=r"\(IPAL\) does not support sample_weight") as caught:
         model.fit(X, mask, sample_weight=weights)
     assert f"set_params({name})" in str(caught.value)
     advised = eval(f"dict({name})", {"PLCL": PLCL})
@@ -466,7 +468,7 @@ def test_weights_of_rows_are_rejected_by_name_inside_of_pipelines(data):
     X, mask, _ = data
     members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
     with pytest.raises(
-        ValueError, match="because 'other', a Pipeline, does not support sample_weight"
+        ValueError, match=r"because 'other' \(Pipeline\) does not support sample_weight"
     ):
         PLVoting(estimators=members).fit(X, mask, sample_weight=np.linspace(1, 2, len(X)))
 
@@ -550,3 +552,37 @@ def test_a_wrong_parameter_of_a_member_is_named(data, ensemble, parameters):
     model = ensemble(estimators=[("plcl", PLCL(**parameters)), ("plaggd", PLAGGD())])
     with pytest.raises(ValueError, match=f"'plcl' could not be fitted: .*{next(iter(parameters))}"):
         model.fit(X, mask)
+
+
+def test_a_search_over_another_classifier_gets_every_row_once():
+    """Repeated rows would be in the training rows and in the held-out rows of a fold."""
+    X, Y, _ = ambiguous(n=60, d=4, n_labels=3, seed=0)
+    seen = []
+
+    class Tree(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((len(X), sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    search = GridSearchCV(Tree(random_state=0), {"max_depth": [2, 5]}, cv=2)
+    PLVoting([("plknn", PLKNN()), ("tree", search)]).fit(X, Y)
+    assert [n for n, _ in seen] == [30] * 4 + [60]
+    seen.clear()
+    PLVoting([("plknn", PLKNN()), ("tree", search)]).fit(X, Y, sample_weight=np.arange(1.0, 61.0))
+    assert len(seen[-1][1]) == 60
+
+
+def test_a_stack_is_the_same_for_a_sparse_mask():
+    X, Y, _ = ambiguous(n=60, d=4, n_labels=3, seed=0)
+    stack = PLStacking([("plknn", PLKNN(n_neighbors=3))], final_estimator=PLKNN())
+    dense, thin = (clone(stack).fit(X, y) for y in (Y, sparse.csr_array(Y)))
+    np.testing.assert_allclose(dense.predict_proba(X), thin.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [[1e308, 1e308], [1, 1]])
+def test_large_weights_of_members(weights):
+    X, Y, _ = ambiguous(n=30, d=4, n_labels=3, seed=0)
+    model = PLVoting([("a", PLKNN()), ("b", PLKNN(n_neighbors=3))], weights=weights).fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1)
+    with pytest.raises(ValueError, match="weight of 'a' is 'x': weights must be finite numbers"):
+        model.set_params(weights=["x", 1]).fit(X, Y)

@@ -37,7 +37,9 @@ def test_real_data_agrees_with_the_published_algorithm(real_split, name):
     model = fixed(100).fit(X, Y)
     literal = ipal(X, Y, X_test[:100], iterations=100)
     np.testing.assert_array_equal(model.transduction_, literal.labels)
-    np.testing.assert_allclose(-model.decision_function(X_test[:100]), literal.residuals, atol=1e-4)
+    found, known = -model.decision_function(X_test[:100]), np.asarray(Y).any(axis=0)
+    np.testing.assert_allclose(found[:, known], literal.residuals[:, known], atol=1e-4)
+    assert (found[:, ~known] > found[:, known].max()).all()  # never predicted
     # Neighbors of one direction share a weight here; scipy gives it all to one of them. Both
     # rebuild the row equally well.
     H, unit = model.graph_.toarray(), unit_rows(X)
@@ -177,3 +179,15 @@ def test_the_scale_of_the_features_does_not_matter(scale):
         IPAL().fit(X, Y).decision_function(X),
         atol=1e-5,
     )
+
+
+def test_a_label_that_is_never_a_candidate_is_never_predicted():
+    """Also if no neighbor explains the row, so that all residuals are equal."""
+    X, Y, _ = ambiguous(n=40, d=6, n_labels=3, seed=0)
+    wider = np.c_[np.zeros(40, dtype=bool), Y]
+    model, other = IPAL().fit(X, wider), IPAL().fit(X, Y)
+    for new in (X, -X, 0 * X):
+        assert (model.predict(new) > 0).all()
+        proba = model.predict_proba(new)
+        assert not proba[:, 0].any()
+        np.testing.assert_allclose(proba[:, 1:], other.predict_proba(new), atol=1e-12)

@@ -360,3 +360,17 @@ def test_the_partner_disambiguates_lost_better_than_the_base_alone(real_split):
         shares.append([np.mean(m.fit(X, Y).transduction_ == y) for m in (PLCP(), PLAGGD())])
     partner, alone = np.mean(shares, axis=0)
     assert partner > alone + 0.01
+
+
+def test_a_large_kappa_does_not_overflow():
+    X, Y, _ = ambiguous(n=30, d=4, n_labels=3, seed=0)
+    model = PLCP(kappa=1e4, max_iter=2, tol=0).fit(X, Y)
+    np.testing.assert_allclose(model.label_distributions_.sum(1), 1)
+
+
+@pytest.mark.parametrize("kernels", [("rbf", "precomputed"), ("precomputed", "rbf")])
+def test_base_and_partner_take_the_same_kind_of_rows(kernels):
+    X, Y, _ = ambiguous(n=30, d=4, n_labels=3, seed=0)
+    base, own = kernels
+    with pytest.raises(ValueError, match="PLCP and its estimator must both take a kernel matrix"):
+        PLCP(estimator=SURE(kernel=base), kernel=own).fit(X @ X.T, Y)

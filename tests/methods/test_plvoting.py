@@ -111,7 +111,7 @@ def test_a_member_of_weight_zero_is_not_fitted(data):
     ("parameters", "message"),
     [
         ({"weights": (1, 2, 3)}, r"weights has 3 entries but there are 2 members \(plcl, ipal\)"),
-        ({"weights": (1, -1)}, "weight of 'ipal' is -1: weights must be finite and not negative"),
+        ({"weights": (1, -1)}, "weight of 'ipal' is -1: weights must be finite numbers and not"),
         ({"weights": (np.nan, 1)}, "weight of 'plcl' is nan"),
         ({"weights": {"plcl": 1}}, r"weights names \['plcl'\], but the members are \['ipal', 'p"),
         ({"weights": (0, 0)}, "no members"),

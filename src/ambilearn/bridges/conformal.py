@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ambilearn._utils.label_array import label_array
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.bridges.score_table import check_probabilities, score_table, sets_of_mask
@@ -202,7 +203,14 @@ def _probabilities(
 
 def _columns_of(labels: ArrayLike, classes: list[Any], n_rows: int) -> NDArray[np.intp]:
     """Column of each calibration label."""
-    true = np.asarray(labels).tolist()
+    array = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"calibration_labels must have the shape (n_rows,); got shape {array.shape}."
+        )
+    true = array.tolist()
     if len(true) != n_rows or not n_rows:
         raise ValueError(
             f"calibration_probabilities has {n_rows} rows but there are {len(true)} "

@@ -1,6 +1,7 @@
 """Tasks for Label Studio, and the answers that it exports."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,9 +83,15 @@ def to_label_studio(
         raise ValueError(f"There are {len(sets)} rows and data for {len(data)}.")
     chosen = None if labels is None else np.asarray(labels).tolist()
     known = None if scores is None else np.asarray(scores, dtype=np.float64).tolist()
+    _check_predictions(len(sets), chosen, known)
     tasks = []
-    for row in np.arange(len(sets))[slice(None) if rows is None else np.asarray(rows)].tolist():
+    wanted = range(len(sets)) if rows is None else np.asarray(rows).tolist()
+    for row in np.arange(len(sets))[np.array(wanted, dtype=None if wanted else np.intp)].tolist():
         shown = {} if data is None else dict(data[row])
+        if reserved := {_KEY, "candidates"} & shown.keys():
+            raise ValueError(
+                f"data has the key {min(reserved)!r} in row {row}, which the task needs: rename it."
+            )
         task: dict[str, Any] = {"data": {**shown, _KEY: row, "candidates": sets[row]}}
         if chosen is not None:
             value = {"choices": [str(chosen[row])]}
@@ -95,6 +102,17 @@ def to_label_studio(
             task["predictions"] = [prediction]
         tasks.append(task)
     return tasks
+
+
+def _check_predictions(n_rows: int, labels: list[Any] | None, scores: list[float] | None) -> None:
+    for name, values in (("labels", labels), ("scores", scores)):
+        if values is not None and len(values) != n_rows:
+            raise ValueError(
+                f"{name} has {len(values)} entries, but there are {n_rows} rows: pass those of all "
+                "rows, also with rows=."
+            )
+    if scores is not None and (labels is None or not all(map(isfinite, scores))):
+        raise ValueError("scores must be finite numbers, and need labels.")
 
 
 def from_label_studio(
@@ -147,12 +165,15 @@ def _answers(i: int, task: Any, from_name: str) -> Iterator[LabelStudioAnswer]:
     annotations = task.get("annotations")
     if not isinstance(annotations, Sequence):
         raise ValueError(f"Task {i} has no list of annotations: export in the format JSON.")
-    for annotation in annotations:
-        if annotation.get("was_cancelled"):
-            continue
-        user = annotation.get("completed_by")
-        annotator = user.get("email", user.get("id")) if isinstance(user, Mapping) else user
-        for result in annotation.get("result", []):
-            if result.get("type") == "choices" and result.get("from_name") == from_name:
-                for label in result["value"]["choices"]:
-                    yield LabelStudioAnswer(row, annotator, str(label))
+    try:
+        for annotation in annotations:
+            if annotation.get("was_cancelled"):
+                continue
+            user = annotation.get("completed_by")
+            annotator = user.get("email", user.get("id")) if isinstance(user, Mapping) else user
+            for result in annotation.get("result", []):
+                if result.get("type") == "choices" and result.get("from_name") == from_name:
+                    for label in result["value"]["choices"]:
+                        yield LabelStudioAnswer(row, annotator, str(label))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"Task {i} is damaged ({error!r}). Export in the format JSON.") from error

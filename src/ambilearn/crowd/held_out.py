@@ -18,6 +18,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.learners import (
     HELD_OUT_ROUNDS,
     align_columns,
+    is_search,
     set_learner,
     weight_argument,
     without_checkpoint,
@@ -77,11 +78,17 @@ class HeldOutByFolds:
 
 
 def fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
-    """A clone, fitted to weighted candidates: as y, or as repeated rows with weights."""
+    """A clone, fitted to weighted candidates: as y, or as repeated rows with weights.
+
+    A search over another classifier gets the most likely label of each row. It would have repeated
+    rows in the training rows and in the held-out rows of a fold.
+    """
     model = clone(estimator)
     if set_learner(model) is not None:
         return model.fit(X, candidates)
     support = HOST.support(candidates)
+    if is_search(model):
+        return model.fit(X, candidates.classes[support.best_labels(support.prior())])
     rows = _safe_indexing(X, support.rows)
     name = weight_argument(model)
     if name is None:  # its fit has **fit_params

@@ -86,19 +86,19 @@ def confusion_probabilities(
             f"proba must have the shape {shape}, one row per row of y and one column per label; "
             f"it has {confidences.shape}."
         )
-    if not confidences.min() >= 0:  # NaN fails too
-        i = int(np.flatnonzero(~(confidences >= 0).all(axis=1))[0])
+    wrong = ~(np.isfinite(confidences) & (confidences >= 0)).all(axis=1)
+    if wrong.any():
         raise ValueError(
-            f"proba has NaN or a negative number in row {i}: pass the output of predict_proba."
+            f"proba has a negative number, NaN or infinity in row {int(wrong.argmax())}: pass the "
+            "output of predict_proba."
         )
 
     def probabilities(rows: slice) -> NDArray[np.float32]:
-        block = confidences[rows].astype(np.float32)  # as precise as the draw
+        block = confidences[rows].astype(np.float64)
         block[np.arange(len(block)), truth.labels[rows]] = 0.0
         largest = block.max(axis=1, keepdims=True)
         block /= np.where(largest > 0, largest, 1.0)  # exactly 1 for the largest
-        block *= q
-        return block
+        return (q * block).astype(np.float32)  # as precise as the draw
 
     return probabilities
 
@@ -113,8 +113,9 @@ def _out_of_fold_confidences(
     from sklearn.preprocessing import StandardScaler
 
     codes = truth.labels
-    n_splits = min(5, np.bincount(codes).max())
-    if n_splits < 2 or len(np.unique(codes)) < 2:
+    most = np.bincount(codes).max()
+    n_splits = min(5, most)
+    if n_splits < 2 or len(codes) - most < 2:  # a fold needs two labels without its own rows
         raise ValueError(
             "y has too few rows of each label to train a classifier: pass your own probabilities "
             "as proba=."

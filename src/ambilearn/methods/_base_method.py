@@ -70,4 +70,4 @@ class WrapperMixin(OptionalEstimatorMixin):
     def _check_device_support(self, X: Any) -> None:
         if not get_tags(self).array_api_support:
             name = type(self.estimator).__name__
-            raise not_supported_on_device(f"'estimator', a {name},", X)
+            raise not_supported_on_device(f"'estimator' ({name})", X)

@@ -157,8 +157,8 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                 is_final = name.rpartition("__")[2] == "final_estimator"
                 other = "PLCL()" if is_final else "'drop'"  # a stack needs a final estimator
                 raise ValueError(
-                    f"{type(self).__name__} cannot weight rows, because {name!r}, a "
-                    f"{type(learner).__name__}, does not support sample_weight. Omit "
+                    f"{type(self).__name__} cannot weight rows, because {name!r} "
+                    f"({type(learner).__name__}) does not support sample_weight. Omit "
                     f"sample_weight, or replace the member with set_params({name}={other})."
                 )
 
@@ -192,7 +192,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
     def _check_device_support(self, X: Any) -> None:
         self._checked_members()
         for name, learner in self._host_only_learners():
-            raise not_supported_on_device(f"{name!r}, a {type(learner).__name__},", X)
+            raise not_supported_on_device(f"{name!r} ({type(learner).__name__})", X)
 
     def _host_only_learners(self) -> Iterator[tuple[str, Any]]:
         """The learners that do not support device arrays."""
@@ -267,7 +267,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             Work that fits on the same rows share, such as the points of a grid: no member is
             fitted twice; see :class:`~ambilearn.selection.FitCache`.
         **fit_params
-            ``sample_weight``, of shape (n,), for members that all take it.
+            ``sample_weight``, of shape (n,), only if every member supports it.
 
         Returns
         -------
@@ -305,7 +305,7 @@ def check_member(name: str, member: Any) -> None:
         )
     if set_learner(member) is None and not hasattr(member, "predict_proba"):
         raise ValueError(
-            f"{name!r}, a {type(member).__name__}, has no predict_proba, which members need: wrap "
+            f"{name!r} ({type(member).__name__}) has no predict_proba, which members need: wrap "
             "it in sklearn.calibration.CalibratedClassifierCV."
         )
 

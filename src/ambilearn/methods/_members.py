@@ -25,7 +25,7 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.backend.memory import has_memory
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.learners import align_columns, set_learner, weight_argument
+from ambilearn.learners import align_columns, is_search, set_learner, weight_argument
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
 
@@ -182,14 +182,18 @@ class _Run:
         """Fit a clone of a foreign member.
 
         Every row is repeated for each of its candidates, with the confidence as weight. Without
-        ``sample_weight`` every row occurs once, with its most likely candidate.
+        ``sample_weight``, and in a search, every row occurs once, with its most likely candidate:
+        a search would have the same row in the training rows and in the held-out rows of a fold.
         """
         support = HostSupport(self._sets, HOST)
         with self._reporting(name):
             weight_name = weight_argument(member)
-            if weight_name is None:
+            if weight_name is None or is_search(member):
                 best = support.classes[support.best_labels(confidences)]
-                return clone(member).fit(self._X, best)
+                given = {}
+                if weight_name is not None and support.row_weights is not None:
+                    given[weight_name] = support.row_weights
+                return clone(member).fit(self._X, best, **given)
             weights = confidences * support.pair_weights
             pairs = np.flatnonzero(weights)
             rows = index_rows(self._X, support.rows[pairs])
@@ -245,10 +249,12 @@ def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.fl
 
     ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
     """
-    outputs = getattr(set_learner(fitted), "train_output_", None)
-    if outputs is None or sparse.issparse(outputs):
+    learner = set_learner(fitted)
+    outputs = getattr(learner, "train_output_", None)
+    is_sparse = sparse.issparse(outputs)
+    if learner is None or outputs is None or (is_sparse and not learner._has_complete_train_output):
         return scores_of(fitted, X, classes)
-    found: NDArray[np.float64] = outputs
+    found: NDArray[np.float64] = outputs.toarray() if is_sparse else outputs
     return found
 
 

@@ -11,7 +11,7 @@ from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Backend, Support
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, rank_last
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
@@ -89,7 +89,8 @@ class IPAL(PartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`).
-    ``decision_function`` returns the negative residuals; ``predict_proba`` normalizes the share of
+    ``decision_function`` returns the negative residuals, lower ones for labels that are never a
+    candidate; ``predict_proba`` normalizes the share of
     each row that is explained by each label. No array of size n² is allocated. ``sample_weight`` is
     not supported.
 
@@ -117,6 +118,7 @@ class IPAL(PartialLabelClassifier):
         **LOOP_CONSTRAINTS,
     }
     _computes_on_devices = True
+    _never_candidate: Any = False  # not known in a model file of version 0.1
     _tuning_grid = {"alpha": (0.5, 0.8, 0.95, 0.99), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
@@ -165,6 +167,8 @@ class IPAL(PartialLabelClassifier):
         f = normalize_candidate_votes(candidates, restore_class_mass(candidates, f, start))
         self.label_distributions_ = candidates.as_output(f)
         self._disambiguated = candidates.best_labels(f)
+        counts = np.bincount(candidates.sets.labels, minlength=candidates.n_labels)
+        self._never_candidate = backend.asarray(counts == 0)
         self.n_iter_ = loop.n_iter
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -176,8 +180,9 @@ class IPAL(PartialLabelClassifier):
             self._block_scores(X[rows, ...], neighbor_indices[rows, ...])
             for rows in backend.blocks(X, (k + 1) ** 2)
         ]
-        scores: NDArray[np.float64] = array_namespace(neighbor_indices).concat(parts)
-        return scores
+        scores = array_namespace(neighbor_indices).concat(parts)
+        ranked: NDArray[np.float64] = rank_last(scores, self._never_candidate)
+        return ranked
 
     def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
         """Scores of a block of unit-length rows; needs a k×k matrix for each row."""
@@ -191,8 +196,9 @@ class IPAL(PartialLabelClassifier):
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         xp = array_namespace(scores)
-        worst = xp.clip(-xp.min(scores, axis=1, keepdims=True), min=1.0)
-        return normalize_votes(worst + scores)
+        known = xp.where(self._never_candidate, 0.0, scores)
+        worst = xp.clip(-xp.min(known, axis=1, keepdims=True), min=1.0)
+        return normalize_votes(xp.where(self._never_candidate, 0.0, worst + scores))
 
 
 def _rebuild(

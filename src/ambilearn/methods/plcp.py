@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
@@ -237,7 +237,9 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
 
     def _blur(self, candidates: Support, m: NDArray[np.float64]) -> NDArray[np.float64]:
         kappa = float(np.exp(-1)) if self.kappa is None else self.kappa
-        return normalize_candidate_votes(candidates, array_namespace(m).exp(kappa * m))
+        xp = array_namespace(m)
+        below = m - xp.take(candidates.largest(m), candidates.rows)  # so that nothing overflows
+        return normalize_candidate_votes(candidates, xp.exp(kappa * below))
 
     def _base(self, X: Any, candidates: Support, cache: FitCache) -> "_Base":
         if self.estimator is None:
@@ -253,6 +255,11 @@ class PLCP(WrapperMixin, KernelPartialLabelClassifier):
                 "handover='graph' is only supported with the default base, PL-AGGD; estimator="
                 f"{self.estimator!r} is refitted in each stage. Use handover='confidences' or "
                 "estimator=None."
+            )
+        if get_tags(self.estimator).input_tags.pairwise != self._pairwise:
+            raise ValueError(
+                "PLCP and its estimator must both take a kernel matrix as X "
+                "(kernel='precomputed'), or both features."
             )
         return _RefittedBase(self.estimator, X, candidates)
 

@@ -92,6 +92,7 @@ class PLKNN(WeightedRowsClassifier):
         "neighbors": NEIGHBORS_CONSTRAINT,
     }
     _computes_on_devices = True
+    _has_complete_train_output = True
     _tuning_grid = {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}
 
     def __init__(

@@ -46,7 +46,8 @@ class PLVoting(EnsembleClassifier):
         Members and their names: methods of this library, alone, at the end of a pipeline or in a
         search. Any other classifier with ``predict_proba`` learns from the mean confidences of the
         methods: every row is repeated for each of its candidates, with the confidence as its
-        weight (or has its most likely candidate as label, if ``fit`` has no ``sample_weight``).
+        weight (or has its most likely candidate as label, if ``fit`` has no ``sample_weight``, or
+        the member is a search).
         ``"drop"`` instead of an estimator omits the member. The default is PL-CL, SURE and IPAL,
         ``"plcl"``, ``"sure"`` and ``"ipal"``. If a member is a pipeline, a search or a classifier
         of another library, all members receive a data frame unchanged, with its column names.
@@ -169,6 +170,7 @@ class PLVoting(EnsembleClassifier):
         )
         self.member_names_ = [name for name, _ in members]
         total = np.array([weights[name] for name in self.member_names_], dtype=np.float64)
+        total /= total.max()  # so that the sum is finite
         self.weights_ = candidates.backend.asarray(total / total.sum())
         p = mean_confidences(self.estimators_, X, candidates, self.weights_)
         if self.restore_mass and len(members) > 1:
@@ -201,9 +203,10 @@ class PLVoting(EnsembleClassifier):
                 )
             found = dict(zip(names, self.weights, strict=True))
         for name, weight in found.items():
-            if not (np.isfinite(weight) and weight >= 0):
+            if not (isinstance(weight, Real) and np.isfinite(weight) and weight >= 0):
                 raise ValueError(
-                    f"The weight of {name!r} is {weight}: weights must be finite and not negative."
+                    f"The weight of {name!r} is {weight!r}: weights must be finite numbers and not "
+                    "negative."
                 )
         return found
 
