@@ -11,7 +11,7 @@ from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Backend, Support
-from ambilearn.base import PartialLabelClassifier, rank_last
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
@@ -27,6 +27,8 @@ from ambilearn.methods._votes import (
     restore_class_mass,
 )
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
+
+_TIE = 1e-9  # by which labels that are never a candidate are below all others
 
 
 @insert_shared_docs
@@ -89,10 +91,9 @@ class IPAL(PartialLabelClassifier):
     Notes
     -----
     Scale the features first (:class:`sklearn.preprocessing.StandardScaler`).
-    ``decision_function`` returns the negative residuals, lower ones for labels that are never a
-    candidate; ``predict_proba`` normalizes the share of
-    each row that is explained by each label. No array of size n² is allocated. ``sample_weight`` is
-    not supported.
+    ``decision_function`` returns the negative residuals; labels that are never a candidate are
+    below all others. ``predict_proba`` normalizes the share of each row that is explained by each
+    label. No array of size n² is allocated. ``sample_weight`` is not supported.
 
     References
     ----------
@@ -180,8 +181,11 @@ class IPAL(PartialLabelClassifier):
             self._block_scores(X[rows, ...], neighbor_indices[rows, ...])
             for rows in backend.blocks(X, (k + 1) ** 2)
         ]
-        scores = array_namespace(neighbor_indices).concat(parts)
-        ranked: NDArray[np.float64] = rank_last(scores, self._never_candidate)
+        xp = array_namespace(neighbor_indices)
+        scores = xp.concat(parts)
+        # If no neighbor explains a row, all residuals are equal.
+        lowest = xp.min(scores, axis=1, keepdims=True)
+        ranked: NDArray[np.float64] = xp.where(self._never_candidate, lowest - _TIE, scores)
         return ranked
 
     def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
