@@ -373,16 +373,8 @@ def test_the_module_of_the_user_stays_as_it_is():
     assert module.training
 
 
-def test_a_network_that_flattens_images_with_view():
-    class Flat(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Conv2d(3, 6, 3)
-
-        def forward(self, x):
-            return self.layer(x).view(len(x), -1)
-
-    model = make(module=Flat).fit(IMAGES, ["a", "b"] * 10)
+def test_a_network_that_flattens_images_with_view(flat_network):
+    model = make(module=flat_network).fit(IMAGES, ["a", "b"] * 10)
     assert model.predict(IMAGES).shape == (20,)
 
 

@@ -99,20 +99,9 @@ def test_another_number_of_features_in_training_mode():
         network(torch.randn(5, 3))
 
 
-class Flat(nn.Module):
-    """A convolution whose output is flattened by a method that depends on the memory layout."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Conv2d(3, 6, 3)
-
-    def forward(self, x):
-        return self.layer(x).view(len(x), -1)
-
-
-def test_a_network_gets_the_layout_that_it_can_compute_in():
+def test_a_network_gets_the_layout_that_it_can_compute_in(flat_network):
     images = torch.rand(2, 3, 8, 8)
-    for features, is_last in ((Flat(), False), (nn.Sequential(nn.Flatten()), True)):
+    for features, is_last in ((flat_network(), False), (nn.Sequential(nn.Flatten()), True)):
         network = add_heads(features, images, 2)
         assert network.channels_last is is_last
         assert network(network.arrange(images))[0].shape == (2, 2)

@@ -1,5 +1,6 @@
 """The journal keeps every answer, whatever happens to the process."""
 
+import errno
 import json
 import os
 
@@ -134,5 +135,5 @@ def test_another_file_without_a_complete_line_is_not_overwritten(path, content):
 def test_a_closed_journal_is_an_error_of_the_system(path):
     journal = Journal(path, ABOUT)
     journal.close()
-    with pytest.raises(OSError, match="Bad file descriptor"):
+    with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
         journal.append({"id": "a", "kind": "skip", "row": 0})

@@ -85,8 +85,8 @@ def to_label_studio(
     known = None if scores is None else np.asarray(scores, dtype=np.float64).tolist()
     _check_predictions(len(sets), chosen, known)
     tasks = []
-    wanted = range(len(sets)) if rows is None else np.asarray(rows).tolist()
-    for row in np.arange(len(sets))[np.array(wanted, dtype=None if wanted else np.intp)].tolist():
+    wanted = slice(None) if rows is None else np.asarray(rows).tolist()
+    for row in np.arange(len(sets))[wanted].tolist():
         shown = {} if data is None else dict(data[row])
         if reserved := {_KEY, "candidates"} & shown.keys():
             raise ValueError(
