@@ -32,7 +32,7 @@ def test_labels_are_read_as_corrections_are():
     parse = label_parser(np.array([1, 2, 10]))
     assert parse("10") == 10
     assert parse("7") == 7
-    with pytest.raises(ValueError, match="is not a number"):
+    with pytest.raises(ValueError, match="cannot be a label, because the labels"):
         parse("seven")
     assert label_parser(np.array(["a", "b"]))("seven") == "seven"
 

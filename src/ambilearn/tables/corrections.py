@@ -143,9 +143,9 @@ def parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
     except (ValueError, OverflowError):
         label = None
     if classes.dtype.kind == "b" or label is None or "_" in text or not isfinite(label):
-        kind = "boolean" if classes.dtype.kind == "b" else "number"
+        kind = "booleans" if classes.dtype.kind == "b" else f"numbers of type {classes.dtype}"
         raise InvalidFileError(
-            f"{where}: the label {shorten_repr(text)} is not a {kind}, as the labels of "
-            "the table are, or is too large."
+            f"{where}: {shorten_repr(text)} cannot be a label, because the labels of the table are "
+            f"{kind}."
         )
     return label
