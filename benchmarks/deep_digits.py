@@ -1,12 +1,13 @@
-"""DeepPLCL on digits: votes, which network makes the targets, weight decay, and few rows.
+"""DeepPLCL on digits: votes, targets, weight decay, and few rows.
 
     python benchmarks/deep_digits.py votes teachers
     python benchmarks/deep_digits.py few --epochs 300 --seeds 8
 
 ``votes``: three simulated annotators; their union, and the votes as weights. Two fifths of the
 digits are hard: annotators are correct there less often. ``teachers``: a small convolutional
-network and candidates at random, with each value of ``teacher``. ``decays``: the same network, with
-several values of ``weight_decay``. These use 900 digits with noise. ``few``: 100, 200 and 400
+network and candidates at random, with each value of ``teacher``. ``heads``: the same network,
+with and without the complementary head, and with sharper targets. ``decays``: the same network,
+with several values of ``weight_decay``. These use 900 digits with noise. ``few``: 100, 200 and 400
 digits without noise, as rows of pixels and as images, for the same network and the default. Prints
 the accuracy on new rows and of the cleaned labels, means over the seeds.
 """
@@ -56,6 +57,13 @@ def as_images(rows):
     return rows.reshape(-1, 8, 8).astype(np.float32)
 
 
+def make_images(seed, q, noise=4.0):
+    """Training and new images with noise, their labels, and candidates of the training images."""
+    rng = np.random.default_rng(seed)
+    X, y, X_test, y_test = make_rows(noise, rng)
+    return (as_images(X), y, as_images(X_test), y_test), make_mask(y, q, rng)
+
+
 def make_network():
     """Features of images of 8 × 8 pixels."""
     from torch import nn
@@ -83,25 +91,34 @@ def measure_votes(seed, epochs, share_correct, noise):
     return {k: measure(rows, v, epochs=epochs, random_state=seed) for k, v in kinds.items()}
 
 
-def measure_teachers(seed, epochs, q, noise=4.0):
+def measure_teachers(seed, epochs, q):
     """Accuracies of supervised training, and for each value of ``teacher``."""
-    rng = np.random.default_rng(seed)
-    X, y, X_test, y_test = make_rows(noise, rng)
-    rows = as_images(X), y, as_images(X_test), y_test
-    mask = make_mask(y, q, rng)
+    rows, mask = make_images(seed, q)
     common = {"module": make_network, "epochs": epochs, "random_state": seed}
     supervised = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
-    found = {"supervised": measure(rows, y, **common, **supervised)}
+    found = {"supervised": measure(rows, rows[1], **common, **supervised)}
     for teacher in (False, True):
         found[f"teacher={teacher}"] = measure(rows, mask, **common, teacher=teacher)
     return found
 
 
-def measure_decays(seed, epochs, q, noise=4.0):
+def measure_heads(seed, epochs, q):
+    """Accuracies with and without the complementary head, for targets of two temperatures."""
+    rows, mask = make_images(seed, q)
+    common = {"module": make_network, "epochs": epochs, "random_state": seed}
+    kinds = {"head": {}, "no head": {"comp_power": 0.0, "comp_weight": 0.0}}
+    return {
+        f"{kind}, temperature={temperature}": measure(
+            rows, mask, temperature=temperature, **changes, **common
+        )
+        for kind, changes in kinds.items()
+        for temperature in (1.0, 0.5)
+    }
+
+
+def measure_decays(seed, epochs, q):
     """Accuracies for each value of ``weight_decay``."""
-    rng = np.random.default_rng(seed)
-    X, y, X_test, y_test = make_rows(noise, rng)
-    rows, mask = (as_images(X), y, as_images(X_test), y_test), make_mask(y, q, rng)
+    rows, mask = make_images(seed, q)
     common = {"module": make_network, "epochs": epochs, "random_state": seed}
     return {
         f"weight_decay={decay}": measure(rows, mask, weight_decay=decay, **common)
@@ -133,6 +150,7 @@ SETTINGS = {
         ],
     ),
     "teachers": (measure_teachers, [{"q": 0.5}, {"q": 0.7}]),
+    "heads": (measure_heads, [{"q": 0.5}, {"q": 0.7}]),
     "decays": (measure_decays, [{"q": 0.0}, {"q": 0.5}]),
     "few": (measure_few, [{"n_rows": n_rows} for n_rows in (100, 200, 400)]),
 }
