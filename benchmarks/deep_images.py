@@ -6,7 +6,9 @@
 
 One JSON line per run, appended to ``--output`` at once. The table has the seconds of runs that had
 the GPU alone, not of several ``--workers``. The archive holds
-``train/<class>/<number>.jpg`` and ``test/…``. ``--list`` shows the settings.
+``train/<class>/<number>.jpg`` and ``test/…``. ``--list`` shows the settings. A setting may have
+changes of its own, ``q0.5:weight_decay=.01,width=128``: parameters of ``DeepPLCL``, and the width
+of its ResNet-9.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import multiprocessing
 import sys
 import tarfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from time import perf_counter, time
 
@@ -172,6 +175,10 @@ def run(name, seed, changes, data):
     how, parameters = SETTINGS[name]
     parameters = {"epochs": 30, "random_state": seed, **parameters, **changes}
     how = how | {key: parameters.pop(key) for key in ("q", "eta") if key in parameters}
+    if width := parameters.pop("width", None):
+        from ambilearn.deep.networks import ResNet9
+
+        parameters["module"] = partial(ResNet9, X.shape[-1], width)
     model = DeepPLCL(**parameters)
     candidates = make_candidates(y, seed, votes=votes, **how)
     began = perf_counter()
@@ -238,8 +245,13 @@ def _batch_size(model, y):
     return min(len(y), choose_batch_size(model.batch_size, (len(y), *model._row_shape)))
 
 
+def parse_changes(pairs):
+    """Pairs NAME=VALUE as a dictionary."""
+    return {name: parse(value) for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
 def parse(text):
-    """A value of ``--set``: a number, true, false, null or text."""
+    """A value of a change: a number, true, false, null or text."""
     try:
         return json.loads(text if not text.startswith(".") else f"0{text}")
     except json.JSONDecodeError:
@@ -323,7 +335,7 @@ def main():
         lines = arguments.table.read_text().splitlines()
         print("\n".join(make_tables(map(json.loads, lines))).strip())
         return
-    arguments.changes = {k: parse(v) for k, _, v in (pair.partition("=") for pair in arguments.set)}
+    arguments.changes = parse_changes(arguments.set)
     arguments.deadline = time() + arguments.budget
     tasks = [(seed, name) for seed in arguments.seeds for name in arguments.settings]
     options = {"mp_context": multiprocessing.get_context("spawn"), "initializer": _start_worker}
@@ -346,9 +358,12 @@ def _run_task(seed, name):
         return None
     if name == "time":
         return measure_time(_data, _arguments.changes)
-    more = {"note": _arguments.note} if _arguments.note else {}
+    name, _, own = name.partition(":")
+    note = _arguments.note or own.replace(",", ", ")
+    more = {"note": note} if note else {}
     more |= {"beside": _arguments.workers - 1} if _arguments.workers > 1 else {}
-    return run(name, seed, _arguments.changes, _data) | more
+    changes = _arguments.changes | parse_changes(own.split(",") if own else [])
+    return run(name, seed, changes, _data) | more
 
 
 def _load_all(arguments):
