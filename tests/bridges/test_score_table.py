@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from ambilearn.bridges.score_table import (
@@ -28,6 +29,7 @@ def test_given_classes_name_the_columns(classes):
 def test_column_names_of_a_frame_are_the_classes():
     frame = pd.DataFrame(TABLE, columns=["no", "yes"])
     assert score_table(frame, None)[1] == ["no", "yes"]
+    assert score_table(pa.Table.from_pandas(frame), None)[1] == ["no", "yes"]
     with pytest.raises(ValueError, match="remove classes, or reorder the columns"):
         score_table(frame, ["yes", "no"])
 

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from annotators import make_sharing_crowd
+from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn.crowd import Votes, consensus
 from ambilearn.metrics import excess_calibration_error
@@ -60,6 +61,12 @@ def test_a_table_of_answers_is_read(crowd, found):
     table[votes.item_indices, votes.annotator_indices] = votes.label_indices
     again = consensus(pd.DataFrame(table), outputs.tolist())
     np.testing.assert_array_equal(again.label_distributions, found.label_distributions)
+
+
+def test_a_limit_before_convergence_is_a_warning(crowd):
+    votes, outputs, _ = crowd
+    with pytest.warns(ConvergenceWarning, match="consensus stopped after max_iter=1 "):
+        consensus(votes, outputs, max_iter=1)
 
 
 def test_the_table_of_labels(crowd, found):

@@ -1,6 +1,9 @@
+import warnings
+
 import numpy as np
 import pytest
 from annotators import item_names, make_crowd
+from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn.crowd import Votes, dawid_skene
 
@@ -42,4 +45,23 @@ def test_the_iterations_end_when_nothing_changes():
     votes = Votes.from_long(answers)
     found, further = dawid_skene(votes, tol=1e-9), dawid_skene(votes, max_iter=200, tol=0)
     np.testing.assert_allclose(found, further, atol=1e-6)
-    assert not np.allclose(dawid_skene(votes, max_iter=1), dawid_skene(votes))
+    assert not np.allclose(dawid_skene(votes, max_iter=1, tol=0), dawid_skene(votes))
+
+
+def test_a_limit_before_convergence_is_a_warning():
+    votes = Votes.from_long(make_crowd()[2])
+    with pytest.warns(ConvergenceWarning, match="dawid_skene stopped after max_iter=1 "):
+        dawid_skene(votes, max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dawid_skene(votes)
+        dawid_skene(votes, max_iter=1, tol=0)
+    with pytest.raises(ValueError, match="max_iter must be at least 1, and is 0"):
+        dawid_skene(votes, max_iter=0)
+
+
+def test_a_table_of_answers_is_read():
+    table = [["a", "a", "b"], ["b", "b", "a"], ["a", "a", "a"]]
+    np.testing.assert_array_equal(dawid_skene(table), dawid_skene(Votes.from_wide(table)))
+    with pytest.raises(ValueError, match="The votes are 3: pass a list"):
+        dawid_skene(3)

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -70,7 +71,8 @@ def test_the_columns_of_a_data_frame_are_labels():
     votes = Votes.from_wide([["x", "y"], ["y", "y"], ["x", "x"]])
     frame = pd.DataFrame({"y": [0.1, 0.9, 0.2], "x": [0.9, 0.1, 0.8]})
     expected = report_annotators(votes, frame[["x", "y"]].to_numpy())
-    assert report_annotators(votes, frame).agreement.tolist() == expected.agreement.tolist()
+    for table in (frame, pa.Table.from_pandas(frame)):
+        assert report_annotators(votes, table).agreement.tolist() == expected.agreement.tolist()
     with pytest.raises(ValueError, match=r"columns of confidences are .* name each column"):
         report_annotators(votes, frame.rename(columns={"x": "z"}))
     with pytest.raises(ValueError, match="Input confidences contains NaN"):

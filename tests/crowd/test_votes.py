@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from annotators import item_names, make_crowd
 
@@ -26,6 +27,10 @@ def _triples(votes):
     return list(frame.itertuples(index=False, name=None))
 
 
+def _table(columns):
+    return pd.DataFrame([["x"] * len(columns)] * 2, columns=columns)
+
+
 def test_both_forms_are_the_same():
     long = Votes.from_long(LONG)
     wide = Votes.from_wide(WIDE, items=["x", "y"], annotators=["ann", "ben", "eve"])
@@ -45,9 +50,8 @@ def test_both_forms_are_the_same():
         lambda rows: np.array(rows),
         lambda rows: pd.DataFrame(rows, columns=COLUMNS),
         lambda rows: pl.DataFrame(rows, schema=COLUMNS, orient="row"),
-        lambda rows: dict(
-            zip(("item", "annotator", "label"), zip(*rows, strict=True), strict=True)
-        ),
+        lambda rows: pa.table(list(zip(*rows, strict=True)), COLUMNS),
+        lambda rows: dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)),
     ],
 )
 def test_forms_of_long_answers(make):
@@ -62,10 +66,20 @@ def test_columns_may_have_other_names():
         Votes.from_long(frame)
 
 
-def test_a_data_frame_names_its_annotators():
-    votes = Votes.from_wide(pd.DataFrame(WIDE, columns=["ann", "ben", "eve"]))
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_a_data_frame_names_its_annotators(library):
+    frame = pd.DataFrame(WIDE, columns=["ann", "ben", "eve"])
+    votes = Votes.from_wide(frame if library == "pandas" else pa.Table.from_pandas(frame))
     assert votes.annotators.tolist() == ["ann", "ben", "eve"]
     assert votes.items.tolist() == [0, 1]
+    assert votes.counts().toarray().tolist() == [[2, 1, 0], [0, 1, 1]]
+
+
+def test_columns_of_pyarrow_keep_whole_numbers():
+    table = pa.table({"item": [7, 8, 9], "annotator": [1, 2, 1], "label": [3, 4, None]})
+    votes = Votes.from_long(table, items=table["item"])
+    assert votes.items.tolist() == [7, 8, 9]
+    assert repr(votes.classes.tolist()) == "[3, 4]"
 
 
 @pytest.mark.parametrize("code", [-1, "skipped", None, float("nan"), "", pd.NA])
@@ -147,6 +161,12 @@ def test_answers_without_features_are_left_out_with_a_warning():
         (lambda: Votes.from_long(["xab"]), "Row 0 of the votes is 'xab'"),
         (lambda: Votes.from_long([("x", "ann", {"a": 1})]), "must be text or numbers"),
         (lambda: Votes.from_long(LONG, classes=["cat"]), "is not among the 1 given classes"),
+        (lambda: Votes.from_long(_table([*COLUMNS, "label"])), "have 2 columns 'label': rename"),
+        (
+            lambda: Votes.from_long({"item": [1], "annotator": [1, 2], "label": [1, 2]}),
+            "columns item, annotator, label of the answers have 1, 2, 2 entries",
+        ),
+        (lambda: Votes.from_wide(_table(COLUMNS)), "one answer in each row: .*Votes.from_long"),
         (lambda: Votes.from_wide([["a", "b"], ["a"]]), "The rows of votes have 1, 2 cells"),
         (lambda: Votes.from_wide([]), "no rows of votes"),
         (lambda: Votes.from_wide(WIDE, items=["x"]), "items has 1 name, and there are 2 rows"),

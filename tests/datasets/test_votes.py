@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ def test_row_without_vote_raises(empty):
         lambda rows: np.array(rows, dtype=object),
         lambda rows: pd.DataFrame(rows, columns=["a1", "a2", "a3"]),
         lambda rows: pl.DataFrame(rows, schema=["a1", "a2", "a3"], orient="row"),
+        lambda rows: pa.table(list(zip(*rows, strict=True)), ["a1", "a2", "a3"]),
     ],
 )
 def test_forms_of_the_table(make):

@@ -53,14 +53,8 @@ class OuterLoop:
             return False
         if self.n_iter < self._max_iter:
             return True
-        if self._tol > 0:
-            warn_user(
-                f"{self._name} stopped after max_iter={self._max_iter} iterations with the label "
-                f"confidences still changing by {self._change:.1e} (tol={self._tol:.1e}). Raise "
-                "max_iter or tol, or scale the features; tol=0 runs exactly max_iter iterations "
-                "without a warning.",
-                ConvergenceWarning,
-            )
+        remedy = "Raise max_iter or tol, or scale the features"
+        warn_unless_converged(self._name, self._change, self._tol, self._max_iter, remedy)
         return False
 
     def record(
@@ -92,3 +86,16 @@ class OuterLoop:
                 f"change {self._change:.2e}   {perf_counter() - self._began:.2f} s",
                 flush=True,
             )
+
+
+def warn_unless_converged(
+    name: str, change: float, tol: float, max_iter: int, remedy: str = "Raise max_iter or tol"
+) -> None:
+    """Warn if the last change is above ``tol``, unless ``tol`` is zero."""
+    if change > tol > 0:
+        warn_user(
+            f"{name} stopped after max_iter={max_iter} iterations with the label confidences still "
+            f"changing by {change:.1e} (tol={tol:.1e}). {remedy}; tol=0 runs exactly max_iter "
+            "iterations without a warning.",
+            ConvergenceWarning,
+        )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
@@ -26,7 +27,7 @@ def score_table(
     check_structure(scores, name)
     if sparse.issparse(scores):
         scores = scores.toarray()
-    columns = list(scores.columns) if hasattr(scores, "columns") else None
+    columns = column_names(scores)
     try:
         table = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

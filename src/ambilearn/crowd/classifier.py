@@ -19,10 +19,10 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.outer_loop import warn_unless_converged
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _num_samples
 from ambilearn._utils.structure import check_structure
-from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.temperature import fit_temperature, scale_scores
 from ambilearn.crowd.dawid_skene_model import dawid_skene
@@ -30,7 +30,7 @@ from ambilearn.crowd.evidence import CombinedEvidence, at_least, judge_rows, poo
 from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
-from ambilearn.crowd.votes import Votes
+from ambilearn.crowd.votes import Votes, as_votes
 from ambilearn.learners import (
     align_columns,
     find_ridge_method,
@@ -218,7 +218,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        votes = y if isinstance(y, Votes) else Votes.from_wide(y)
+        votes = as_votes(y)
         estimator = self._judge(X, votes)
         with unfitted_on_error(self):
             self._calibrate(estimator, X, votes)
@@ -242,16 +242,13 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _judge_votes(self, X: Any, votes: Votes, known: KnownRows) -> Any:
         self.classes_ = votes.classes
-        start = _fix(dawid_skene(votes), known)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of the start, not of the rounds
+            start = _fix(dawid_skene(votes), known)
         estimator, held_out = self._choose_parameters(X, votes, start)
         self.n_iter_ = 0
         found, outputs, change = self._alternate(held_out, votes, start, known, self.max_iter)
-        if change > self.tol:
-            warn_user(
-                f"After {self.max_iter} rounds the confidences still change by {change:.1g}. "
-                "Raise max_iter, or raise tol if this accuracy is sufficient.",
-                ConvergenceWarning,
-            )
+        warn_unless_converged(type(self).__name__, change, self.tol, self.max_iter)
         if isinstance(held_out, HeldOutByRidge) and _is_ensemble(estimator):
             held_out = self._by_folds(estimator, X, votes)
             found, outputs, _ = self._alternate(

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.outer_loop import warn_unless_converged
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.evidence import judge_rows, pool_evidence
 from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
-from ambilearn.crowd.votes import Votes
+from ambilearn.crowd.votes import Votes, as_votes
 from ambilearn.validation import check_probabilities
 
 _FIRST_COUNT = 0.1  # added to the number of answers for each label, for the first confidences
@@ -119,6 +120,11 @@ def consensus(
     -------
     Consensus
 
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter`` ends the rounds, unless ``tol=0``.
+
     See Also
     --------
     CrowdClassifier : Fits the classifier, too, to the labels found so far.
@@ -134,7 +140,7 @@ def consensus(
     >>> found.annotators.agreement.tolist()
     [1.0, 0.75, 0.25]
     """
-    votes = votes if isinstance(votes, Votes) else Votes.from_wide(votes)
+    votes = as_votes(votes)
     if smoothing != "auto" and not (isinstance(smoothing, Real) and 0 < smoothing < np.inf):
         raise ValueError(f'smoothing must be "auto" or a number above 0, and is {smoothing!r}.')
     if max_iter < 1:
@@ -144,10 +150,11 @@ def consensus(
     confidences: NDArray[np.float64] = first / first.sum(axis=1, keepdims=True)
     for _ in range(max_iter):
         found = judge_rows(votes, confidences, held_out, smoothing)
-        change = np.linalg.norm(found.confidences - confidences) / len(votes) ** 0.5
+        change = float(np.linalg.norm(found.confidences - confidences)) / len(votes) ** 0.5
         confidences = found.confidences
         if change <= tol:
             break
+    warn_unless_converged("consensus", change, tol, max_iter)
     pooled = pool_evidence(votes, confidences, held_out, smoothing)
     best = pooled.confidences.argmax(axis=1)
     return Consensus(

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.crowd.skills import answer_counts
-from ambilearn.crowd.votes import Votes
+from ambilearn.crowd.votes import as_votes
 
 _LEAST_COUNT = 0.05
 
@@ -111,9 +112,9 @@ def in_order_of_labels(table: Any, classes: NDArray[Any], name: str) -> Any:
 
     Anything else is returned unchanged.
     """
-    if not hasattr(table, "columns"):
+    names, labels = column_names(table), classes.tolist()
+    if names is None:
         return table
-    names, labels = list(table.columns), classes.tolist()
     if len(names) != len(labels) or set(names) != set(labels):
         raise ValueError(
             f"The columns of {name} are {shorten_list(names)}, but the labels of the votes are "
@@ -122,13 +123,13 @@ def in_order_of_labels(table: Any, classes: NDArray[Any], name: str) -> Any:
     return np.asarray(table)[:, [names.index(label) for label in labels]]
 
 
-def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
+def report_annotators(votes: Any, confidences: ArrayLike) -> AnnotatorReport:
     """Compare the answers with a result.
 
     Parameters
     ----------
-    votes : Votes
-        The answers.
+    votes : Votes, or table of shape (n_items, n_annotators)
+        The answers; a table is read by :meth:`Votes.from_wide`.
     confidences : array-like of shape (n_items, n_labels) or (n_items,)
         The result, such as ``label_distributions_`` of a fit, in the order of ``votes``; or one
         label for each item, such as ``transduction_`` or the truth.
@@ -150,6 +151,7 @@ def report_annotators(votes: Votes, confidences: ArrayLike) -> AnnotatorReport:
     >>> report_annotators(votes, ["a", "b", "a"])
     <AnnotatorReport: 2 annotators, 6 answers, 67% agree with the result>
     """
+    votes = as_votes(votes)
     expected = len(votes), len(votes.classes)
     check_structure(confidences, "confidences")
     table = in_order_of_labels(to_numpy(confidences), votes.classes, "confidences")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
@@ -23,6 +24,8 @@ from ambilearn.datasets.votes import (
     order_classes,
     parse_labels,
 )
+
+_LONG_COLUMNS = {"item", "annotator", "label"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,9 +160,14 @@ class Votes:
         >>> votes
         <Votes: 4 answers by 3 annotators to 2 of 2 items, 3 labels>
         """
-        if annotators is None:
-            annotators = getattr(table, "columns", None)
-        rows = _as_rows(table.to_numpy() if hasattr(table, "to_numpy") else table)
+        columns = column_names(table)
+        if columns is not None and set(columns) == _LONG_COLUMNS:
+            raise ValueError(
+                "The table has the columns item, annotator and label, one answer in each row: read "
+                "it with Votes.from_long."
+            )
+        annotators = columns if annotators is None else annotators
+        rows = _as_rows(table if columns is None else np.asarray(table))
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValueError(
@@ -319,19 +327,34 @@ class Votes:
         )
 
 
+def as_votes(votes: Any) -> Votes:
+    """Votes unchanged, and any other table read by :meth:`Votes.from_wide`."""
+    return votes if isinstance(votes, Votes) else Votes.from_wide(votes)
+
+
 def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, Any, Any]]:
     """The answers as triples, from a data frame, a mapping of columns, or rows of three."""
-    keys = getattr(answers, "columns", None)
-    if keys is None and isinstance(answers, dict):
-        keys = answers.keys()
+    keys = list(answers) if isinstance(answers, dict) else column_names(answers)
     if keys is not None:
-        missing = [name for name in names if name not in keys]
-        if missing:
+        for name in names:
+            if name not in keys:
+                raise ValueError(
+                    f"The answers have no column {name!r}, they have {shorten_list(keys)}. Name "
+                    "the columns by item=, annotator= and label=."
+                )
+            if keys.count(name) > 1:
+                raise ValueError(
+                    f"The answers have {keys.count(name)} columns {name!r}: rename or drop all "
+                    "but one."
+                )
+        columns = [list(_as_list(answers[name])) for name in names]
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
             raise ValueError(
-                f"The answers have no column {missing[0]!r}, they have {shorten_list(list(keys))}. "
-                "Name the columns by item=, annotator= and label=."
+                f"The columns {shorten_list(names)} of the answers have {shorten_list(lengths)} "
+                "entries: give every answer an item, an annotator and a label."
             )
-        return list(zip(*(_as_list(answers[name]) for name in names), strict=True))
+        return list(zip(*columns, strict=True))
     rows = _as_rows(answers)
     for i, row in enumerate(rows):
         if isinstance(row, str) or len(row) != 3:
@@ -351,6 +374,8 @@ def _as_rows(table: Any) -> list[Any]:
 
 
 def _as_list(column: Any) -> Any:
+    if hasattr(column, "to_pylist"):  # pyarrow
+        return column.to_pylist()
     return column.tolist() if hasattr(column, "tolist") else column
 
 

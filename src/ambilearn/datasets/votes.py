@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import label_array, listed_labels
 from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
@@ -80,8 +81,8 @@ def votes_to_candidates(
     {'cat'}
     """
     check_votes(votes)
-    if hasattr(votes, "to_numpy"):  # data frames of pandas and polars
-        votes = votes.to_numpy()
+    if hasattr(votes, "to_numpy") or column_names(votes) is not None:  # a Series, or a data frame
+        votes = np.asarray(votes)
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
         raise ValueError(
             f"votes must have two dimensions, one row per example and one column per "
