@@ -11,12 +11,13 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.folds import split_rows
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
     BaseSearchCV,
@@ -326,21 +327,7 @@ class CandidateSearchCV(BaseSearchCV):
 
         The shape is (3, n_points, n_folds), with NaN for dropped points.
         """
-        cv = self.cv
-        if isinstance(cv, Integral):
-            if len(sets) < int(cv):
-                raise ValueError(
-                    f"Too few rows for the {cv} folds of cv={cv}: n_samples={len(sets)}. Add rows, "
-                    "or lower cv."
-                )
-            cv = KFold(cv, shuffle=True, random_state=self.random_state)
-        try:
-            folds = list(check_cv(cv).split(X))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"The rows cannot be split by cv={self.cv!r} ({error}). Use a splitter that needs "
-                "neither labels nor groups, such as KFold or ShuffleSplit."
-            ) from error
+        folds = split_rows(self.cv, X, len(sets), self.random_state)
         if not folds:
             raise ValueError("cv has no splits: use at least one.")
         scoring = SCORERS[self.scoring] if isinstance(self.scoring, str) else self.scoring

@@ -119,7 +119,7 @@ def test_bad_kernels(data, kernel, X, error, message):
         Regression(kernel).fit(X, data[1])
 
 
-@pytest.mark.parametrize("sigma", [0, -1.0, "median"])
+@pytest.mark.parametrize("sigma", [0, -1.0, "median", 1e-300, 1e-160, 1e160])
 def test_bad_bandwidth(data, sigma):
     with pytest.raises(ValueError, match="'sigma' parameter"):
         Regression(sigma=sigma).fit(data[0], data[1])

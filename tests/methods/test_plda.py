@@ -216,6 +216,12 @@ def test_errors_name_the_parameter(parameter, value):
         PLDATransformer(**{parameter: value}).fit(X, Y)
 
 
+def test_the_estimator_cannot_take_a_kernel_matrix():
+    X, Y, _ = ambiguous(n=20)
+    with pytest.raises(ValueError, match=r"PLDA appends prototypes .*another kernel than 'precomp"):
+        PLDA(estimator=PLCL(kernel="precomputed")).fit(X @ X.T, Y)
+
+
 def test_warnings_in_a_pipeline_point_at_the_users_line():
     X, Y, _ = ambiguous(n=6)
     with pytest.warns(UserWarning, match="only 6 rows") as caught:

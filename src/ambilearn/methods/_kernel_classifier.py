@@ -55,7 +55,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
 
     _parameter_constraints = {
         "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
-        "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
+        # The square of sigma and its inverse must be in the range of floating point.
+        "sigma": [StrOptions({"mean"}), Interval(Real, 1e-150, 1e150, closed="both")],
         "n_landmarks": [None, LANDMARKS_CONSTRAINT],
         "landmarks": [StrOptions({"kmeans", "uniform"})],
         "random_state": ["random_state"],

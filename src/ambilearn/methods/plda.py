@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.fit_cache import FitCache
@@ -367,6 +368,11 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+        if self.estimator is not None and get_tags(self.estimator).input_tags.pairwise:
+            raise ValueError(
+                "PLDA appends prototypes to the features, and its estimator takes a kernel matrix "
+                "as X: use another kernel than 'precomputed'."
+            )
         params = self.get_params(deep=False)
         del params["estimator"]
         self.transformer_ = PLDATransformer(**params)

@@ -8,10 +8,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
+from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn.backend import Support, index_rows
 from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
@@ -265,14 +265,11 @@ class PLStacking(EnsembleClassifier):
         seed: int | None,
     ) -> NDArray[np.float64]:
         """Out-of-fold outputs of the members, shape (n, n_members * l)."""
-        cv = self.cv
-        if isinstance(cv, Integral):
-            cv = KFold(cv, shuffle=True, random_state=seed)
         backend, sets = candidates.backend, candidates.sets
         parts: list[Any] = []
         position = np.full(X.shape[0], -1)  # of each row in the parts
         n_held_out = 0
-        for split in check_cv(cv).split(X):
+        for split in split_rows(self.cv, X, X.shape[0], seed):
             train, test = (np.arange(X.shape[0])[part] for part in split)  # from masks and lists
             X_train, X_test = index_rows(X, train), index_rows(X, test)
             if self._pairwise:
