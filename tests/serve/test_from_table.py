@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
+from ambilearn import PLKNN, as_candidates
 from ambilearn.review import ReviewSession
 from ambilearn.review.images import ServedImages
+from ambilearn.review.learner import Learner
 from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
 from ambilearn.serve.service import _pairs_of_page
 from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
@@ -42,6 +44,27 @@ def test_parameters_are_chosen_once(table):
     assert learner.n_rows == 12
     with continue_session(learner, [], {0: "zoe"}, label_parser(["anna", "bob"])) as session:
         assert session.transduction_[0] == "zoe"
+
+
+def test_answers_of_a_journal_that_cannot_be_labels_are_left_out():
+    """Version 0.1.0 recorded them, and its journals could not be continued."""
+    X = np.arange(12.0)[:, None] % 2
+    learner = Learner(PLKNN(n_neighbors=3), X, as_candidates([{1 + i % 2, 3} for i in range(12)]))
+    answers = [{"0": "1"}, {"1": "nan"}, {"2": "nan", "3": "2"}, {"4": "x"}, {"5": "nan"}, None]
+    entries = [
+        {"kind": "answer", "labels": labels, "found": {}, "random": False}
+        if labels
+        else {"kind": "undo"}
+        for labels in [*answers, {"4": "3"}]
+    ]
+    with pytest.warns(
+        UserWarning, match=r"2 answers .* for row 1, 2\. .* again\. The answer: 'nan' cannot be"
+    ):
+        session = continue_session(learner, entries, {}, label_parser([1, 2, 3]))
+    with session:
+        assert session.labels_ == {0: 1, 3: 2, 4: 3}
+        assert [session.undo() for _ in range(3)] == [[4], [4], [2, 3]]
+        assert session.labels_ == {0: 1}
 
 
 def test_images_of_other_hosts_are_not_shown(table, tmp_path):

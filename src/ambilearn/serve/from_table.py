@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.review.from_table import review_from_table
 from ambilearn.review.images import ServedImages
 from ambilearn.review.learner import Labels, Learner
@@ -118,24 +121,45 @@ def continue_session(
 
     ``labels`` has the rows that were settled before the review, and ``parse`` returns the label of
     a text. The options are those of :class:`~ambilearn.review.ReviewSession`.
+
+    Version 0.1.0 recorded answers that cannot be labels, such as ``nan`` among numbers. Their rows
+    are not settled; a warning lists them.
     """
     steps: list[Step] = []
     released: set[int] = set()  # random rows that the order had reached: they are reviewed
     skipped: dict[int, None] = {}
+    rejected: dict[int, str] = {}  # why the answer of a row is not used
+
+    def read(text: str | None) -> Any:
+        return None if text is None else parse(text)
+
     for entry in entries:
         released.update(entry.get("released", ()))
         if entry["kind"] == "answer":
-            after, found = (
-                {int(row): None if text is None else parse(text) for row, text in pairs.items()}
-                for pairs in (entry["labels"], entry["found"])
-            )
+            found = {int(row): read(text) for row, text in entry["found"].items()}
+            after = {}
+            for row, text in entry["labels"].items():
+                rejected.pop(int(row), None)
+                try:
+                    after[int(row)] = read(text)
+                except InvalidFileError as error:
+                    after[int(row)], rejected[int(row)] = None, str(error)
             steps.append(Step({}, after, entry["random"], found))
             released.difference_update(after)
         elif entry["kind"] == "undo":
-            released.difference_update(steps.pop().after)
+            undone = steps.pop().after
+            released.difference_update(undone)
+            for row in undone:
+                rejected.pop(row, None)
         elif entry["kind"] == "skip":
             skipped.pop(entry["row"], None)
             skipped[entry["row"]] = None
+    if rejected:
+        rows, reason = shorten_list(list(rejected)), next(iter(rejected.values()))
+        warn_user(
+            f"The journal has {pluralize(len(rejected), 'answer')} that cannot be a label, for row "
+            f"{rows}. Such rows are not settled: answer them again. {reason}"
+        )
     steps = [
         step._replace(random=step.random and released.isdisjoint(step.after)) for step in steps
     ]
