@@ -1,5 +1,6 @@
 import io
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,8 @@ def test_control_c_during_the_calibration_leaves_the_labels(people):
     assert cleaned.model.was_interrupted
     whole = clean_table(table, "ipal", calibrate=False, doubt=False)
     assert not whole.model.was_interrupted
+    same_reason = replace(whole.model, calibration=cleaned.model.calibration)
+    assert not same_reason.was_interrupted
     np.testing.assert_array_equal(cleaned.choices.labels, whole.choices.labels)
     assert cleaned.frame[["confidence", "doubt"]].isna().all(axis=None)
 

@@ -37,7 +37,7 @@ from ambilearn.tables.read import CandidateTable, append_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-_INTERRUPTED = "the computation was interrupted"
+_INTERRUPTED = Calibration("the computation was interrupted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +53,8 @@ class TableModel:
     columns : tuple of Column
         The feature columns that a table must have, and their kinds.
     about : dict
-        Where the model comes from: versions, method, parameters, candidate columns, rows, time.
+        Where the model comes from: versions, method, parameters, candidate columns, rows, time,
+        and whether Ctrl-C ended it early.
     calibration : Calibration
         How scores become confidences, or why they do not.
     """
@@ -82,7 +83,7 @@ class TableModel:
     @property
     def was_interrupted(self) -> bool:
         """Whether Ctrl-C ended the fit, or the fits for the calibration, early."""
-        return self.method._was_interrupted or self.calibration.reason == _INTERRUPTED
+        return bool(self.about.get("interrupted"))  # unknown in a model file of version 0.1
 
     def choices(
         self,
@@ -294,6 +295,7 @@ def fit_table(
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
+        "interrupted": estimator._was_interrupted or calibration is _INTERRUPTED,
     }
     pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
     return TableModel(pipeline, table.features.columns, about, calibration)
@@ -313,7 +315,7 @@ def _calibrate(
     if table.votes is not None:
         return Calibration("rows with a single answer are easier than the others")
     if fitted._was_interrupted:
-        return Calibration(_INTERRUPTED)
+        return _INTERRUPTED
     method, device = with_own_device(fitted, device)
     try:
         with device_rows(X, device) as rows:
@@ -327,9 +329,10 @@ def _calibrate(
             )
     except KeyboardInterrupt:  # the fit is complete
         warn_user(
-            f"{table.name}: {_INTERRUPTED}, and the scores are not calibrated.", InterruptedWarning
+            f"{table.name}: {_INTERRUPTED.reason}, and the scores are not calibrated.",
+            InterruptedWarning,
         )
-        return Calibration(_INTERRUPTED)
+        return _INTERRUPTED
 
 
 def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:

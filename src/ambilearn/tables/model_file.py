@@ -50,6 +50,7 @@ _FORM = {
     "scikit-learn": str,
     "method": str,
     "chosen": {"*": object},
+    "interrupted?": bool,
     "columns": [{"name": str, "kind": str, "length?": int}],
     "labels": [object],
     "calibration": {
