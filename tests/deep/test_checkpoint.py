@@ -428,7 +428,9 @@ def test_held_out_folds_leave_the_checkpoint_alone(tmp_path):
 def test_another_file_is_rejected_and_kept(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL\. Give"):
+    with pytest.raises(
+        ValueError, match=r"notes\.txt is not a checkpoint of DeepPLCL, or it is damaged\. G"
+    ):
         make(path).fit(X, Y)
     assert path.read_bytes() == content
 
@@ -437,9 +439,29 @@ def test_a_damaged_checkpoint_is_rejected(tmp_path):
     path = tmp_path / "run"
     with pytest.raises(StopError):
         make(path, callbacks=[stop_at(2)]).fit(X, Y)
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(ValueError, match="is not a checkpoint"):
-        make(path).fit(X, Y)
+    content = path.read_bytes()
+    last_bit = content[:-1] + bytes([content[-1] ^ 1])
+    for damaged in (content[:-50], last_bit, content.replace(b'"step":"', b'"step":"1', 1)):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is not a checkpoint of DeepPLCL, or it is damaged"):
+            make(path).fit(X, Y)
+
+
+def test_a_callback_may_change_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def change(report):
+        os.chdir("other" if report.epoch == 1 else ".")
+
+    with pytest.raises(StopError):
+        make("run", callbacks=[change, stop_at(4)]).fit(X, Y)
+    os.chdir(tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["run"]
+    assert not list((tmp_path / "other").iterdir())
+    model = make("run", callbacks=[lambda report: os.chdir(tmp_path / "other")]).fit(X, Y)
+    assert [report.epoch for report in model.history_] == [5, 6]
+    assert not (tmp_path / "run").exists()
 
 
 def test_checkpoints_are_written_after_some_time_only(tmp_path):

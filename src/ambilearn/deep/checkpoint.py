@@ -31,7 +31,8 @@ class Checkpoint:
             import safetensors.torch
 
         self._format = safetensors.torch
-        self._path, self._trainer, self._every = Path(path), trainer, every
+        self._trainer, self._every = trainer, every
+        self._path = Path(path).absolute()  # a callback may change the working directory
         if not self._path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
         if self._path.is_dir():
@@ -66,10 +67,12 @@ class Checkpoint:
             run, epoch, step = about["run"], int(about["epoch"]), int(about["step"])
             power = float(about["power"])
             tensors = self._format.load(content)
+            if about.pop("checksum") != _checksum(tensors, about):
+                raise ValueError("The checksum is wrong.")
         except Exception as error:
             raise ValueError(
-                f"{self._path} is not a checkpoint of DeepPLCL. Give another path as checkpoint, "
-                "or delete the file if you do not need it."
+                f"{self._path} is not a checkpoint of DeepPLCL, or it is damaged. Give another "
+                "path as checkpoint, or delete the file if you do not need it."
             ) from error
         if run != self._run:
             raise ValueError(
@@ -112,7 +115,7 @@ class Checkpoint:
 
     def _write(self, tensors: dict[str, Tensor], about: dict[str, str]) -> None:
         copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
-        content = self._format.save(copies, about)
+        content = self._format.save(copies, about | {"checksum": _checksum(copies, about)})
         try:
             with atomic_write(self._path) as file:
                 file.write(content)
@@ -186,12 +189,21 @@ def _fingerprint(trainer: Trainer, also: str) -> str:
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
     parts = re.sub(" at 0x[0-9a-f]+", "", repr(trainer.network))  # addresses of functions
     text = json.dumps([named, shapes, parts, list(trainer.rows.shape), also], sort_keys=True)
-    found = blake2b(text.encode(), digest_size=16)
     frozen = [weights for weights in trainer.network.parameters() if not weights.requires_grad]
     frozen += [values for part in trainer.network.frozen_parts() for values in part.buffers()]
     rows = trainer.rows
     values = sample_rows(rows) if rows.held is None else rows.held
-    for tensor in (values, labels.mask, labels.log_shares, labels.row_weights, *frozen):
-        if tensor is not None:
-            found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
+    given = (values, labels.mask, labels.log_shares, labels.row_weights, *frozen)
+    return _hash(text, [tensor for tensor in given if tensor is not None])
+
+
+def _checksum(tensors: dict[str, Tensor], about: dict[str, str]) -> str:
+    names = sorted(tensors)
+    return _hash(json.dumps([about, names], sort_keys=True), [tensors[name] for name in names])
+
+
+def _hash(text: str, tensors: list[Tensor]) -> str:
+    found = blake2b(text.encode(), digest_size=16)
+    for tensor in tensors:
+        found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return found.hexdigest()
