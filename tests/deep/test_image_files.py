@@ -142,6 +142,17 @@ def test_a_file_that_cannot_be_read_is_named_with_its_row(make, message, tmp_pat
         ImageFiles.of([save(tmp_path / "a.jpg", (60, 40)), make(tmp_path)]).read([0, 1])
 
 
+def test_several_files_that_cannot_be_read_are_listed(tmp_path):
+    good, bad = save(tmp_path / "a.jpg", (60, 40)), damaged(".jpg")(tmp_path)
+    missing = [tmp_path / f"{i}.png" for i in range(7)]
+    also = r"6 further images cannot be read: row 2, 3, 4, 5, 6 and 1 more\.$"
+    with pytest.raises(ValueError, match=rf"^Row 1: .*0\.png .* {also}"):
+        ImageFiles.of([good, *missing])
+    files = ImageFiles.of([good, bad, good, bad])
+    with pytest.raises(ValueError, match=r"^Row 3: .* 1 further image cannot be read: row 1\.$"):
+        files.read([3, 2, 1])
+
+
 def test_an_image_with_too_many_pixels_is_named_with_its_row(tmp_path, monkeypatch):
     path = save(tmp_path / "a.png", (60, 40))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)

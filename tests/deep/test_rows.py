@@ -108,6 +108,7 @@ def test_matrices_images_and_files_are_distinguished():
     assert not is_matrix([np.zeros((2, 2)), np.zeros((3, 2))])
     assert not is_matrix([[[1.0]], [[2.0]]])
     assert not is_matrix(["a.png", "b.png"])
+    assert check_rows([[np.zeros(3), np.zeros(3)]] * 4).shape == (4, 1, 2, 3)  # rows of an image
     assert not is_matrix(torch.utils.data.TensorDataset(torch.zeros(2, 2)))
 
 
@@ -130,6 +131,9 @@ class _Items(torch.utils.data.Dataset):
         (np.zeros((6, 5, 3), dtype=np.uint8), (3, 6, 5)),
         ((torch.zeros(6, 5), 7), (1, 6, 5)),
         ((np.zeros(5), 7), (5,)),
+        ([torch.zeros(3, 6, 5), 7], (3, 6, 5)),
+        ([np.zeros(5), np.zeros(2)], (5,)),
+        ([Image.new("RGB", (5, 6)), 7], (3, 6, 5)),
         ((Image.new("RGB", (5, 6)), 7), (3, 6, 5)),
         (np.zeros((5, 6, 5)), (5, 5, 6)),
         (torch.zeros(5, dtype=torch.bfloat16, requires_grad=True), (5,)),
@@ -137,7 +141,7 @@ class _Items(torch.utils.data.Dataset):
 )
 def test_datasets(item, shape):
     items = [item] * 3
-    if isinstance(item, tuple):  # a fold of scikit-learn
+    if isinstance(item, (tuple, list)):  # a fold of scikit-learn
         assert not is_matrix(items)
         assert check_rows(items).shape == (3, *shape)
     rows = check_rows(_Items(items))

@@ -164,8 +164,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     -----
     X is a matrix; an array of images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), where the
     channels are the smaller of the second and the last dimension, or the last if they are equal; a
-    list of image files; or a PyTorch dataset, whose items are the rows or tuples that begin with
-    the row. Rows that fit in memory are read once, so a dataset should not augment them:
+    list of image files; or a PyTorch dataset, whose items are the rows, or tuples or lists that
+    begin with the row. Rows that fit in memory are read once, so a dataset should not augment them:
     ``augment`` does.
 
     After the first epoch, Ctrl-C ends the training and leaves a model that can be used. During the

@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from torch import Tensor
 from ambilearn._utils.image_formats import decoded_formats
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 
 LARGEST_SIDE = 224  # pixels of images whose size is chosen here
@@ -59,8 +59,7 @@ class ImageFiles:
                     f"Row {i} of X is {shorten_repr(name)}, which is not the name of a file."
                 )
         paths = [os.fspath(name) for name in names]
-        with ThreadPoolExecutor() as pool:
-            found = list(pool.map(_inspect, range(len(paths)), paths))
+        found = _map_images(_inspect, range(len(paths)), paths)
         sizes, modes, largest = map(list, zip(*found, strict=True))
         if image_shape is None:
             n_channels = 3 if any(mode in _COLOR_MODES for mode in modes) else 1
@@ -77,9 +76,30 @@ class ImageFiles:
     def read(self, index: Sequence[int]) -> Tensor:
         """The images of some rows, uint8 of shape (k, c, h, w)."""
         decode = partial(_decode, shape=self.image_shape)
-        with ThreadPoolExecutor() as pool:
-            images = list(pool.map(decode, index, [self.paths[i] for i in index]))
+        images = _map_images(decode, index, [self.paths[i] for i in index])
         return torch.from_numpy(np.stack(images))
+
+
+def _map_images(function: Callable[..., Any], rows: Sequence[int], paths: list[str]) -> list[Any]:
+    """Call a function with each row and path, in threads; an error lists the unreadable images."""
+
+    def attempt(row: int, path: str) -> Any:
+        try:
+            return function(row, path)
+        except ValueError as error:
+            return error
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(attempt, rows, paths))
+    errors = {i: each for i, each in enumerate(found) if isinstance(each, ValueError)}
+    if errors:
+        first, *others = errors
+        also = ""
+        if others:
+            listed = shorten_list([rows[i] for i in others], 5)
+            also = f" {pluralize(len(others), 'further image')} cannot be read: row {listed}."
+        raise ValueError(f"{errors[first]}{also}") from errors[first]
+    return found
 
 
 def _check_size(image_size: Any) -> tuple[int, int]:

@@ -106,11 +106,17 @@ def check_form(X: Any) -> None:
 
 def _is_dataset(X: Any) -> bool:
     """Whether X is a dataset, or a list of its items, as scikit-learn makes it for a fold."""
-    if isinstance(X, list) and X and isinstance(X[0], tuple) and X[0]:
+    if isinstance(X, list) and X and isinstance(X[0], (tuple, list)) and X[0]:
         first = X[0][0]
         is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")  # Pillow
-        return is_array and np.ndim(first) > 0
+        return is_array and np.ndim(first) > 0 and not _is_list_of_equals(X[0])
     return isinstance(X, torch.utils.data.Dataset)
+
+
+def _is_list_of_equals(item: Any) -> bool:
+    """Whether an item is a list of arrays of one shape, which is an image or a matrix."""
+    shapes = {getattr(part, "shape", None) for part in item}
+    return isinstance(item, list) and len(shapes) == 1 and None not in shapes
 
 
 def check_rows(
