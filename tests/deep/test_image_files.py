@@ -145,11 +145,11 @@ def test_a_file_that_cannot_be_read_is_named_with_its_row(make, message, tmp_pat
 def test_several_files_that_cannot_be_read_are_listed(tmp_path):
     good, bad = save(tmp_path / "a.jpg", (60, 40)), damaged(".jpg")(tmp_path)
     missing = [tmp_path / f"{i}.png" for i in range(7)]
-    also = r"6 further images cannot be read: row 2, 3, 4, 5, 6 and 1 more\.$"
+    also = r"6 further rows of X cannot be read: 2, 3, 4, 5, 6 and 1 more\.$"
     with pytest.raises(ValueError, match=rf"^Row 1: .*0\.png .* {also}"):
         ImageFiles.of([good, *missing])
     files = ImageFiles.of([good, bad, good, bad])
-    with pytest.raises(ValueError, match=r"^Row 3: .* 1 further image cannot be read: row 1\.$"):
+    with pytest.raises(ValueError, match=r"^Row 3: .* 1 further row of X cannot be read: 1\.$"):
         files.read([3, 2, 1])
 
 

@@ -58,7 +58,7 @@ def test_answers_of_a_journal_that_cannot_be_labels_are_left_out():
         for labels in [*answers, {"4": "3"}]
     ]
     with pytest.warns(
-        UserWarning, match=r"2 answers .* for row 1, 2\. .* again\. The answer: 'nan' cannot be"
+        UserWarning, match=r"to 2 rows \(1, 2\) .* again\. The answer: 'nan' cannot be"
     ):
         session = continue_session(learner, entries, {}, label_parser([1, 2, 3]))
     with session:

@@ -97,7 +97,7 @@ def _map_images(function: Callable[..., Any], rows: Sequence[int], paths: list[s
         also = ""
         if others:
             listed = shorten_list([rows[i] for i in others], 5)
-            also = f" {pluralize(len(others), 'further image')} cannot be read: row {listed}."
+            also = f" {pluralize(len(others), 'further row')} of X cannot be read: {listed}."
         raise ValueError(f"{errors[first]}{also}") from errors[first]
     return found
 

@@ -157,8 +157,8 @@ def continue_session(
     if rejected:
         rows, reason = shorten_list(list(rejected)), next(iter(rejected.values()))
         warn_user(
-            f"The journal has {pluralize(len(rejected), 'answer')} that cannot be a label, for row "
-            f"{rows}. Such rows are not settled: answer them again. {reason}"
+            f"The answers in the journal to {pluralize(len(rejected), 'row')} ({rows}) cannot be "
+            f"labels: answer them again. {reason}"
         )
     steps = [
         step._replace(random=step.random and released.isdisjoint(step.after)) for step in steps
