@@ -277,6 +277,29 @@ def test_the_average_follows_the_weights_and_the_statistics_of_normalizations():
     assert not any(weights.requires_grad for weights in trainer.average.parameters())
 
 
+def test_the_average_has_the_buffers_that_have_no_mean():
+    """A mask of infinite numbers, and a flag that the first batch sets."""
+
+    class Features(nn.Linear):
+        def __init__(self):
+            super().__init__(3, 5)
+            self.register_buffer("mask", torch.tensor([0.0, 0, 0, 0, -torch.inf]))
+            self.register_buffer("started", torch.tensor(False))
+
+        def forward(self, x):
+            if self.training:
+                self.started.fill_(True)
+            return (super().forward(x) + self.mask).softmax(1)
+
+    trainer = make_trainer(features=Features(), teacher=True)
+    with seeded(1, CPU):
+        losses = [trainer.run_epoch()[0] for _ in range(2)]
+    assert np.isfinite(losses).all()
+    average = trainer.average.features
+    assert average.mask.tolist() == [0, 0, 0, 0, -np.inf]
+    assert average.started
+
+
 def test_a_seed_does_not_touch_the_state_of_the_user():
     before = torch.get_rng_state()
     with seeded(5, CPU):

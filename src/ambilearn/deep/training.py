@@ -119,7 +119,7 @@ class Trainer:
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
         self.epoch, self.step, self.power = 0, 0, 1.0
-        self._averaged = _averaged_tensors(self.average, network)
+        self._averaged, self._copied = _pair_tensors(self.average, network)
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
@@ -137,6 +137,8 @@ class Trainer:
         for i in range(self.steps_per_epoch):  # the remaining rows are used in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
+        for mean, latest in self._copied:
+            mean.copy_(latest)
         self.epoch += 1
         loss = float(total) / self.steps_per_epoch
         if not isfinite(loss):
@@ -264,13 +266,22 @@ def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor
     return share, torch.lerp(x.roll(1, 0), x, wide.to(x.dtype))
 
 
-def _averaged_tensors(average: nn.Module, network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """Trained weights and floating-point buffers of the average, and those of the network."""
+def _pair_tensors(
+    average: nn.Module, network: nn.Module
+) -> tuple[tuple[list[Tensor], list[Tensor]], list[tuple[Tensor, Tensor]]]:
+    """Tensors of the average and of the network: two lists to average, and pairs to copy.
+
+    Trained weights and floating-point buffers, such as the statistics of normalizations, are
+    averaged. The other buffers are copied: counters, flags and masks of infinite numbers, whose
+    mean is not a number.
+    """
     weights = zip(average.parameters(), network.parameters(), strict=True)
-    buffers = zip(average.buffers(), network.buffers(), strict=True)
     pairs = [pair for pair in weights if pair[1].requires_grad]
-    pairs += [pair for pair in buffers if pair[1].is_floating_point()]
-    return [mean for mean, _ in pairs], [latest for _, latest in pairs]
+    copied: list[tuple[Tensor, Tensor]] = []
+    for mean, latest in zip(average.buffers(), network.buffers(), strict=True):
+        has_mean = latest.is_floating_point() and bool(latest.isfinite().all())
+        (pairs if has_mean else copied).append((mean, latest))
+    return ([mean for mean, _ in pairs], [latest for _, latest in pairs]), copied
 
 
 def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
