@@ -408,6 +408,7 @@ def test_a_frozen_module_keeps_its_weights():
         ({"callbacks": [3]}, "callbacks must be"),
         ({"loss": "rc", "teacher": True}, "teacher=True has no effect with loss='rc'"),
         ({"loss": "cc", "teacher": True}, "teacher=True has no effect with loss='cc'"),
+        ({"loss": "cc", "outside_weight": 0}, "loss='cc' has no other term than .* outside_weight"),
     ],
 )
 def test_wrong_parameters(parameters, message):

@@ -99,7 +99,13 @@ PRESETS = {
 def choose_objective(loss: str, **changes: Any) -> Objective:
     """The preset of a name, with the values that are not None in place of its own."""
     given = {name: value for name, value in changes.items() if value is not None}
-    return replace(PRESETS[loss], **given)
+    chosen = replace(PRESETS[loss], **given)
+    if not (chosen.target_weight or chosen.outside_weight or chosen.comp_weight):
+        raise ValueError(
+            f"loss={loss!r} has no other term than that of outside_weight, which is 0. Use a "
+            "positive outside_weight."
+        )
+    return chosen
 
 
 def fit_power(log_shares: Tensor, mask: Tensor, confidences: Tensor) -> float:
