@@ -40,10 +40,12 @@ def test_arrays_of_images(shape, stored, dtype):
 
 
 @pytest.mark.filterwarnings("error")
-def test_an_array_that_must_not_be_written_is_taken():
+def test_arrays_that_must_not_be_written_are_taken():
     X = np.zeros((2, 3, 3), dtype=np.uint8)
     X.flags.writeable = False
     assert check_rows(X).shape == (2, 1, 3, 3)
+    assert check_rows(_Items(X)).shape == (2, 1, 3, 3)
+    assert check_rows(_Items(X[0])).shape == (3, 3)
 
 
 @pytest.mark.parametrize(

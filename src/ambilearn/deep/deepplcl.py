@@ -329,8 +329,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         if isinstance(X, torch.Tensor):
             X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
-            matrix = super()._validate_rows(X, reset=reset, **options)
-            rows = Rows(matrix.shape, torch.from_numpy(np.require(matrix, requirements=["C", "W"])))
+            rows = Rows.of_matrix(super()._validate_rows(X, reset=reset, **options))
         else:
             fitted_to = (None, None) if reset else (self._row_shape, self._learned_bytes)
             rows = check_rows(X, self.image_size, *fitted_to)

@@ -32,6 +32,11 @@ class Rows:
     read: Reader | None = None
     unit: float = 1.0
 
+    @classmethod
+    def of_matrix(cls, X: NDArray[np.float64]) -> "Rows":
+        """Rows of a checked matrix."""
+        return cls(X.shape, to_tensor(X))
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -173,7 +178,7 @@ def _dataset_rows(dataset: Any, learned_bytes: bool | None) -> Rows:
             )
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
         array = _as_stored(array, bool(learned_bytes))  # in a fit, only uint8 is certain
-        return torch.as_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
+        return to_tensor(array if array.ndim == 1 else _channels_first(array[None])[0])
 
     if len(dataset) == 0:
         raise ValueError("The dataset has 0 items, while a minimum of 1 is required.")
@@ -208,7 +213,7 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Rows:
         raise ValueError(f"X has entries of type {array.dtype}: images consist of numbers.")
     if is_fit and array.dtype.itemsize > 4:
         _check_resolution(array)
-    images = torch.from_numpy(_channels_first(_as_stored(array, learned_bytes)))
+    images = to_tensor(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
     return Rows(tuple(images.shape), images, unit=255.0 if array.dtype == np.uint8 else 1.0)
 
@@ -277,7 +282,12 @@ def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
         array = array[:, None]
     elif array.shape[3] <= array.shape[1]:
         array = array.transpose(0, 3, 1, 2)
-    return np.require(array, requirements=["C", "W"])  # PyTorch has no read-only tensors
+    return array
+
+
+def to_tensor(array: NDArray[Any]) -> Tensor:
+    """The array as a tensor; copied if it is read-only, which tensors cannot be."""
+    return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 
 
 def _check_finite(values: Tensor, first_row: int) -> None:

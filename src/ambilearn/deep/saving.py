@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
 from ambilearn.deep.options import Standardizer
+from ambilearn.deep.rows import to_tensor
 
 
 def plain_state(state: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
         known = expected.get(name)
         if known is None or not isinstance(values, np.ndarray):
             raise ValueError(f"The network has no weights {name!r}.")
-        tensor = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+        tensor = to_tensor(values)
         if (tensor.shape, tensor.dtype) != (known.shape, known.dtype):
             raise ValueError(
                 f"The weights {name!r} are {tensor.dtype} of shape {tuple(tensor.shape)}, but "
