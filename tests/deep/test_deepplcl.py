@@ -422,6 +422,7 @@ def test_wrong_parameters(parameters, message):
         (lambda x: None, None, "a NoneType"),
         (lambda x: x.numpy(), None, "a ndarray"),
         (lambda x: x[:1], None, r"torch.float32 of shape \(1, 4\)"),
+        (lambda x: x.sum(), None, r"torch.float32 of shape \(\)"),
         (None, lambda x: x.double(), r"torch.float32 .* and torch.float64 of shape \(8, 4\)"),
         (
             None,

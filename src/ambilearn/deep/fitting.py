@@ -120,7 +120,7 @@ def _labels(candidates: Support, device: torch.device) -> Labels:
 
 def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:
     features = choose_features(model.module, rows.shape[1:]).to(device)
-    sample = prepare(rows.batch(torch.arange(min(2, len(rows))), device))
+    sample = prepare(rows.batch(torch.arange(2), device))
     network = add_heads(features, sample, n_labels)
     if model._previous is not None:
         try:
@@ -192,7 +192,7 @@ def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:
 
 
 def _inputs(model: Any, rows: Rows) -> dict[str, Any]:
-    """What the functions that compute outputs need."""
+    """Arguments of the functions that compute outputs and features."""
     device = options.choose_device(model.device)
     return {
         "network": model.module_.to(device),

@@ -139,22 +139,22 @@ def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
         if max(shape[1:]) > LARGEST_SMALL_SIDE:
             return _large_resnet(shape[0])
         return ResNet9(shape[0], width=max(16, min(64, 2 * max(shape[1:]))))
-    made = _call(module)
-    if not isinstance(made, nn.Module):
-        raise TypeError(
-            f"module must make a torch.nn.Module, but {module!r} returned a {type(made).__name__}."
-        )
-    return made
+    return _make_features(module)
 
 
-def _call(module: Callable[[], Any]) -> Any:
+def _make_features(module: Callable[[], Any]) -> nn.Module:
     try:
-        return module()
+        made = module()
     except TypeError as error:
         raise TypeError(
             f"module={module!r} could not be called without arguments ({error}). Pass an instance, "
             "or a functools.partial that has the arguments."
         ) from error
+    if not isinstance(made, nn.Module):
+        raise TypeError(
+            f"module must make a torch.nn.Module, but {module!r} returned a {type(made).__name__}."
+        )
+    return made
 
 
 def _check_features(output: Any, n_features: int) -> Tensor:

@@ -59,19 +59,18 @@ def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | N
     ``augment`` is the parameter of the estimator, and ``strong`` whether the loss uses a strong
     view. Gray images are not mirrored: they may be letters or digits.
     """
-    weak: View | None = None
-    strong_view: View | None = None
-    if isinstance(augment, str) and rows.are_images:
-        flip = rows.shape[1] > 1
-        weak, strong_view = CropFlip(flip), StrongImageView(flip)
-    elif isinstance(augment, str):
-        weak, strong_view = Noise(), SwapFeatures()
-    elif augment is not None:
-        weak, strong_view = _check_pair(augment)
+    weak, strong_view = _choose_pair(augment, rows)
     return identity if weak is None else weak, strong_view if strong else None
 
 
-def _check_pair(augment: Any) -> tuple[Any, Any]:
+def _choose_pair(augment: Any, rows: Rows) -> tuple[View | None, View | None]:
+    if augment is None:
+        return None, None
+    if isinstance(augment, str) and rows.are_images:
+        flip = rows.shape[1] > 1
+        return CropFlip(flip), StrongImageView(flip)
+    if isinstance(augment, str):
+        return Noise(), SwapFeatures()
     is_pair = isinstance(augment, (tuple, list)) and len(augment) == 2
     if not is_pair or not all(view is None or callable(view) for view in augment):
         raise ValueError(
