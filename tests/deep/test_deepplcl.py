@@ -214,10 +214,10 @@ def test_a_matrix_of_pytorch():
     assert make().fit(one_column, TRUTH).transform(one_column).shape == (30, 256)
 
 
-@pytest.mark.parametrize("learned", ["integers", "other numbers than integers"])
+@pytest.mark.parametrize("learned", ["integers", "values other than integers"])
 def test_new_images_need_the_type_of_the_training_images(learned):
     """Integers of any type count as bytes; floats may have another range."""
-    images = {"integers": IMAGES, "other numbers than integers": IMAGES / 255}
+    images = {"integers": IMAGES, "values other than integers": IMAGES / 255}
     model = DeepPLCL(epochs=1, random_state=0).fit(images.pop(learned), ["a", "b"] * 10)
     if learned.startswith("integers"):
         expected = model.predict(IMAGES)

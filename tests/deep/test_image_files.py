@@ -111,7 +111,7 @@ def no_image(folder):
     return path
 
 
-@pytest.mark.filterwarnings("ignore:Color and gray")
+@pytest.mark.filterwarnings("ignore:X has color and gray")
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -173,7 +173,7 @@ def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
 
 
 def _name(value: Any) -> str:
-    """Text that is the same in another process; of a user's function its name."""
+    """Text that is the same in every process: for a function of the user, its name."""
     if is_dataclass(value) or not callable(value):
         return str(value)
     return str(getattr(value, "__qualname__", type(value).__qualname__))

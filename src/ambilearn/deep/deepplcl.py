@@ -346,11 +346,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
                 f"{self._row_shape}.{hint}"
             )
         if not reset and rows.are_images and self._learned_bytes is (not rows.are_bytes):
-            kinds = "other numbers than integers from 0 to 255", "integers from 0 to 255"
+            kinds = "values other than integers from 0 to 255", "integers from 0 to 255"
             given, learned = kinds[rows.are_bytes], kinds[not rows.are_bytes]
             raise ValueError(
                 f"The images have {given}, but DeepPLCL was fitted to images with {learned}. "
-                "Convert them to the same type and range."
+                "Convert them to the type and range of the training images."
             )
         return rows
 

@@ -126,8 +126,8 @@ def _warn_of_gray(paths: list[str], modes: list[str]) -> None:
     gray = [i for i, mode in enumerate(modes) if mode not in _COLOR_MODES]
     if gray and len(gray) < len(modes):
         warn_user(
-            f"Color and gray images: {len(gray):,} of {len(modes):,} are gray, the first in row "
-            f"{gray[0]} ({paths[gray[0]]}). Gray images are read as color images."
+            f"X has color and gray images: {len(gray):,} of {len(modes):,} are gray, the first in "
+            f"row {gray[0]} ({paths[gray[0]]}). Gray images are read as color images."
         )
 
 
@@ -136,7 +136,7 @@ def _warn_of_unused_bits(largest: list[int]) -> None:
     if largest and 0 < max(largest) < 2**12:
         warn_user(
             f"The largest value in the 16-bit images ({len(largest):,}) is {max(largest)}, so they "
-            "are read as almost black. If the values have fewer bits, as those of many cameras and "
+            "are read as almost black. If the values use fewer bits, as is common for cameras and "
             "microscopes, pass arrays instead of files."
         )
 

@@ -15,8 +15,8 @@ LARGEST_SMALL_SIDE = 64  # pixels: larger images need a torchvision ResNet
 class TwoHeads(nn.Module):
     """A network of features with an ordinary and a complementary head.
 
-    The heads start at zero. Random outputs would choose among the candidates before anything is
-    learned, and training confirms such choices if the sets are large.
+    The heads start at zero. Random outputs would prefer some candidates before anything is learned,
+    and training reinforces such preferences if the sets are large.
 
     ``features`` maps a batch to features of shape (b, n_features). ``channels_last`` is whether
     images have this memory layout, in which convolutions are faster on a GPU.
@@ -114,8 +114,8 @@ def _large_resnet(n_channels: int) -> nn.Module:
             from torchvision.models import resnet18
         except RuntimeError as error:  # built for another PyTorch
             raise ImportError(
-                f"torchvision does not fit the installed PyTorch ({error}). Install a build that "
-                "does, or give a network of your own as module."
+                f"torchvision is not compatible with the installed PyTorch ({error}). Install a "
+                "matching build, or pass your own network as module."
             ) from error
 
     network: nn.Module = resnet18(weights=None)

@@ -153,7 +153,7 @@ def _check_normalization(normalize: Any, n: int) -> NDArray[np.float64]:
 
 
 def sample_rows(rows: Rows) -> Tensor:
-    """All rows of a matrix; otherwise some rows at even distances."""
+    """All rows of a matrix; otherwise a sample of evenly spaced rows."""
     if rows.held is not None and not rows.are_images:
         return rows.held
     n = min(len(rows), _SAMPLE, max(16, _SAMPLE_VALUES // prod(rows.shape[1:])))

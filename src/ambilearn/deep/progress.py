@@ -52,7 +52,7 @@ class EpochReport:
 
 @contextmanager
 def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
-    """Functions that print reports, if wanted: in one line of a terminal, in lines elsewhere."""
+    """Functions that print reports, if ``verbose``. In a terminal, all are in one line."""
     overwrite, printed = verbose and sys.stderr.isatty(), False
 
     def print_report(report: EpochReport) -> None:

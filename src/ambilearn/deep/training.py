@@ -243,7 +243,7 @@ class Trainer:
             )
 
     def prior(self, index: Tensor | slice = slice(None)) -> Tensor | None:
-        """What the weights of candidates add to the logarithm of the targets of some rows."""
+        """γ log w of some rows, a term of the logarithm of their targets; None without weights."""
         shares = self.labels.log_shares
         return None if shares is None else self.power * shares[index]
 
@@ -296,10 +296,7 @@ def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
 
 
 def _view(view: View, faster: Callable[[Any], Any]) -> View:
-    """A view whose function is made faster, if its random numbers can be drawn before it.
-
-    Other functions get a copy of the batch.
-    """
+    """A view, compiled by ``faster`` if its random numbers can be drawn before the call."""
     if not isinstance(view, ImageView):
         return lambda x: view(x.clone())  # a function of the user may change its input
     apply, draw = faster(view.apply), view.draw
@@ -307,13 +304,13 @@ def _view(view: View, faster: Callable[[Any], Any]) -> View:
 
 
 def _check_views(views: list[Any], x: Tensor) -> None:
-    """Raise an error if functions of the user do not return a batch of the rows each."""
+    """Raise an error if a function of the user does not return a batch of the same rows."""
     for view in views:
         is_batch = isinstance(view, Tensor) and view.ndim == x.ndim and len(view) == len(x)
         if not is_batch or view.dtype != x.dtype or view.shape != views[0].shape:
             raise ValueError(
-                "The functions in augment must return a float32 tensor with the rows of the batch, "
-                f"both of one shape. For a batch of shape {tuple(x.shape)} they returned "
+                "The functions in augment must return float32 tensors of the same shape, with one "
+                f"row per row of the batch. For a batch of shape {tuple(x.shape)} they returned "
                 f"{' and '.join(map(_describe, views))}."
             )
 
