@@ -46,8 +46,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     averaged over the rows. BCE is the mean over the labels and both views. Q is 1 off the
     candidates and s (1 − P) on them. First r grows from 0 to 1, then s. When r is 1, the strong
     views of settled rows are mixed in pairs [4]_ and not used for t. Weights w of candidates
-    multiply t by :math:`w^\gamma`. γ fits the confidences at the start of each epoch; when r is 1,
-    it falls to 0, because the network has learned from the weights by then.
+    multiply t by :math:`w^\gamma`. γ is fitted to the confidences at the start of each epoch. When
+    r is 1, it falls to 0, because the network has learned from the weights by then.
 
     PRODEN [1]_, RC, CC [2]_ and CRDPLL [3]_ are combinations of the same terms (``loss``). PRODEN
     and CRDPLL use the confidences of the previous visit of a row, and RC updates them after the
@@ -63,7 +63,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied;
         its weights that do not require a gradient stay as they are.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
-        Method, which sets the eight following parameters where they are None.
+        Method. It sets those of the next eight parameters that are None.
     comp_power : float, optional
         c, the power of the complementary head in the targets; 1 for PL-CL, otherwise 0.
     comp_weight : float, optional
@@ -79,33 +79,35 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     outside_weight : float, optional
         Weight of the second term of the loss; 0 for PRODEN and RC, otherwise 1.
     strong_view : bool, optional
-        Whether the strong view is used: by PL-CL and CRDPLL.
+        Whether to use the strong view; True for PL-CL and CRDPLL, otherwise False.
     mixup : bool, optional
-        Whether the strong views of settled rows (confidence of .9 or more) are mixed in pairs after
-        the ramp: by PL-CL. Their loss is mixed by the same shares.
+        Whether to mix the strong views of settled rows (confidence of .9 or more) in pairs after
+        the ramp, and their losses by the same shares; True for PL-CL, otherwise False. Without a
+        strong view it has no effect.
     augment : "auto", pair of callables, or None, default="auto"
         Functions that make the weak and the strong view of a batch of standardized rows, a tensor
         on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
         erases images (gray ones are not mirrored: they may be letters), and adds noise to the rows
         of a matrix. None uses the rows as they are.
     epochs : int, default=100
-        Passes over the rows. Rows that do not fill a last batch are left out of a pass.
+        Passes over the rows, each in random order. Rows that do not fill the last batch of a pass
+        are left out.
     batch_size : int, optional
         Rows per step; by default about a fiftieth of the rows, between 32 and 512. Rows of more
         than about 23,000 values, such as color images of 88 x 88 pixels, have smaller batches.
     lr : float, default=0.05
-        Largest learning rate, which rises in the first fifth of the steps and then falls.
+        Largest learning rate. The rate rises in the first fifth of the steps and then falls.
     weight_decay : float, default=5e-3
-        Weight decay.
+        Weight decay. Biases and the scales of normalizations do not decay.
     teacher : bool, default=False
         Make the targets with averaged weights after the first epoch, from the weak view, which
         costs another forward pass. Not supported by RC, whose targets are those of the network
         after each step, and CC, which has none.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
-        training rows. A network that was trained before needs the values it was trained with: for
-        ``uint8`` images they refer to the range from 0 to 1. None leaves the values as they are,
-        ``uint8`` divided by 255.
+        training rows. A network that was trained before needs the values it was trained with. None
+        leaves the rows as they are. Images and items of a dataset of type ``uint8`` are divided by
+        255 first, so the values refer to the range from 0 to 1.
     image_size : int or pair of int, optional
         Side, or height and width, of images from files. By default their own size if all have the
         same size, otherwise the median of their shorter sides; at most 224.
@@ -116,16 +118,16 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     compile : "auto" or bool, default="auto"
         Whether ``torch.compile`` is used; ``"auto"`` uses it for long runs on a GPU.
     checkpoint : path, optional
-        File in which the state of the training is kept, also after Ctrl-C. A fit with the same rows
-        and parameters continues from it, and deletes it when complete. The network is compared
-        by its parts and frozen weights, and a function in ``augment`` by its name. Every fit needs
-        a file of its own: use None in ``cross_val_score`` and ``GridSearchCV``.
+        File to which the state of the training is written, also after Ctrl-C. A fit with the same
+        rows and parameters continues from it, and deletes it when complete. Networks are compared
+        by their parts and frozen weights, and functions in ``augment`` by their names. Every fit
+        needs a file of its own: use None in ``cross_val_score`` and ``GridSearchCV``.
     checkpoint_seconds : float, default=60
         Minimum number of seconds between two writes of the checkpoint.
     warm_start : bool, default=False
-        Start from the weights of the previous fit, which needs the same labels and network. With
-        ``normalize="auto"``, mean and standard deviation are those of the first fit. A fit that
-        fails leaves the previous one as it was.
+        Start from the weights of the previous fit, which must have the same labels and network.
+        With ``normalize="auto"``, mean and standard deviation are those of the first fit. A fit
+        that fails leaves the previous one as it was.
     callbacks : sequence of callables, default=()
         Each is called after every epoch with a report that has ``epoch``, ``n_epochs``, ``loss``,
         ``settled`` (share of the rows with a candidate of confidence .9 or more), ``seconds`` and
