@@ -162,3 +162,12 @@ def test_labels_that_judged_annotators_choose_are_not_named(recwarn):
     assert cleaned.model.method.transduction_[3] == "a"
     assert cleaned.frame["label"][3] == "aa"
     assert not [each for each in recwarn if "chosen in no row" in str(each.message)]
+
+
+def test_only_data_frames_are_labeled(table, people):
+    fitted = fit_table(table, "plknn")
+    with pytest.raises(TypeError, match=r"people is of type builtins\.str: pass a pandas"):
+        fitted.predict("people.csv", "people")
+    twice = pd.concat([people, people[["height"]]], axis=1)
+    with pytest.raises(InvalidFileError, match="the column 'height' occurs more than once"):
+        fitted.predict(twice)

@@ -3,6 +3,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from ambilearn import PLKNN
@@ -197,3 +199,20 @@ def test_equal_columns_of_a_data_frame():
     frame = pd.DataFrame([[1, 2, "p"], [3, 4, "q"]], columns=["x", "x", "names"])
     with pytest.raises(InvalidFileError, match="table: the column 'x' occurs more than once"):
         read_candidate_table(frame, candidates="names")
+
+
+def test_column_names_are_text():
+    """Those of ``pandas.DataFrame(array)`` are numbers, which scikit-learn takes for positions."""
+    frame = pd.DataFrame([[1.0, 5.0], [2.0, 3.0]]).assign(names=["a", "b"])
+    with pytest.raises(InvalidFileError, match="table: the column name 0 is not text"):
+        read_candidate_table(frame, candidates="names", features=[1])
+    table = read_candidate_table(frame.rename(columns=str), candidates="names")
+    assert [column.name for column in table.features.columns] == ["0", "1"]
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_tables_of_other_libraries(make):
+    columns = {"x": [1, 2], "names": ["a", "b"]}
+    message = r"table is of type (polars\.DataFrame|pyarrow\.Table): .* to_pandas\(\)"
+    with pytest.raises(TypeError, match=message):
+        read_candidate_table(make(columns), candidates="names")

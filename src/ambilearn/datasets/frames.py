@@ -93,6 +93,27 @@ def source_name(source: Any) -> str:
     return str(getattr(source, "name", "table")) if hasattr(source, "read") else str(source)
 
 
+def check_frame(name: str, frame: Any) -> None:
+    """Raise an error if a table from the user is not a data frame with different column names."""
+    if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
+        kind = type(frame)
+        raise TypeError(
+            f"{name} is of type {kind.__module__.partition('.')[0]}.{kind.__name__}: pass a pandas "
+            "DataFrame. Polars and PyArrow tables have a method to_pandas()."
+        )
+    check_unique_columns(name, frame)
+
+
+def check_text_columns(name: str, frame: "pd.DataFrame") -> None:
+    """Raise an error if a column name is not text: scikit-learn takes a number for a position."""
+    for column in frame.columns:
+        if not isinstance(column, str):
+            raise InvalidFileError(
+                f"{name}: the column name {column!r} is not text. Rename the column, or all of "
+                "them: frame.rename(columns=str)."
+            )
+
+
 def check_unique_columns(name: str, frame: "pd.DataFrame") -> None:
     """Raise an error if two columns have the same name."""
     if len(twice := [column for column, n in Counter(frame.columns).items() if n > 1]):

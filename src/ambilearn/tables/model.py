@@ -19,6 +19,7 @@ from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, s
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.confidence.sets import calibrate_candidates
+from ambilearn.datasets.frames import check_frame
 from ambilearn.registry import find_method
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.default_method import choose_default
@@ -113,6 +114,7 @@ class TableModel:
         -------
         Choices
         """
+        check_frame(name, frame)
         features = parse_features(name, frame, self.columns, decimal, image_folders)
         if not len(features):
             return choose_labels(self.classes, np.empty((0, len(self.classes))))

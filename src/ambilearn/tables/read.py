@@ -19,7 +19,8 @@ from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import (
     check_columns,
-    check_unique_columns,
+    check_frame,
+    check_text_columns,
     read_frame,
     source_name,
 )
@@ -309,7 +310,8 @@ def read_source(
     """Name and content of a file; a data frame is returned as it is."""
     if hasattr(source, "columns"):
         name = getattr(source, "attrs", {}).get(FILE_NAME, "table")
-        check_unique_columns(name, source)
+        check_frame(name, source)
+        check_text_columns(name, source)
         return name, source
     return source_name(source), read_frame(source, format=format, delimiter=delimiter)
 
