@@ -75,6 +75,9 @@ def test_the_columns_of_a_data_frame_are_labels():
         assert report_annotators(votes, table).agreement.tolist() == expected.agreement.tolist()
     with pytest.raises(ValueError, match=r"columns of confidences are .* name each column"):
         report_annotators(votes, frame.rename(columns={"x": "z"}))
+    numbers = Votes.from_wide([[1, 2], [2, 2], [1, 1]])
+    with pytest.raises(ValueError, match="are '2', '1', but the labels of the votes are 1, 2"):
+        report_annotators(numbers, frame.set_axis(["2", "1"], axis=1))
     with pytest.raises(ValueError, match="Input confidences contains NaN"):
         report_annotators(votes, frame.replace(0.9, np.nan))
 

@@ -22,6 +22,10 @@ COLUMNS = ["item", "annotator", "label"]
 WIDE = [["cat", "cat", "dog"], ["dog", "fox", None]]
 
 
+def _frame(rows):
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
 def _triples(votes):
     frame = votes.to_frame()
     return list(frame.itertuples(index=False, name=None))
@@ -48,7 +52,7 @@ def test_both_forms_are_the_same():
     "make",
     [
         lambda rows: np.array(rows),
-        lambda rows: pd.DataFrame(rows, columns=COLUMNS),
+        _frame,
         lambda rows: pl.DataFrame(rows, schema=COLUMNS, orient="row"),
         lambda rows: pa.table(list(zip(*rows, strict=True)), COLUMNS),
         lambda rows: dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)),
@@ -66,10 +70,9 @@ def test_columns_may_have_other_names():
         Votes.from_long(frame)
 
 
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-def test_a_data_frame_names_its_annotators(library):
-    frame = pd.DataFrame(WIDE, columns=["ann", "ben", "eve"])
-    votes = Votes.from_wide(frame if library == "pandas" else pa.Table.from_pandas(frame))
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_a_data_frame_names_its_annotators(convert):
+    votes = Votes.from_wide(convert(pd.DataFrame(WIDE, columns=["ann", "ben", "eve"])))
     assert votes.annotators.tolist() == ["ann", "ben", "eve"]
     assert votes.items.tolist() == [0, 1]
     assert votes.counts().toarray().tolist() == [[2, 1, 0], [0, 1, 1]]
@@ -80,6 +83,12 @@ def test_columns_of_pyarrow_keep_whole_numbers():
     votes = Votes.from_long(table, items=table["item"])
     assert votes.items.tolist() == [7, 8, 9]
     assert repr(votes.classes.tolist()) == "[3, 4]"
+
+
+def test_whole_numbers_of_pyarrow_stay_whole():
+    votes = Votes.from_wide(pa.table({"ann": [1, None, 2], "ben": [1, 2, 2]}))
+    assert votes.classes.dtype.kind == "i"
+    assert votes.counts().toarray().tolist() == [[2, 0], [0, 1], [0, 2]]
 
 
 @pytest.mark.parametrize("code", [-1, "skipped", None, float("nan"), "", pd.NA])
@@ -158,6 +167,8 @@ def test_answers_without_features_are_left_out_with_a_warning():
         (lambda: Votes.from_long([("x", None, "a")]), "Answer 0 has no annotator"),
         (lambda: Votes.from_long([*LONG, (" ", "ann", "a")]), "Answer 5 has no item"),
         (lambda: Votes.from_long([("x", "ann")]), r"Answer 0 is \('x', 'ann'\)"),
+        (lambda: Votes.from_long(_frame(LONG), label="item"), "'item' is named more than once"),
+        (lambda: Votes.from_long({**_frame(LONG), "label": "abc"}), "have 5, 5, 3 entries"),
         (lambda: Votes.from_long(["xab"]), "Row 0 of the votes is 'xab'"),
         (lambda: Votes.from_long([("x", "ann", {"a": 1})]), "must be text or numbers"),
         (lambda: Votes.from_long(LONG, classes=["cat"]), "is not among the 1 given classes"),

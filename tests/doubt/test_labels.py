@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -69,6 +70,7 @@ def test_names_of_labels_do_not_matter(problem):
     expected = find_doubtful(pred_probs=probabilities, labels=given)
     for options in (
         {"pred_probs": frame},
+        {"pred_probs": pa.Table.from_pandas(frame)},
         {"pred_probs": probabilities, "classes": names},
         {"pred_probs": probabilities[:, names.argsort()]},  # columns of the sorted labels
     ):

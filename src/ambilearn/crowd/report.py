@@ -117,8 +117,9 @@ def in_order_of_labels(table: Any, classes: NDArray[Any], name: str) -> Any:
         return table
     if len(names) != len(labels) or set(names) != set(labels):
         raise ValueError(
-            f"The columns of {name} are {shorten_list(names)}, but the labels of the votes are "
-            f"{shorten_list(labels)}: name each column by its label, or pass an array."
+            f"The columns of {name} are {shorten_list(list(map(repr, names)))}, but the labels of "
+            f"the votes are {shorten_list(list(map(repr, labels)))}: name each column by its "
+            "label, or pass an array."
         )
     return np.asarray(table)[:, [names.index(label) for label in labels]]
 

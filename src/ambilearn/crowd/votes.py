@@ -23,6 +23,7 @@ from ambilearn.datasets.votes import (
     check_votes,
     order_classes,
     parse_labels,
+    rows_of_votes,
 )
 
 _LONG_COLUMNS = {"item", "annotator", "label"}
@@ -167,7 +168,7 @@ class Votes:
                 "it with Votes.from_long."
             )
         annotators = columns if annotators is None else annotators
-        rows = _as_rows(table if columns is None else np.asarray(table))
+        rows = _as_rows(rows_of_votes(table))
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValueError(
@@ -336,17 +337,7 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
     """The answers as triples, from a data frame, a mapping of columns, or rows of three."""
     keys = list(answers) if isinstance(answers, dict) else column_names(answers)
     if keys is not None:
-        for name in names:
-            if name not in keys:
-                raise ValueError(
-                    f"The answers have no column {name!r}, they have {shorten_list(keys)}. Name "
-                    "the columns by item=, annotator= and label=."
-                )
-            if keys.count(name) > 1:
-                raise ValueError(
-                    f"The answers have {keys.count(name)} columns {name!r}: rename or drop all "
-                    "but one."
-                )
+        _check_keys(keys, names)
         columns = [list(_as_list(answers[name])) for name in names]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
@@ -362,6 +353,26 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
                 f"Answer {i} is {row!r}: give (item, annotator, label), or a data frame."
             )
     return [tuple(row) for row in rows]
+
+
+def _check_keys(keys: list[Any], names: tuple[str, str, str]) -> None:
+    """Raise an error if the three columns are not different columns of the answers."""
+    missing = [name for name in names if name not in keys]
+    if missing:
+        raise ValueError(
+            f"The answers have no column {missing[0]!r}, they have {shorten_list(keys)}. "
+            "Name the columns by item=, annotator= and label=."
+        )
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"The column {name!r} is named more than once: item, annotator and label need a "
+                "column each."
+            )
+        if keys.count(name) > 1:
+            raise ValueError(
+                f"The answers have {keys.count(name)} columns {name!r}: rename or drop all but one."
+            )
 
 
 def _as_rows(table: Any) -> list[Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import label_array, listed_labels
 from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
@@ -81,8 +80,7 @@ def votes_to_candidates(
     {'cat'}
     """
     check_votes(votes)
-    if hasattr(votes, "to_numpy") or column_names(votes) is not None:  # a Series, or a data frame
-        votes = np.asarray(votes)
+    votes = rows_of_votes(votes)
     if isinstance(votes, np.ndarray) and votes.ndim != 2:
         raise ValueError(
             f"votes must have two dimensions, one row per example and one column per "
@@ -107,6 +105,13 @@ def check_votes(votes: Any) -> None:
         )
     if not _is_list(votes):
         raise ValueError(f"The votes are {shorten_repr(votes)}: pass a list of votes per row.")
+
+
+def rows_of_votes(votes: Any) -> Any:
+    """The rows of a data frame of pandas, polars or PyArrow; other votes unchanged."""
+    if hasattr(votes, "column_names"):  # PyArrow: as an array, whole numbers beside null are floats
+        return list(zip(*(column.to_pylist() for column in votes.columns), strict=True))
+    return votes.to_numpy() if hasattr(votes, "to_numpy") else votes
 
 
 def _is_list(values: Any) -> bool:

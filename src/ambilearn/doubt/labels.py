@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
@@ -97,8 +98,8 @@ def read_probabilities(
     The labels of the columns are ``classes``, or the columns of a data frame, or the sorted
     distinct labels. Returns the logarithms of the probabilities, and the labels.
     """
-    if classes is None and hasattr(pred_probs, "columns"):
-        classes = list(pred_probs.columns)
+    if classes is None:
+        classes = column_names(pred_probs)
     table = check_probabilities(pred_probs, "pred_probs")
     n_rows, n_columns = table.shape
     if classes is not None and len(listed := listed_labels(classes, "classes")) != n_columns:
