@@ -121,6 +121,14 @@ def test_rejected(files, options, message):
         read_answer_table(answers, features_from=items, **options)
 
 
+def test_a_column_answers_of_the_items_is_rejected(files):
+    """Such as that of an earlier result. The error advised a prefix, which has no effect here."""
+    answers, items = files
+    frame = pd.read_csv(items).assign(answers="gnu")
+    with pytest.raises(InvalidFileError, match=r"a column 'answers' already.*Rename the column"):
+        read_answer_table(pd.read_csv(answers), features_from=frame)
+
+
 def test_other_names_of_items_are_rejected(files):
     answers, items = files
     frame = pd.read_csv(items, dtype=str)

@@ -76,7 +76,8 @@ def read_answer_table(
     Raises
     ------
     InvalidFileError
-        If a column is missing, an item is twice in the features, or no answer fits any item.
+        If a column is missing, an item is twice in the features, the features have a column
+        ``answers``, or no answer fits any item.
 
     Warns
     -----
@@ -101,6 +102,11 @@ def read_answer_table(
     items_name, items = read_source(features_from, _format_of(features_from, format), delimiter)
     check_columns(name, answers, [item, annotator, answer])
     check_columns(items_name, items, [item])
+    if ANSWERS_COLUMN in items.columns:
+        raise InvalidFileError(
+            f"{items_name} has a column {ANSWERS_COLUMN!r} already, which is the name of the new "
+            "column with the answers. Rename the column, or remove it."
+        )
     where = f"{name}, column {answer!r}"
     given = [(cell,) for cell in blank_codes(answers[answer].to_list(), no_answer)]
     words = frozenset() if na_is_label else MISSING_WORDS
