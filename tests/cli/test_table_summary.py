@@ -93,6 +93,7 @@ def test_many_columns_with_labels_share_a_line(said):
     columns |= {"x": [1, 2, 8, 9], "names": ["a|b", "b", "a", "b"]}
     text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
     assert "'A0', 'A1', 'A2', 'A3', 'A4' and 54 more hold labels and are features." in text
+    assert "If one of them is the true label" in text
     assert len(text.splitlines()) == 3
 
 
@@ -124,7 +125,7 @@ def test_other_numbers_are_no_ids(said, name, cells):
 def test_several_ids_share_a_line(said):
     frame = pd.DataFrame({"a_id": [5, 2, 9], "b_id": [5, 7, 9], "names": list("aba")})
     text = said(describe_table, read_candidate_table(frame, candidates="names"))
-    assert "'a_id', 'b_id' look like ids and are features." in text
+    assert "'a_id', 'b_id' look like ids and are features. If they do not" in text
 
 
 def test_a_truth_that_is_never_a_candidate_is_perhaps_no_truth(said):
