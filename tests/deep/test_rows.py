@@ -98,6 +98,19 @@ def test_images_in_an_object_array():
         check_rows(images)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_images_of_one_shape_in_an_object_array(dtype):
+    """As ``numpy.array(images, dtype=object)`` makes it: the entries are numbers."""
+    images = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    found = check_rows(images.astype(object))
+    assert found.are_bytes == (dtype == np.uint8)
+    np.testing.assert_array_equal(found.held.numpy(), images[:, None])
+    images = images.astype(object)
+    images[1, 2, 3] = "x"
+    with pytest.raises(ValueError, match="images consist of numbers"):
+        check_rows(images)
+
+
 def test_matrices_images_and_files_are_distinguished():
     assert is_matrix([[1.0, 2.0]])
     assert is_matrix(np.zeros((2, 2)))

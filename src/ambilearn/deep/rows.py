@@ -203,6 +203,8 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Rows:
     check_structure(X, "X")
     items = _items(X)
     array = _stack(items) if items else to_host_array(X)
+    if array.dtype == object and array.ndim > 2:
+        array = np.array(array.tolist())  # whole numbers stay whole, and may be bytes
     if array.ndim not in (3, 4) or 0 in array.shape:
         hint = " Pass [X] if X is a single image." if array.ndim in (0, 2) else ""
         raise ValueError(
