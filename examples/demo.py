@@ -1,9 +1,9 @@
-"""A first look at ambilearn, on digits that scikit-learn brings along.
+"""A first look at ambilearn, with the digits data of scikit-learn.
 
 Writes a table of handwritten digits whose labels are ambiguous, chooses a label for each row,
 writes a page on which a person reviews the choice, and compares all methods. Each step is a command
-of ``ambilearn``, printed before it runs. Needs the extra ``all``; everything goes into a folder,
-by default ``out/demo``.
+of ``ambilearn``, printed before it runs. Needs the extra ``all``. All files are written to one
+folder, by default ``out/demo``.
 """
 
 import sys
@@ -60,7 +60,7 @@ def main(folder: Path, n_rows: int = 400, reproduce_options: tuple[str, ...] = (
     experiment = ("demo", "--quick", "--store", folder / "results.sqlite")
     page, report = folder / "review.html", folder / "report.html"
 
-    print("\nStep 2 of 4: choose one label for each row. The true labels are only used to count.")
+    print("\nStep 2 of 4: choose one label for each row. True labels are used only for the report.")
     run("clean", *columns, "--out", folder / "clean.csv")
     print("\nStep 3 of 4: write a page for the rows that a person should look at.")
     run("review", *columns, "--embed-images", "--out", page)

@@ -10,7 +10,8 @@ example keeps every label with a vote as a candidate and uses the features to de
 # Three inaccurate annotators
 # ---------------------------
 #
-# They are wrong in 30, 50 and 60 of 100 images. The votes are a table with one column for each.
+# The annotators are wrong on 30 %, 50 % and 60 % of the images. The votes are a table with one
+# column per annotator.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -74,5 +75,5 @@ for ax, (title, scores) in zip(axes, panels, strict=True):
 plt.show()
 
 # %%
-# If no annotator chose the true label of a row, no method finds it among the candidates. If this is
-# frequent in your data, see :ref:`when-not`.
+# If no annotator chose the true label of a row, it is not a candidate, and no method can choose it.
+# If this is frequent in your data, see :ref:`when-not`.

@@ -83,7 +83,7 @@ plt.show()
 
 # %%
 # Near the borders some pies remain divided, because the data do not determine the name. Check these
-# points by hand, see :ref:`sphx_glr_gallery_plot_clean_labels.py`.
+# points by hand; see :ref:`sphx_glr_gallery_plot_clean_labels.py`.
 
 ambiguous = candidates.sizes > 1
 right = model.transduction_ == truth

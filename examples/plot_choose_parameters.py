@@ -74,10 +74,10 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The covering rate is above the accuracy, because a false label of the set counts as covered. Only
-# the position of the maximum matters, and it is the same for all three curves. Too little
-# regularization overfits the candidates, too much underfits them, and held-out candidate sets show
-# both.
+# The covering rate is above the accuracy, because a predicted false label counts as covered if it
+# is in the set. Only the position of the maximum matters, and it is the same for all three curves.
+# Too little regularization overfits the candidates, and too much underfits them. Held-out candidate
+# sets show both.
 #
 # For larger grids of a kernel method, :class:`~ambilearn.selection.CandidateSearchCV` does the same
 # and shares computations between the points; see :doc:`/guide/selection`.

@@ -3,15 +3,15 @@ Voting and stacking
 ===================
 
 Different methods are wrong on different rows. :class:`~ambilearn.PLStacking` uses the outputs of
-some methods as features of others. It is the default of ``ambilearn clean`` and ``fit`` up to 10
-000 rows.
+some methods as features of others. It is the default of ``ambilearn clean`` and ``fit`` up to
+10,000 rows.
 """
 
 # %%
 # Digits with seven candidates each
 # ---------------------------------
 #
-# Every set has the true label and six random false ones, so that it excludes three of ten digits.
+# Every set has the true label and six random false labels, so it excludes three of ten digits.
 
 import warnings
 
@@ -42,8 +42,8 @@ def make_split(seed):
 # Methods are wrong on different rows
 # -----------------------------------
 #
-# The table shows, of the new rows that the method of the line predicts wrongly, the share that the
-# method of the column predicts correctly.
+# Each line of the table is for the new rows on which one method is wrong. The columns have the
+# share of these rows that the other methods predict correctly.
 
 X, candidates, y, X_new, y_new = make_split(0)
 singles = {"PL-CL": PLCL(), "SURE": SURE(), "IPAL": IPAL()}
@@ -86,7 +86,7 @@ plt.show()
 # -------------
 #
 # A member is any method with any parameters, or any other classifier with ``predict_proba``. See
-# :doc:`/guide/stacking`, also for when a stack is not better than PL-CL.
+# :doc:`/guide/stacking`, which also explains when a stack is not better than PL-CL.
 
 stack = PLStacking(final_estimator=IPAL(n_neighbors=15)).fit(X, candidates)
 print(f"IPAL with more neighbors as final estimator: {stack.score(X_new, y_new):.3f}")

@@ -34,8 +34,8 @@ print(f"{candidates.sizes.mean():.2f} candidates per image")
 # Training
 # --------
 #
-# The ordinary head of the network learns the labels, the complementary head which candidates are
-# wrong. ``settled`` is the share of the images with a candidate of confidence .9 or more.
+# The ordinary head of the network learns the labels; the complementary head learns which candidates
+# are wrong. ``settled`` is the share of the images with a candidate of confidence .9 or more.
 
 model = DeepPLCL(epochs=20, device="cpu", random_state=0).fit(images, candidates)
 for report in model.history_[::5]:
