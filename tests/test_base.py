@@ -198,7 +198,7 @@ def test_weights_that_candidate_sets_have_are_used_and_multiplied():
 
 def test_weights_that_a_method_cannot_use_are_rejected():
     sets = replace(as_candidates(SETS), row_weights=np.array([1.0, 2.0, 3.0, 4.0]))
-    with pytest.raises(ValueError, match="CandidateCounts cannot weight rows: leave sample_weight"):
+    with pytest.raises(ValueError, match="CandidateCounts cannot weight rows: omit sample_weight"):
         CandidateCounts().fit(X, sets)
     CandidateCounts().fit(X, replace(sets, row_weights=np.ones(4)))
 

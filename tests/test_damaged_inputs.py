@@ -207,7 +207,7 @@ def test_invalid_tables_of_votes_are_rejected(votes):
 
 
 def test_annotators_have_distinct_names():
-    with pytest.raises(ValueError, match="annotators has 2 names, and there are 3 columns"):
+    with pytest.raises(ValueError, match="annotators has 2 names, but there are 3 columns"):
         Votes.from_wide(np.eye(3, dtype=int), annotators=["ann", "ben"])
     with pytest.raises(ValueError, match="The annotators cannot be sorted"):
         Votes.from_wide(np.eye(2, dtype=int), annotators=[len, max])

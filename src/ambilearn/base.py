@@ -131,7 +131,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Raise an error if rows have weights and the method cannot use them."""
         if sets.row_weights is not None and not self._takes_row_weights:
             raise ValueError(
-                f"{type(self).__name__} cannot weight rows: leave sample_weight out, and pass "
+                f"{type(self).__name__} cannot weight rows: omit sample_weight, and pass "
                 "candidate sets without row_weights; or use a method whose fit takes "
                 "sample_weight, such as PLCL."
             )
@@ -295,7 +295,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Confidence of every label: the scores, brought onto the probability simplex.
+        """Confidence of every label: the scores, converted to rows that sum to one.
 
         Scores of a regression are projected, votes are divided by their sum. Both keep the order
         of the scores, so the largest confidence is that of the predicted label. The confidences
@@ -340,9 +340,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Rows.
         y : labels of shape (n,), sequence of label collections, or mask of shape (n, l)
             True labels give the accuracy. Candidate sets give the covering rate, the share of
-            predictions that lie in the row's set: an upper bound of the accuracy which needs no
-            true label. A label that the model has not seen counts as wrong; labels that it can
-            never predict, such as text if its labels are numbers, raise an error.
+            predictions that lie in the row's set: an upper bound on the accuracy that needs no true
+            label. A label that the model has not seen counts as wrong; labels that it can never
+            predict, such as text if its labels are numbers, raise an error.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
 

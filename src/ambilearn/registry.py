@@ -1,6 +1,6 @@
 """The methods, listed for the command line, model files, experiments, docs and tests.
 
-A method is a public name of ambilearn with a file of its own, as ``PLCL`` has ``methods/plcl.py``.
+A method is a public name of ambilearn with its own file, such as ``methods/plcl.py`` for ``PLCL``.
 To add one, add its file and one line in ``__init__.pyi``. Its class has everything else, and is
 imported only when it is used. A method that needs an extra is listed below with its module.
 """
@@ -126,7 +126,7 @@ def find_method(name: str) -> Method:
     Parameters
     ----------
     name : str
-        The name, in capitals or not, with hyphens or without: ``"PL-CL"``, ``"PLCL"``, ``"plcl"``.
+        The name, in any case, with or without hyphens: ``"PL-CL"``, ``"PLCL"``, ``"plcl"``.
 
     Returns
     -------

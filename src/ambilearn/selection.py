@@ -138,9 +138,9 @@ def _with_params(estimator: Any, point: Mapping[str, Any]) -> Any:
 class CandidateSearchCV(BaseSearchCV):
     """Search over parameters by cross-validation on candidate sets.
 
-    Similar to :class:`sklearn.model_selection.GridSearchCV`, which also accepts the methods. Here,
-    fits on the same rows share neighbors, kernel matrices and factorizations, successive halving
-    is supported, and the score needs no true labels.
+    Similar to :class:`sklearn.model_selection.GridSearchCV`, which can also tune the methods. Here,
+    fits on the same rows share neighbors, kernel matrices and factorizations, successive halving is
+    supported, and the score needs no true labels.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class CandidateSearchCV(BaseSearchCV):
         return measured
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Share of rows whose label, predicted by the best point, is right or in the row's set.
+        """Accuracy of the best point for true labels, or covering rate for candidate sets.
 
         Parameters
         ----------

@@ -29,8 +29,8 @@ def check_magnitude(X: Any, backend: Backend = HOST) -> None:
         i, j = (int(place[0]) for place in (abs(to_numpy(X)) == largest).nonzero())
         raise ValueError(
             f"The largest entry of X is {largest:.0e} (row {i}, column {j}): the squares of such "
-            "numbers leave the range of floating point. Scale the features, for instance by "
-            "sklearn.preprocessing.StandardScaler."
+            "numbers are outside the range of floating-point numbers. Scale the features, for "
+            "instance with sklearn.preprocessing.StandardScaler."
         )
 
 

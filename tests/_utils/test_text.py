@@ -38,7 +38,7 @@ def test_long_values_are_shortened():
 
 
 def test_lone_surrogate_error_shows_the_preceding_text():
-    with pytest.raises(ValueError, match=r"half a character .* after 'is the end of a line'"):
+    with pytest.raises(ValueError, match=r"an invalid character .* after 'is the end of a line'"):
         encode("this is the end of\na line\udc80, and more")
     assert encode("é😀") == "é😀".encode()
 

@@ -50,7 +50,7 @@ def test_memory_for_all_and_not_a_byte_more(free):
 
 def test_an_error_that_names_the_landmarks(free):
     free(2**30)
-    with pytest.raises(MemoryError, match=r"50 rows needs about 2 GiB .* of which 1 GiB are free"):
+    with pytest.raises(MemoryError, match=r"50 rows needs about 2 GiB .* but only 1 GiB are free"):
         require_memory(X, 2**31)
     with pytest.raises(MemoryError, match=r"Set n_landmarks for a kernel of low rank"):
         require_memory(X, 2**31)

@@ -101,7 +101,7 @@ def test_other_files_are_rejected(tasks, message):
 
 
 def test_data_must_fit_the_rows():
-    with pytest.raises(ValueError, match="3 rows and data for 1"):
+    with pytest.raises(ValueError, match="3 rows but data for 1"):
         to_label_studio(SETS, [{}])
 
 

@@ -97,7 +97,7 @@ def test_two_rows_have_the_columns_of_doubt_empty(run, format):
     Path("two.csv").write_text("x,names\n1,a\n2,a|b\n")
     out = f"cleaned.{format}"
     _, err = run.succeeds("clean", "two.csv", "--candidates", "names", "--out", out)
-    assert "Warning: two.csv: two rows are too few to judge a row by the others" in err
+    assert "Warning: two.csv: two rows are too few to compute doubt" in err
     cleaned = read_frame(out)
     assert list(cleaned)[-3:] == ["doubt", "suggestion", "review_rank"]
     cells = [*cleaned["doubt"].to_list(), *cleaned["suggestion"].to_list()]

@@ -187,7 +187,7 @@ def test_fit_rejects_the_same_options(run, crowd, arguments, message):
 def test_landmarks_are_given_once():
     assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
     assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
-    with pytest.raises(ValueError, match="'n_landmarks' is given twice: leave one out"):
+    with pytest.raises(ValueError, match="'n_landmarks' is given twice: omit one"):
         method_parameters(("reg=1", "n_landmarks=5"), 7)
     assert method_parameters((), None) == {}
 

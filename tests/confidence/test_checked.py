@@ -74,8 +74,8 @@ def test_saturated_scores():
 @pytest.mark.parametrize(
     ("score", "right", "message"),
     [
-        ([0.5, 1.5], [1, 0], "and 1.5 is not"),
-        ([0.5, np.nan], [1, 0], "and nan is not"),
+        ([0.5, 1.5], [1, 0], "got 1.5"),
+        ([0.5, np.nan], [1, 0], "got nan"),
         ([[0.5]], [1], "one number between 0 and 1 for each row"),
         ([0.5, 0.6], [1], "each of the 2 checked rows"),
         ([0.5], [0.5], "truth value"),

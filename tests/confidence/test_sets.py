@@ -127,7 +127,7 @@ class Overconfident(PartialLabelClassifier):
 
 @pytest.mark.parametrize("row", [1000, -1, 1.5])
 def test_rejects_rows_to_exclude_that_do_not_exist(data, fitted, row):
-    with pytest.raises(ValueError, match=f"exclude has {row}, which is no row"):
+    with pytest.raises(ValueError, match=f"exclude has {row}, which is not a row"):
         calibrate_candidates(fitted, data[0], data[1], exclude=[0, row])
 
 
@@ -196,5 +196,5 @@ def test_the_order_of_the_labels_is_that_of_the_model():
     found = calibrate_candidates(model, X, sets)
     assert found.inverse_temperature == expected.inverse_temperature != 1
     np.testing.assert_array_equal(found.cleaned, expected.cleaned)
-    with pytest.raises(ValueError, match="exclude has True, which is no row"):
+    with pytest.raises(ValueError, match="exclude has True, which is not a row"):
         calibrate_candidates(model, X, sets, exclude=[True])

@@ -106,7 +106,7 @@ def test_folds_stay_the_same_in_every_round(crowd):
 
 def test_two_items_are_needed(crowd):
     X, _, _ = crowd
-    with pytest.raises(ValueError, match="judged by the other rows, and the votes have 1 items"):
+    with pytest.raises(ValueError, match="judged by the other rows, but the votes have 1 items"):
         CrowdClassifier(PLCL()).fit(X[:1], Votes.from_wide([["a", "b"]]))
     for n in (2, 3):  # two are too few for folds
         model = CrowdClassifier(PLCL(), random_state=0).fit(

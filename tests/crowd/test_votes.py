@@ -66,7 +66,7 @@ def test_columns_may_have_other_names():
     frame = pd.DataFrame(LONG, columns=["clip", "who", "genre"])
     votes = Votes.from_long(frame, item="clip", annotator="who", label="genre")
     assert _triples(votes) == sorted(LONG)
-    with pytest.raises(ValueError, match="no column 'item', they have clip, who, genre"):
+    with pytest.raises(ValueError, match="no column 'item'; they have clip, who, genre"):
         Votes.from_long(frame)
 
 
@@ -180,7 +180,7 @@ def test_answers_without_features_are_left_out_with_a_warning():
         (lambda: Votes.from_wide(_table(COLUMNS)), "one answer in each row: .*Votes.from_long"),
         (lambda: Votes.from_wide([["a", "b"], ["a"]]), "The rows of votes have 1, 2 cells"),
         (lambda: Votes.from_wide([]), "no rows of votes"),
-        (lambda: Votes.from_wide(WIDE, items=["x"]), "items has 1 name, and there are 2 rows"),
+        (lambda: Votes.from_wide(WIDE, items=["x"]), "items has 1 name, but there are 2 rows"),
     ],
 )
 def test_rejected(make, message):

@@ -516,7 +516,7 @@ def test_votes_of_annotators():
     assert make_pipeline(StandardScaler(), clone(crowd)).fit(X, votes).score(X, Y) > 0.85
     with pytest.raises(TypeError):
         cross_val_score(crowd, X, votes, cv=FOLDS)
-    with pytest.raises(ValueError, match="true labels, one for each row"):
+    with pytest.raises(ValueError, match="one true label for each row"):
         cross_val_score(crowd, X, table, cv=FOLDS, **CHECKED)
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(score_by_truth).set_score_request(truth=True)

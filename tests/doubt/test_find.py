@@ -269,7 +269,7 @@ def test_a_cache_shares_the_factor_and_rejects_other_rows():
 
 def test_too_few_rows_for_folds_are_rejected_but_not_by_the_closed_form():
     X, sets = [[0.0], [1.0]], [{"a"}, {"a", "b"}]
-    with pytest.raises(ValueError, match="2 rows, too few to leave some out"):
+    with pytest.raises(ValueError, match="2 rows, but doubt by folds needs at least three"):
         find_doubtful(X, sets, estimator=IPAL())
     assert find_doubtful(X, sets, estimator=PLCL()).score.shape == (2,)
 

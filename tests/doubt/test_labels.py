@@ -101,12 +101,12 @@ def test_weights_of_rows_are_used(problem):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pred_probs": P}, "belong together"),
-        ({"labels": LABELS}, "belong together"),
-        ({"classes": ["a"]}, "belong together"),
-        ({"pred_probs": P, "labels": LABELS, "X": P}, "pass one or the other"),
-        ({"pred_probs": P, "labels": LABELS, "y": LABELS}, "pass one or the other"),
-        ({"pred_probs": P, "labels": LABELS, "n_folds": 5}, "pass one or the other"),
+        ({"pred_probs": P}, "pass both"),
+        ({"labels": LABELS}, "pass both"),
+        ({"classes": ["a"]}, "pass both"),
+        ({"pred_probs": P, "labels": LABELS, "X": P}, "pass one group or the other"),
+        ({"pred_probs": P, "labels": LABELS, "y": LABELS}, "pass one group or the other"),
+        ({"pred_probs": P, "labels": LABELS, "n_folds": 5}, "pass one group or the other"),
         ({"X": P}, r"find_doubtful\(X, y\), or"),
         ({}, r"find_doubtful\(pred_probs=P, labels=y\)"),
         ({"pred_probs": P[:3], "labels": LABELS}, "3 rows but there are 4 labels"),

@@ -293,7 +293,7 @@ def test_weights_of_rows(base):
 def test_a_base_without_weights_of_rows_is_named(base):
     X, Y, _ = ambiguous(n=20)
     model = PLCP(estimator=base)
-    with pytest.raises(ValueError, match=f"{type(base).__name__}, .* leave sample_weight out"):
+    with pytest.raises(ValueError, match=f"{type(base).__name__}, .* omit sample_weight"):
         model.fit(X, Y, sample_weight=np.arange(1, 21))
     model.fit(X, Y, sample_weight=np.ones(20))  # all alike: nothing to weigh
 

@@ -21,7 +21,7 @@ def literal_ece(correct, confidence, n_bins):
 
 def test_calibration_error_needs_a_bin():
     for error in (expected_calibration_error, excess_calibration_error):
-        with pytest.raises(ValueError, match="n_bins must be at least 1, and is 0"):
+        with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
             error([1, 0], [0.5, 0.5], n_bins=0)
 
 

@@ -304,7 +304,7 @@ def test_wrong_calls_are_rejected(rows):
     with pytest.raises(TypeError, match=r"labels must be a mapping of rows to labels.*\[1, 2\]"):
         here.settle_rows([1, 2])
     for n in (-1, 2.5, "2"):
-        with pytest.raises(ValueError, match="n must be a whole number, at least 0"):
+        with pytest.raises(ValueError, match="n must be a whole number and at least 0"):
             here.next_rows(n)
     assert here.next_rows(0) == []
     assert len(here.next_rows(np.int64(2))) == 2

@@ -161,7 +161,7 @@ def test_missing_truths_are_left_out(frame):
             {"score": "high"},
             "column 'score', row 0: expected a score between 0 and 1, found 'high'",
         ),
-        ({"score": 1.5}, "found 1.5. Name another column by --score"),
+        ({"score": 1.5}, "found 1.5. Name another column with --score"),
         ({"score": None}, "expected a score between 0 and 1, found None"),
         ({"label": ""}, "column 'label', row 0: the label is missing"),
     ],

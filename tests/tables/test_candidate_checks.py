@@ -131,7 +131,7 @@ def test_a_frequent_label_that_is_often_alone_is_not_reported():
 )
 def test_a_code_for_no_answer_among_words(code):
     text = vote_check("cat", "dog", code)
-    assert text.startswith(f"t.csv: {code!r} is counted as a vote like any other, and looks like")
+    assert text.startswith(f"t.csv: {code!r} is counted as a vote, but looks like")
     assert "leave such cells empty" in text
 
 

@@ -264,7 +264,7 @@ def test_a_suggestion_as_correction_becomes_the_label(people):
 def test_two_rows_leave_nothing_to_hold_out():
     file = io.StringIO("x,names\n1,a\n2,a|b\n")
     table = read_candidate_table(file, candidates="names", format="csv")
-    with pytest.warns(UserWarning, match="two rows are too few to judge a row by the others"):
+    with pytest.warns(UserWarning, match="two rows are too few to compute doubt"):
         cleaned = clean_table(table, params={"n_neighbors": 1})
     assert cleaned.doubt is None
     assert list(cleaned.frame)[-7:] == NEW_COLUMNS

@@ -148,7 +148,7 @@ def test_candidates_or_given_label():
     ("text", "message"),
     [
         ("x,name\n1,a\n2,a|b\n3,b\n4,b|a\n", r"row 1: 'a\|b' is more than one label \(2 such rows"),
-        ("x,name\n1,a\n2,b\n", "2 rows: labels are judged by those of other rows"),
+        ("x,name\n1,a\n2,b\n", "2 rows: labels are compared with those of other rows"),
         ("x,name,label\n1,a,a\n2,b,b\n3,a,a\n", "'label' already"),
     ],
 )

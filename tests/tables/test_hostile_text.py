@@ -61,7 +61,7 @@ def test_parquet_holds_every_text(table):
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_half_a_character_is_rejected_where_it_cannot_be(format, tmp_path):
     frame = read_frame(io.StringIO('{"a": "caf\\ud800"}'), format="jsonl")
-    with pytest.raises(ValueError, match=r"half a character .* after '.*caf'.* Correct it"):
+    with pytest.raises(ValueError, match=r"an invalid character .* after '.*caf'.* Correct it"):
         write_table(frame, tmp_path / f"t.{format}")
     assert list(tmp_path.iterdir()) == []
 

@@ -68,7 +68,7 @@ def test_settings_need_a_name_and_a_value(setting):
 
 
 def test_a_parameter_is_set_once():
-    with pytest.raises(ValueError, match="'reg' is given twice: leave one out"):
+    with pytest.raises(ValueError, match="'reg' is given twice: omit one"):
         parse_settings(["reg=0.1", "mu=1", " reg =0.2"])
 
 

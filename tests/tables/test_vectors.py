@@ -135,7 +135,9 @@ def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
     with np.printoptions(threshold=threshold, edgeitems=2, linewidth=20, precision=17):
         frame.assign(embedding=frame["embedding"].map(np.asarray)).to_csv(tmp_path / "t.csv")
     if threshold == 5:  # fewer than the six numbers of each
-        with pytest.raises(InvalidFileError, match=r"'embedding', row 0: .*shortened by '\.\.\.'"):
+        with pytest.raises(
+            InvalidFileError, match=r"'embedding', row 0: .*shortened with '\.\.\.'"
+        ):
             read_candidate_table(tmp_path / "t.csv", **OPTIONS)
         return
     table = read_candidate_table(tmp_path / "t.csv", **OPTIONS)

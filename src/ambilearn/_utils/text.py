@@ -55,15 +55,15 @@ def report_lone_surrogates() -> Iterator[None]:
     >>> with report_lone_surrogates():
     ...     "caf\ud800".encode()
     Traceback (most recent call last):
-    ValueError: The table has half a character (a lone surrogate) after 'caf', which ...
+    ValueError: The table has an invalid character (a lone surrogate) after 'caf', which ...
     """
     try:
         yield
     except UnicodeEncodeError as error:
         broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
         raise ValueError(
-            f"The table has half a character (a lone surrogate) after {broken!r}, which cannot be "
-            "written to a text file. Correct it in the table."
+            f"The table has an invalid character (a lone surrogate) after {broken!r}, which cannot "
+            "be written to a text file. Correct it in the table."
         ) from error
 
 

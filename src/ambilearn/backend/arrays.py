@@ -67,7 +67,7 @@ def check_device_array(X: Any) -> Any:
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead: X must have the shape (rows, "
-            "features). Reshape it, for instance by X.reshape(-1, 1) for one feature."
+            "features). Reshape it, for instance with X.reshape(-1, 1) for one feature."
         )
     if X.dtype not in (xp.float64, xp.float32):
         raise TypeError(

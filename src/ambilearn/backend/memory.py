@@ -60,5 +60,5 @@ def require_memory(X: Any, n_bytes: int, *, low_rank: bool = False) -> None:
     )
     raise MemoryError(
         f"A fit of {X.shape[0]} rows needs about {n_bytes / _GIB:.3g} GiB on its device "
-        f"({describe_device(X)}), of which {free_memory(X) / _GIB:.3g} GiB are free. {advice}"
+        f"({describe_device(X)}), but only {free_memory(X) / _GIB:.3g} GiB are free. {advice}"
     )

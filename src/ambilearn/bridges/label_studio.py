@@ -21,7 +21,7 @@ class LabelStudioAnswer(NamedTuple):
     item : int
         Row.
     annotator : int or str
-        Who chose it: the number or the e-mail address of the user.
+        The annotator: number or email address of the user.
     label : str
         The label.
     """
@@ -52,7 +52,7 @@ def to_label_studio(
     y : candidate sets of n rows
         The candidates; each task has them in its data, as ``candidates``.
     data : sequence of n mappings, optional
-        What to show of each row, such as ``{"text": "…"}`` or ``{"image": "https://…"}``: plain
+        Data to show for each row, such as ``{"text": "…"}`` or ``{"image": "https://…"}``: plain
         values.
     rows : array-like of int, optional
         Rows to export, in this order, such as ``session.next_rows(50)``. By default all.
@@ -80,7 +80,9 @@ def to_label_studio(
     """
     sets = [sorted(map(str, labels)) for labels in as_candidates(y).to_sets()]
     if data is not None and len(data) != len(sets):
-        raise ValueError(f"There are {len(sets)} rows and data for {len(data)}.")
+        raise ValueError(
+            f"There are {len(sets)} rows but data for {len(data)}: pass one mapping per row."
+        )
     chosen = None if labels is None else np.asarray(labels).tolist()
     known = None if scores is None else np.asarray(scores, dtype=np.float64).tolist()
     _check_predictions(len(sets), chosen, known)

@@ -1,4 +1,4 @@
-"""Candidate sets: check every usual form of ambiguous labels and convert it to one representation.
+"""Candidate sets: check ambiguous labels in all accepted forms and convert them to one form.
 
 A candidate set :math:`S_i` is the set of labels that row *i* may have; exactly one of them is
 right. Rows may have more information, such as three votes to one, "70 percent cat" or "not a dog",

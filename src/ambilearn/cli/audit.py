@@ -82,7 +82,7 @@ _DIAGRAMS = (".svg", ".png", ".pdf")
 @column_option(
     "--image",
     metavar="COLUMN",
-    help="Paths or URLs of images. By default the first column whose cells end like image files.",
+    help="Paths or URLs of images. By default the first column with names of image files.",
 )
 @column_option(
     "--exclude",
@@ -111,8 +111,8 @@ def audit(table: str, out: Path | None, diagram: Path | None, **options: Any) ->
     Draws rows of TABLE at random, in proportion from all ranges of the score. Without true labels,
     writes a page on which a person labels these rows; scores are not shown. With the labels from
     the page (--corrections) or from a column (--truth), reports the share of correct labels with a
-    95% interval, and writes TABLE with a calibrated confidence for all rows. TABLE is what `clean`
-    or `predict` wrote, or any table with labels and scores; no method is fitted.
+    95% interval, and writes TABLE with a calibrated confidence for all rows. TABLE is the output of
+    `clean` or `predict`, or any table with labels and scores; no method is fitted.
     """
     if options["truth"] and options["corrections"]:
         raise click.UsageError("--truth and --corrections cannot be combined.")

@@ -101,8 +101,8 @@ def _check_given_label_options(request: Request, no_doubt: bool) -> None:
         raise click.UsageError(NO_DOUBT)
     if request.select:
         raise click.UsageError(
-            "--select and --given-label cannot be combined: it chooses parameters of a fit, and "
-            "nothing is fitted here."
+            "--select and --given-label cannot be combined: --select chooses parameters of a fit, "
+            "and --given-label fits no method."
         )
     if request.method is None and (request.settings or request.n_landmarks is not None):
         raise click.UsageError("With --given-label, parameters of a method require --method.")

@@ -64,8 +64,8 @@ def list_command(data_home: Path | None) -> None:
 def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path | None) -> None:
     """Download data sets and verify their checksums.
 
-    Files that are already on this machine are only verified. The exit status is 0 if all
-    requested data sets are available in the end, otherwise 1.
+    Files that are already on this machine are only verified. The exit status is 0 if all requested
+    data sets are available afterwards, otherwise 1.
     """
     from ambilearn.cli.progress import DownloadBar
     from ambilearn.datasets.fetch import fetch_file

@@ -48,10 +48,10 @@ def _discard_output() -> None:
 )
 @click.version_option(__version__, prog_name="ambilearn")
 def main() -> None:
-    """Learn from ambiguous labels: each training row has several candidate labels, one is right.
+    """Learn from ambiguous labels: each training row has several candidate labels; one is correct.
 
-    To start, use a table of your own (`ambilearn clean TABLE --candidates COLUMN`), list the data
-    sets (`ambilearn data list`), or run a short experiment (`ambilearn reproduce demo --quick`).
+    To start, use your own table (`ambilearn clean TABLE --candidates COLUMN`), list the data sets
+    (`ambilearn data list`), or run a short experiment (`ambilearn reproduce demo --quick`).
     """
 
 

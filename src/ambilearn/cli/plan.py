@@ -21,8 +21,8 @@ NO_DOUBT = (
     "--no-doubt and --given-label cannot be combined: doubt decides which labels are changed."
 )
 _NO_ANNOTATORS = (
-    "There are no annotators to judge: name several columns by --candidates, or give answers in "
-    "long form by --item, --annotator and --answer."
+    "There are no annotators to judge: name several columns with --candidates, or pass answers in "
+    "long form with --item, --annotator and --answer."
 )
 
 

@@ -45,8 +45,8 @@ def predict(
     Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with four new columns:
     label, its score from 0 to 1, its confidence (the probability that it is correct; empty if the
     model is not calibrated), and its margin over the score of the second-best label. TABLE must
-    have the feature columns of the model; other columns are kept. For a model of
-    images these are names of files in the folder of TABLE or below.
+    have the feature columns of the model; other columns are kept. For an image model, these are
+    names of files in the folder of TABLE or its subfolders.
     """
     with user_console() as console:
         check_outputs([out], [model, table])

@@ -31,8 +31,8 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
     if parameters.get("n_landmarks") and "n_landmarks" not in given:
         console.say(
             f"the kernel of {model.about['rows']} rows is approximated by "
-            f"{parameters['n_landmarks']} landmarks. Choose another number by --n-landmarks; --set "
-            "n_landmarks=none is exact and needs memory for n×n matrices.",
+            f"{parameters['n_landmarks']} landmarks. Choose another number with --n-landmarks; "
+            "--set n_landmarks=none is exact and needs memory for n×n matrices.",
             style="yellow",
         )
 

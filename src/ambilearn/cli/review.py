@@ -38,9 +38,9 @@ serve_option = section("Server")
 @image_option(
     "--image",
     metavar="COLUMN",
-    help="Column with paths or URLs of images. By default the first column whose cells end like "
-    "image files (.jpg, .png, …). If it is given, deepplcl learns from the images, and from no "
-    "other column.",
+    help="Column with paths or URLs of images. By default the first column with names of "
+    "image files (.jpg, .png, …). If this option is given, deepplcl learns from the images, and "
+    "from no other column.",
 )
 @image_option("--no-images", is_flag=True, help="Show no images.")
 @image_option(
@@ -69,7 +69,7 @@ serve_option = section("Server")
     "--port",
     type=click.IntRange(1, 65535),
     metavar="N",
-    help="Port of the server. By default any free one.",
+    help="Port of the server. By default any free port.",
 )
 @serve_option(
     "--journal",
@@ -115,14 +115,14 @@ def review(
 
     The page is one HTML file for any browser; it needs no server and no network. It shows the
     candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
-    their scores, images, and a suggestion if the true label is probably not a candidate. The
-    rows to check first come first, and keys accept or correct a label. The page keeps your work and
-    saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If several annotators
-    answered, their reliability is estimated as by `clean`. With --given-label, the page shows the
-    given label of each row, and the most likely other label of doubtful rows.
+    their scores, images, and a suggestion if the true label is probably not a candidate. The rows
+    are in the order in which to check them; accept or correct labels with the keyboard. The page
+    keeps your work and saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If
+    several annotators answered, their reliability is estimated as in `clean`. With --given-label,
+    the page shows the given label of each row, and the most likely other label of doubtful rows.
 
     With --serve the page is served on this machine, and the method learns from each answer: rows
-    like a corrected one come earlier, rows that became clear come later.
+    like a corrected one come earlier, and rows that are no longer ambiguous come later.
     """
     if options["image"] is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
@@ -215,7 +215,7 @@ def _check_server_options(serve: bool, table: str) -> None:
     if find("given_label"):
         raise click.UsageError(
             "--given-label and --serve cannot be combined: leave out --serve, and pass the labels "
-            "that you download from the page by --corrections."
+            "that you download from the page with --corrections."
         )
     if find("device") and context.params["method"] != "deepplcl":
         raise click.UsageError(
@@ -311,7 +311,7 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
     console.say(f"images: column {image!r}")
     advice = {
         Problem.NOT_FOUND: "Paths are relative to the folder of the table.",
-        Problem.OUTSIDE: "Allow their folder by --image-folder FOLDER.",
+        Problem.OUTSIDE: "Allow their folder with --image-folder FOLDER.",
         Problem.UNREADABLE: "The file is damaged or not an image.",
         Problem.ACTIVE: "Only SVG files without scripts and links can be embedded.",
         Problem.TOO_LARGE: "Only SVG files of up to 16 MB can be embedded.",

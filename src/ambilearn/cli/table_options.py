@@ -140,8 +140,8 @@ image_folder_option = image_option(
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Folder from which images are allowed. Can be repeated. By default only the folder of the "
-    "table and its subfolders.",
+    help="Another folder with images that may be read. Can be repeated. By default only the folder "
+    "of the table and its subfolders.",
 )
 
 image_options = _add(
@@ -180,7 +180,7 @@ votes_options = _add(
     votes_option(
         "--features-from",
         metavar="FILE",
-        help="Long form: table with the features, one row per item. The result has its rows.",
+        help="Long form: table with the features, one row per item. The output has these rows.",
     ),
     no_answer_option,
     skills_option,
@@ -235,7 +235,7 @@ method_options = _add(
         metavar="NAME",
         help=f"One of {', '.join(METHODS)}. "
         "By default plstacking, a stack of methods, for up to 10 000 rows, and plcl, the paper's "
-        "method, for more rows and for sentences; plcl takes a third to half of the "
+        "method, for more rows and for sentences; a fit of plcl takes a third to half of the "
         "time. deepplcl, a network for images, needs PyTorch (the extra deep).",
     ),
     method_option(

@@ -1,6 +1,6 @@
 """Confidences that agree with the share of correct labels.
 
-:func:`calibrate_candidates` calibrates a method by the rows with a single candidate.
+:func:`calibrate_candidates` calibrates a method with the rows that have a single candidate.
 :func:`draw_audit` draws rows for a person to check, and :func:`estimate_share_right` estimates the
 share of correct labels from them. :func:`fit_temperature` and :func:`scale_scores` sharpen or
 soften probabilities by one number.

@@ -116,8 +116,8 @@ def _as_scores(score: ArrayLike) -> NDArray[np.float64]:
     inside = (scores >= 0) & (scores <= 1)
     if scores.ndim != 1 or not inside.all():
         raise ValueError(
-            "A score must be one number between 0 and 1 for each row"
-            + (f", and {scores[~inside][0]:g} is not." if scores.ndim == 1 else ".")
+            "score must have one number between 0 and 1 for each row"
+            + (f"; got {scores[~inside][0]:g}." if scores.ndim == 1 else ".")
         )
     return scores
 

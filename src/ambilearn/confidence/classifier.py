@@ -23,9 +23,9 @@ from ambilearn.confidence.checked import CheckedCalibration
 class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Probabilities of a classifier, calibrated by a few rows with known labels.
 
-    The probability of the predicted label becomes the confidence of
-    :class:`CheckedCalibration`, but at least one over the number of labels: labels do not change.
-    The other labels share the rest, in the same order. From about 200 rows on,
+    The probability of the predicted label becomes the confidence of :class:`CheckedCalibration`,
+    but at least one over the number of labels, so that labels do not change. The other labels share
+    the rest, in the same order. With about 200 or more rows,
     :class:`sklearn.calibration.CalibratedClassifierCV` is an alternative; it has no prior, and is
     worse with fewer rows.
 

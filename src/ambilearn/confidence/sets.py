@@ -137,7 +137,7 @@ def _check_rows(exclude: Collection[int], n_rows: int) -> list[int]:
         is_number = isinstance(row, Integral) and not isinstance(row, bool)
         if not is_number or not 0 <= row < n_rows:
             raise ValueError(
-                f"exclude has {row!r}, which is no row: rows are numbered 0 to {n_rows - 1}."
+                f"exclude has {row!r}, which is not a row: rows are numbered 0 to {n_rows - 1}."
             )
     return rows
 

@@ -69,9 +69,9 @@ def estimate_share_right(
         {\sum_h w_h^2 (1 - n_h/N_h)\, \tilde p_h (1 - \tilde p_h) / n_h}
         \left(\frac{z}{t_{n-H}}\right)^2
 
-    rows, where :math:`\tilde p_h` is the share of stratum *h*, drawn towards the overall share by
+    rows, where :math:`\tilde p_h` is the share of stratum *h*, shrunk toward the overall share by
     four rows, and :math:`\bar p = \sum_h w_h \tilde p_h`. It is narrower than an interval that
-    ignores the strata if their shares differ, and covers the truth also near 0 and 1.
+    ignores the strata if their shares differ, and also covers the truth near 0 and 1.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def estimate_share_right(
     """
     hits, at, size = _check(right, stratum_sizes, strata)
     if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, and is {level}.")
+        raise ValueError(f"level must be between 0 and 1; got {level}.")
     n_h = np.bincount(at, minlength=len(size))
     x_h = np.bincount(at, weights=hits, minlength=len(size))
     n, weights = len(hits), size / size.sum()

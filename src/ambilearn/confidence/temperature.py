@@ -87,8 +87,8 @@ def fit_temperature(
     scores, targets = np.asarray(scores, float), np.asarray(targets, float)
     if scores.ndim != 2 or scores.shape != targets.shape:
         raise ValueError(
-            f"scores and targets must have the same shape (n_rows, n_labels), and have "
-            f"{scores.shape} and {targets.shape}."
+            f"scores and targets must have the same shape (n_rows, n_labels); got {scores.shape} "
+            f"and {targets.shape}."
         )
     if not (np.isfinite(scores.max(axis=1)).all() and np.isfinite(targets).all()):
         raise ValueError("scores and targets must be finite; a score may be -inf.")

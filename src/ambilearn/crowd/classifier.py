@@ -64,7 +64,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     *T* is overconfident if annotators make the same mistakes, or if the classifier learned them.
     ``label_distributions_`` is therefore the mean of *T* and of two other models of the rows
     (:func:`~ambilearn.crowd.evidence.pool_evidence`), and ``predict_proba`` scales the outputs of
-    the classifier by one temperature, at which they are right on average if these are.
+    the classifier by one temperature, so that their mean confidence matches that of
+    ``label_distributions_``.
 
     The label of a row may be one that no annotator gave. No true label is used.
 
@@ -111,8 +112,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     annotators_ : AnnotatorReport
         Answers, agreement with the result, and confusions of each annotator.
     candidates_ : CandidateSets
-        What ``estimator_`` learned from: *T*, without the labels below ``min_share``. The cleaned
-        label is always a candidate.
+        The candidates that ``estimator_`` was fitted to: *T*, without the labels below
+        ``min_share``. The cleaned label is always a candidate.
     estimator_ : classifier
         The classifier, fitted to all rows.
     skills_ : Skills
@@ -293,9 +294,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if len(votes) < (needed := self.cv or 2):
             raise ValueError(
-                f"{needed} folds need as many items, the votes have {len(votes)}: lower cv."
+                f"{needed} folds need at least {needed} items, but the votes have {len(votes)}: "
+                "lower cv."
                 if self.cv
-                else f"A row is judged by the other rows, and the votes have {len(votes)} items: "
+                else f"A row is judged by the other rows, but the votes have {len(votes)} items: "
                 "pass at least two."
             )
 
@@ -422,8 +424,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         if isinstance(y, Votes) or np.ndim(y) > 1:
             raise ValueError(
-                "score compares predictions with true labels, one for each row, and y has the "
-                "votes of annotators: pass true labels. Without true labels, evidence_ of the fit "
+                "score compares predictions with true labels, but y has the votes of annotators: "
+                "pass one true label for each row. Without true labels, evidence_ of the fit "
                 "measures how well the features predict the answers."
             )
         share: float = super().score(X, y, sample_weight)

@@ -97,7 +97,7 @@ def consensus(
     The same estimate as in :class:`CrowdClassifier`, for fixed outputs *F* of a classifier: skills
     and labels are estimated in turn, starting from the shares of the answers, and the confidences
     are those of :func:`~ambilearn.crowd.evidence.pool_evidence`. They allow for mistakes that
-    annotators share. No true label is used, and nothing is fitted but the skills.
+    annotators share. No true label is used, and only the skills are fitted.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def consensus(
 
     See Also
     --------
-    CrowdClassifier : Fits the classifier, too, to the labels found so far.
+    CrowdClassifier : Also fits the classifier, to the labels found so far.
 
     Examples
     --------
@@ -142,9 +142,9 @@ def consensus(
     """
     votes = as_votes(votes)
     if smoothing != "auto" and not (isinstance(smoothing, Real) and 0 < smoothing < np.inf):
-        raise ValueError(f'smoothing must be "auto" or a number above 0, and is {smoothing!r}.')
+        raise ValueError(f'smoothing must be "auto" or a number above 0; got {smoothing!r}.')
     if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, and is {max_iter}.")
+        raise ValueError(f"max_iter must be at least 1; got {max_iter}.")
     held_out = _check_probabilities(pred_probs, votes)
     first = votes.counts().toarray() + _FIRST_COUNT
     confidences: NDArray[np.float64] = first / first.sum(axis=1, keepdims=True)

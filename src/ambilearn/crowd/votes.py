@@ -172,8 +172,8 @@ class Votes:
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValueError(
-                f"The rows of votes have {shorten_list(sorted(widths))} cells: give every item as "
-                "many, one for each annotator, None where there is no answer."
+                f"The rows of votes have {shorten_list(sorted(widths))} cells: every row needs one "
+                "cell for each annotator, None if there is no answer."
                 if widths
                 else "There are no rows of votes: pass at least one row."
             )
@@ -183,20 +183,20 @@ class Votes:
             names = listed_labels(annotators, "annotators").tolist()
         if len(names) != n_columns:
             raise ValueError(
-                f"annotators has {pluralize(len(names), 'name')}, and there are "
-                f"{pluralize(n_columns, 'column')} of votes."
+                f"annotators has {pluralize(len(names), 'name')}, but there are "
+                f"{pluralize(n_columns, 'column')} of votes: pass one name per column."
             )
         if len(set(names)) != n_columns:
             [(twice, _)] = Counter(names).most_common(1)
             raise ValueError(
-                f"The annotator {twice!r} has several columns: every annotator needs one, with a "
-                "name of its own."
+                f"The annotator {twice!r} has several columns: every annotator needs one column, "
+                "with a unique name."
             )
         row_names = np.arange(len(rows)) if items is None else _as_names(items)
         if len(row_names) != len(rows):
             raise ValueError(
-                f"items has {pluralize(len(row_names), 'name')}, and there are "
-                f"{pluralize(len(rows), 'row')} of votes."
+                f"items has {pluralize(len(row_names), 'name')}, but there are "
+                f"{pluralize(len(rows), 'row')} of votes: pass one name per row."
             )
         triples = (
             (name, annotator, cell)
@@ -221,8 +221,8 @@ class Votes:
                     raise ValueError(f"Row {i} of items is missing ({name!r}): name every item.")
                 if row_of.setdefault(name, i) != i:
                     raise ValueError(
-                        f"The item {name!r} is in rows {row_of[name]} and {i}: every item needs a "
-                        "row of its own."
+                        f"The item {name!r} is in rows {row_of[name]} and {i}: list every item "
+                        "once."
                     )
         unknown: dict[Any, int] = {}
         seen: dict[tuple[int, Any, Any], None] = {}
@@ -350,7 +350,7 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
     for i, row in enumerate(rows):
         if isinstance(row, str) or len(row) != 3:
             raise ValueError(
-                f"Answer {i} is {row!r}: give (item, annotator, label), or a data frame."
+                f"Answer {i} is {row!r}: pass (item, annotator, label), or a data frame."
             )
     return [tuple(row) for row in rows]
 
@@ -360,8 +360,8 @@ def _check_keys(keys: list[Any], names: tuple[str, str, str]) -> None:
     missing = [name for name in names if name not in keys]
     if missing:
         raise ValueError(
-            f"The answers have no column {missing[0]!r}, they have {shorten_list(keys)}. "
-            "Name the columns by item=, annotator= and label=."
+            f"The answers have no column {missing[0]!r}; they have {shorten_list(keys)}. "
+            "Pass the names of the columns as item=, annotator= and label=."
         )
     for name in names:
         if names.count(name) > 1:
@@ -380,7 +380,7 @@ def _as_rows(table: Any) -> list[Any]:
     rows = table.tolist() if isinstance(table, np.ndarray) else list(table)
     for i, row in enumerate(rows):
         if not isinstance(row, (list, tuple, np.ndarray)) or row is np.ma.masked:
-            raise ValueError(f"Row {i} of the votes is {row!r}: give a list for each row.")
+            raise ValueError(f"Row {i} of the votes is {row!r}: pass a list for each row.")
     return rows
 
 

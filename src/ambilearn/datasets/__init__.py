@@ -1,4 +1,4 @@
-"""Data sets by name, and candidate sets made for controlled experiments."""
+"""Load data sets by name, and generate candidate sets for controlled experiments."""
 
 import lazy_loader
 

@@ -172,7 +172,7 @@ def candidates_from_counts(
 ) -> CandidateSets:
     """Candidate sets from the number of votes of every row and label; every row has votes."""
     if not isinstance(min_votes, Integral):
-        raise ValueError(f"min_votes must be a whole number, and is {min_votes!r}.")
+        raise ValueError(f"min_votes must be a whole number; got {min_votes!r}.")
     if min_votes < 1:
         raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
     if fallback not in ("error", "union"):

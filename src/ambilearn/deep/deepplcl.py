@@ -60,8 +60,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     module : "auto", torch.nn.Module, or callable that makes one, default="auto"
         Network that maps a batch to features of shape (rows, features); the heads are added to it.
         ``"auto"`` is a multilayer perceptron for a matrix, a ResNet-9 for images of up to 64
-        pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied;
-        its weights that do not require a gradient stay as they are.
+        pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied; its
+        weights that do not require a gradient do not change.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
         Method. It sets those of the next eight parameters that are None.
     comp_power : float, optional
@@ -304,7 +304,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Parameters
         ----------
         X : matrix, images, list of files, or Dataset
-            Training rows; see the notes of the class. The other methods take the same forms.
+            Training rows; see the notes of the class. ``predict``, ``score`` and the other
+            functions of the class accept the same forms.
         y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
         sample_weight : array-like of shape (n,), optional
@@ -452,15 +453,15 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _check_savable(self) -> None:
         if not (self._built_module and isinstance(self.module, str)):
             raise TypeError(
-                "A model file holds a DeepPLCL only if its module was 'auto' in fit: another "
-                "network would have to run its code when the file is loaded. Save the weights, "
+                "A model file can store a DeepPLCL only if its module was 'auto' in fit: loading "
+                "another network would execute its code. Save the weights, "
                 "model.module_.state_dict(), with safetensors instead."
             )
         for name, plain in (("augment", "auto"), ("callbacks", ())):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str) and len(given):
                 raise TypeError(
-                    f"A model file cannot hold the functions in {name}. They are used only by fit: "
+                    f"A model file cannot store the functions in {name}. Only fit uses them: "
                     f"call model.set_params({name}={plain!r}) before you save the model."
                 )
 

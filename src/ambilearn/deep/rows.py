@@ -274,7 +274,7 @@ def _check_resolution(array: NDArray[Any]) -> None:
     if 0 < high - low < 100 * step:
         raise ValueError(
             f"The values of X are between {low!r} and {high!r}, where float32 has fewer than 100 "
-            "values. Subtract their mean, and divide them by their standard deviation."
+            "distinct values. Subtract their mean, and divide them by their standard deviation."
         )
 
 

@@ -50,14 +50,13 @@ def find_doubtful(
     ridge classifiers, one with a Gaussian kernel and one linear, whose leave-one-out outputs have a
     closed form, :math:`h = Y - (Y - HY) / (1 - \operatorname{diag} H)` for targets *Y* and the hat
     matrix *H* [1]_; no cross-validation is needed. Pass ``estimator`` for the outputs of another
-    method, or ``pred_probs``
-    and ``labels`` for those of any model.
+    method, or ``pred_probs`` and ``labels`` for those of any model.
 
     **Candidate sets.** The score of row *i* with candidates :math:`S_i` is
 
     .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij} .
 
-    PL-CL, PL-AGGD, LALO, SURE and PLCP have the closed form, too. The targets are first the
+    PL-CL, PL-AGGD, LALO, SURE and PLCP also have the closed form. The targets are first the
     candidates' shares, then, three times, the outputs projected onto the candidates, so that no
     row's confidences come from its own fit. For a stack or a vote, the outputs are those of the
     first member, in the order of the names, that has this closed form; by default PL-CL. IPAL and
@@ -110,7 +109,7 @@ def find_doubtful(
 
     Examples
     --------
-    Ordinary labels, of which 15 % are wrong:
+    Ordinary labels; 15 % of them are wrong:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits
@@ -202,9 +201,9 @@ def _uses_probabilities(
         return False
     if X is not None or y is not None or estimator is not None or n_folds is not None:
         raise ValueError(
-            "pred_probs, labels and classes are the result of a model, which replace X, y, "
-            "estimator and n_folds: pass one or the other."
+            "pred_probs, labels and classes replace X, y, estimator and n_folds: pass one group "
+            "or the other."
         )
     if pred_probs is None or labels is None:
-        raise ValueError("pred_probs and labels belong together: pass both.")
+        raise ValueError("pred_probs needs labels, and labels need pred_probs: pass both.")
     return True

@@ -72,10 +72,7 @@ def _outputs_by_folds(
     """Outputs of estimators that are fitted without a fold of the rows."""
     n = candidates.n_rows
     if n < 3:
-        raise ValueError(
-            f"X has {n} rows, too few to leave some out and learn from the others: doubt by folds "
-            "needs three."
-        )
+        raise ValueError(f"X has {n} rows, but doubt by folds needs at least three.")
     labels = np.arange(candidates.n_labels)
     for fold in fit_folds(
         estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE

@@ -52,7 +52,7 @@ class OptionalEstimatorMixin:
         if candidates.row_weights is not None and not self._takes_row_weights:
             raise ValueError(
                 f"{type(self.estimator).__name__}, the estimator to be wrapped, cannot weight "
-                "rows: leave sample_weight out, or wrap a method whose fit takes it, such as PLCL."
+                "rows: omit sample_weight, or wrap a method whose fit takes it, such as PLCL."
             )
 
 

@@ -29,7 +29,7 @@ def tolerance_accuracy(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Share of rows whose label is missed by no more than a tolerance.
+    r"""Share of rows whose predicted label differs from the true label by at most a tolerance.
 
     .. math:: \frac1n \sum_i [\, |\hat y_i - y_i| \le t \,]
 
@@ -96,7 +96,7 @@ def transductive_accuracy(
 ) -> TransductiveAccuracy:
     r"""Accuracy on the training rows: how well the candidate sets were disambiguated.
 
-    Three definitions are in use, which differ by several percentage points:
+    There are three definitions, with results that differ by several percentage points:
 
     - ``confidences``: :math:`\hat y_i = \arg\max_{j \in S_i} P_{ij}`, from the label confidences
       *P* that the method learned (``label_distributions_``);
@@ -109,7 +109,7 @@ def transductive_accuracy(
     y_true : array-like of shape (n_rows,)
         Hidden true labels of the training rows.
     y_candidates : candidate sets of n_rows rows, in any accepted form
-        What the method was trained on.
+        Candidate sets that the method was trained on.
     confidences : array-like or sparse matrix of shape (n_rows, n_labels)
         Label confidences *P*.
     outputs : array-like of shape (n_rows, n_labels)

@@ -72,7 +72,7 @@ def excess_calibration_error(
 
     The expected calibration error minus the mean of the same error for outcomes that are drawn from
     the confidences themselves, :math:`P(\text{correct}_i) = c_i`. Its expectation is 0 for perfect
-    confidences, whatever the number of rows.
+    confidences, for any number of rows.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def excess_calibration_error(
     True
     """
     if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, and is {n_draws}.")
+        raise ValueError(f"n_draws must be at least 1; got {n_draws}.")
     hits, confidence, weights = _confidence_rows(correct, confidence, sample_weight)
     bins = _CalibrationBins(confidence, weights, n_bins)
     rng = check_random_state(random_state)
@@ -111,7 +111,7 @@ class _CalibrationBins:
         self, confidence: NDArray[np.float64], weights: NDArray[np.float64], n_bins: int
     ) -> None:
         if n_bins < 1:
-            raise ValueError(f"n_bins must be at least 1, and is {n_bins}.")
+            raise ValueError(f"n_bins must be at least 1; got {n_bins}.")
         self._order = np.lexsort((weights, confidence))  # the same for any order of the rows
         self._weights = weights[self._order]
         ranked = confidence[self._order]
@@ -140,7 +140,7 @@ def _confidence_rows(
         check_structure(given, name)
         value = as_numbers(to_numpy(given), name).astype(np.float64)
         if value.ndim != 1 or not len(value):
-            raise ValueError(f"{name} must have the shape (n_rows,), and has {value.shape}.")
+            raise ValueError(f"{name} must have the shape (n_rows,); got {value.shape}.")
         if not ((value >= 0) & (value <= 1)).all():
             i = int(np.flatnonzero(~((value >= 0) & (value <= 1)))[0])
             raise ValueError(f"{name} must be between 0 and 1; in row {i} it is {value[i]:g}.")

@@ -27,7 +27,7 @@ def covering_rate(
 
     .. math:: \mathrm{CR} = \frac1n \sum_i [\hat y_i \in S_i]
 
-    An upper bound of the accuracy, since the true label is always a candidate. The bound is loose
+    An upper bound on the accuracy, because the true label is always a candidate. The bound is loose
     for large candidate sets.
 
     Parameters

@@ -45,7 +45,7 @@ def check_labels(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
         )
     for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fcMmO" else ()):
         if is_missing(label):
-            raise ValueError(f"The label of row {i} is missing ({label!r}): leave such rows out.")
+            raise ValueError(f"The label of row {i} is missing ({label!r}): omit such rows.")
     return labels
 
 
@@ -64,5 +64,5 @@ def check_scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
         )
     if np.isnan(values).any():
         i = int(np.min(np.isnan(matrix).nonzero()[0]))
-        raise ValueError(f"{name} contains NaN in row {i}: leave such rows out, or fill them in.")
+        raise ValueError(f"{name} contains NaN in row {i}: omit such rows, or fill them in.")
     return matrix

@@ -1,4 +1,4 @@
-"""Threads that learn from the answers of a review while a person goes on."""
+"""Threads that learn from the answers of a review while a person continues."""
 
 import atexit
 import threading

@@ -51,7 +51,7 @@ class Learned(NamedTuple):
 
 
 class Learner:
-    """Fits an estimator again and again to the same rows with changing candidate sets.
+    """Fits an estimator repeatedly to the same rows with changing candidate sets.
 
     Kernel, factorization and neighbors are computed once; only the sets change.
 

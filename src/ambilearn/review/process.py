@@ -1,4 +1,4 @@
-"""A learner in a process of its own, so that a server can answer during a fit.
+"""A learner in a separate process, so that a server can answer during a fit.
 
 A fit in a thread of the server's process delays its answers: some routines of NumPy, SciPy and
 scikit-learn hold the interpreter for tenths of a second, and the threads of BLAS use all cores.

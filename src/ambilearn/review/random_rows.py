@@ -14,11 +14,11 @@ _MIN_ROWS = 10  # random rows before a share is estimated
 class RandomRows:
     """Mixes random rows into the review, and estimates the share of right labels from them.
 
-    Rows that are reviewed first are the hardest, so their answers say nothing about the rest.
-    Every few rows a random one comes up. Its answer is held back from the method, which therefore
-    labels the row like all rows that were not looked at, until the order of the review reaches the
-    row: then its answer is released, and the row counts as reviewed. The rows that are held back
-    are a random sample of the rows that were not reviewed.
+    Rows that are reviewed first are the hardest, so they are not representative of the rest. Every
+    few rows a random one comes up. Its answer is held back from the method, which therefore labels
+    the row like all rows that were not looked at, until the order of the review reaches the row:
+    then its answer is released, and the row counts as reviewed. The rows that are held back are a
+    random sample of the rows that were not reviewed.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ class ReviewRow:
     Parameters
     ----------
     cells : sequence of str
-        What to show of the row, one text for each column; empty where a value is missing.
+        The cells to show, one text for each column; empty if a value is missing.
     labels : sequence of str
         The candidates.
     confidences : sequence of float
@@ -29,7 +29,7 @@ class ReviewRow:
     image : str, optional
         Address of an image, as :class:`~ambilearn.review.images.Images` makes it.
     decision : str, optional
-        The label that somebody has chosen already.
+        The label that a person has already chosen.
     suggestion : str, optional
         A label that is probably the truth. It is not a candidate, unless ``given`` is set.
     rank : int, default=0
@@ -42,7 +42,8 @@ class ReviewRow:
     label : str, optional
         The label that the method chose; by default the candidate with the largest confidence.
     margin : float, optional
-        How far the chosen label is ahead of the best other label; by default of the candidates.
+        Difference between the chosen label and the best other label; by default among the
+        candidates.
 
     Examples
     --------
@@ -87,9 +88,9 @@ class Review:
     method : str, default=""
         Name of the method that computed the confidences.
     calibrated : bool, default=False
-        Whether the confidences are calibrated. The page then shows them as per cent.
+        Whether the confidences are calibrated. The page then shows them as percentages.
     blind : bool, default=False
-        Whether to hide confidences, and not to say which label a row has: for an audit.
+        Whether to hide the confidences and the label of a row, for an audit.
     numbers : sequence of int, optional
         Row of the table of each row of the review; by default ``0 … n - 1``.
 

@@ -21,7 +21,7 @@ from ambilearn.review.standing import Standing, Updater
 
 
 class Step(NamedTuple):
-    """One thing that a person did, which undo takes back.
+    """One action of a person, which undo reverts.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class ReviewSession:
     """Review of candidate sets in which each answer changes the order of the remaining rows.
 
     The method is fitted again after some answers. Between two fits, a closed-form update of the
-    last fit accounts for each answer at once: rows like a corrected one come earlier, rows that
-    became clear come later. Kernel, factorization and neighbors are computed once.
+    last fit accounts for each answer at once: rows like a corrected one come earlier, and rows that
+    are no longer ambiguous come later. Kernel, factorization and neighbors are computed once.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ class ReviewSession:
     thorough : bool, default=True
         Compute the doubt of an ensemble by five further fits, as ``ambilearn review`` does.
     background : bool, default=False
-        Fit and update in threads of their own; the order then changes a little after an answer.
-        Otherwise results are the same in every run, and :meth:`next_rows` takes the time of a fit
-        whenever one is due.
+        Fit and update in separate threads; the order then changes shortly after an answer.
+        Otherwise results are the same in every run, and :meth:`next_rows` waits for a fit whenever
+        one is due.
     random_state : int, default=0
         Seed of the random rows and of the folds.
     start : Learned, optional
         Result of an earlier fit, to begin with.
     steps : iterable of Step, default=()
-        Answers of an earlier session, to continue it; :meth:`undo` takes them back, too.
+        Answers of an earlier session, to continue it; :meth:`undo` also reverts them.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class ReviewSession:
         steps: Iterable[Step] = (),
     ) -> None:
         if not 0 <= random_share <= 0.5:
-            raise ValueError(f"random_share must be between 0 and 0.5, and is {random_share}.")
+            raise ValueError(f"random_share must be between 0 and 0.5; got {random_share}.")
         if not isinstance(estimator, Learner | LearnerProcess):
             estimator = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
         self._updater = Updater(estimator, start) if isinstance(estimator, Learner) else estimator
@@ -178,7 +178,7 @@ class ReviewSession:
         rows : list of int
         """
         if not isinstance(n, Integral) or n < 0:
-            raise ValueError(f"n must be a whole number, at least 0, and is {n!r}.")
+            raise ValueError(f"n must be a whole number and at least 0; got {n!r}.")
         return self.next_and_random(int(n))[0]
 
     def next_and_random(self, n: int) -> tuple[list[int], list[int]]:
@@ -199,7 +199,7 @@ class ReviewSession:
         row : int
             The row.
         label : label
-            Any label, also one that is not a candidate. None makes the row unsettled again.
+            Any label, even one that is not a candidate. None makes the row unsettled again.
         """
         self.settle_rows({row: label})
 
@@ -215,7 +215,7 @@ class ReviewSession:
         """
         if not isinstance(labels, Mapping):
             raise TypeError(
-                "labels must be a mapping of rows to labels, such as {3: 'cat'}, and is "
+                "labels must be a mapping of rows to labels, such as {3: 'cat'}; got "
                 f"{shorten_repr(labels)}."
             )
         self._check_open()
@@ -252,7 +252,7 @@ class ReviewSession:
             self._touch()
 
     def undo(self) -> list[int]:
-        """Take back the last call of :meth:`settle` or :meth:`settle_rows`.
+        """Revert the last call of :meth:`settle` or :meth:`settle_rows`.
 
         Returns
         -------
@@ -354,7 +354,7 @@ class ReviewSession:
     # --- learning -------------------------------------------------------------------------------
 
     def refit(self) -> None:
-        """Fit the method to all answers now, those to random rows included."""
+        """Fit the method to all answers now, including those to random rows."""
         with self._lock:
             self._random.held_back.clear()
         self.learn()
@@ -485,7 +485,7 @@ class ReviewSession:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise RuntimeError("The session is closed: answers come before close().")
+            raise RuntimeError("The session is closed and accepts no more answers.")
 
     def _check_row(self, row: Any) -> int:
         number = int(row)

@@ -1,4 +1,4 @@
-"""Journal of a review on disk: one JSON line for each thing that a person did.
+"""Journal of a review on disk: one JSON line for each action of a person.
 
 The first line describes the table and the options. A line is on disk before the answer is
 confirmed. Lines are only added. The last line may be incomplete after a power failure or a kill; it
@@ -25,7 +25,7 @@ class JournalInUseError(OSError):
 
 
 class Journal:
-    """An open journal, of which this process is the only writer.
+    """An open journal; this process is its only writer.
 
     Parameters
     ----------

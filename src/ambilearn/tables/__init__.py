@@ -1,4 +1,4 @@
-"""A user's tables: read candidate labels, clean them, fit a model, save it, label new rows.
+"""Tables of a user: read candidate labels, clean them, fit a model, save it, label new rows.
 
 The commands ``ambilearn clean``, ``fit`` and ``predict`` as functions.
 """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AuditedTable:
-    """A table of which some rows were checked.
+    """A table in which some rows were checked.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ def audit_table(
     """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
 
     Only rows that :func:`ambilearn.confidence.draw_audit` draws with the same number and seed are
-    used: rows that a person chose to check are not like the others. If some drawn rows have no true
-    label, the strata are merged until there are five true labels per stratum. There is a warning if
-    no drawn row of a stratum has a true label, and an error if at least half of the strata have
-    none.
+    used, because rows that a person chose to check are not representative. If some drawn rows have
+    no true label, the strata are merged until there are five true labels per stratum. There is a
+    warning if no drawn row of a stratum has a true label, and an error if at least half of the
+    strata have none.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def label_texts(name: str, frame: "pd.DataFrame", column: str) -> list[str]:
     if "" in texts:
         raise InvalidFileError(
             f"{name}, column {column!r}, row {texts.index('')}: the label is missing. Remove the "
-            "row, or name another column by --label."
+            "row, or name another column with --label."
         )
     return texts
 
@@ -216,6 +216,6 @@ def read_scores(
         if not 0 <= scores[i] <= 1:
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected a score between 0 and 1, found "
-                f"{shorten_repr(cell)}. Name another column by --score."
+                f"{shorten_repr(cell)}. Name another column with --score."
             )
     return scores

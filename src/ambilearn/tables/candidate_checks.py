@@ -40,8 +40,8 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
         names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
         are = "is a candidate" if len(everywhere) == 1 else "are candidates"
         warn_user(
-            f"{where}: {names} {are} in {share:.0%} of the rows, mostly with others, so that the "
-            "sets hardly show where it is right. If it is not a label but a default, or means "
+            f"{where}: {names} {are} in {share:.0%} of the rows, mostly with others, so the sets "
+            "hardly show in which rows it is correct. If it is not a label but a default, or means "
             "'none of these', remove it from the sets."
         )
     if votes:
@@ -52,9 +52,9 @@ def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
     """Warn of labels of votes that look like a code for no answer."""
     if codes := [label for label in classes if _means_no_answer(label, classes)]:
         warn_user(
-            f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote like "
-            "any other, and looks like 'no answer'. If it is, use no_answer (--no-answer), or "
-            "leave such cells empty."
+            f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote, but "
+            "looks like 'no answer'. If it means no answer, use no_answer (--no-answer), or leave "
+            "such cells empty."
         )
 
 
@@ -129,7 +129,7 @@ def warn_of_separator(where: str, classes: list[Any], sep: str) -> None:
     if joined := [label for label in map(str, classes) if sep in label]:
         warn_user(
             f"{where}: the label {shorten_repr(joined[0])} contains {sep!r}, which separates "
-            "labels in text, such as in CSV files. Choose another separator by sep (--sep)."
+            "labels in text, such as in CSV files. Choose another separator with sep (--sep)."
         )
 
 

@@ -74,13 +74,13 @@ def parse_candidates(
     """
     if not normalize_text(sep):
         raise ValueError(
-            "sep must not be empty or invisible: give the sign between two labels, such as '|'."
+            "sep must not be empty or invisible: pass the text between two labels, such as '|'."
         )
     if min_votes > 1 and len(columns) == 1:
         raise ValueError(
-            f"min_votes={min_votes} counts votes over several columns, one for each annotator, and "
+            f"min_votes={min_votes} counts votes over several columns, one for each annotator, but "
             f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
-            "(--candidates again for each), or leave min_votes (--min-votes) out."
+            "(--candidates once for each), or omit min_votes (--min-votes)."
         )
     if len(columns) == 1:
         warn_of_long_form(name, frame, columns[0])

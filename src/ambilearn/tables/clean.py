@@ -36,8 +36,8 @@ class CleanedTable:
         ``indptr[i]:indptr[i + 1]``. ``model.calibration.cleaned`` has the confidences, if they are
         calibrated.
     order : ndarray of shape (n_rows,)
-        Rows in the order of :func:`~ambilearn.tables.ranking.review_order`, the one to look at
-        first at the front.
+        Rows in the order of :func:`~ambilearn.tables.ranking.review_order`: the first is the row to
+        look at first.
     frame : DataFrame
         The table with seven columns at its end: ``label``, its ``score``, its ``confidence`` (the
         calibrated probability that it is correct; empty if scores are not calibrated), the
@@ -87,8 +87,8 @@ def clean_table(
     Parameters
     ----------
     table : CandidateTable
-        What :func:`ambilearn.tables.read_candidate_table` returns. Corrected rows keep the
-        label that a person chose.
+        Table from :func:`ambilearn.tables.read_candidate_table`. Corrected rows keep the label that
+        a person chose.
     method, params, select, random_state, calibrate, device, progress
         As for :func:`ambilearn.tables.fit_table`.
     doubt : bool, default=True
@@ -161,7 +161,7 @@ def judge_candidates(
     """
     if len(table.frame) < 3:
         warn_user(
-            f"{table.name}: two rows are too few to judge a row by the others: doubt and "
+            f"{table.name}: two rows are too few to compute doubt: the columns doubt and "
             "suggestion stay empty. Add rows."
         )
         return None

@@ -236,12 +236,12 @@ def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> No
     if np.isinf(values[i]):
         raise InvalidFileError(
             f"{where}, row {i}: {shorten_repr(cells[i])} is not a finite number. Leave the "
-            "cell empty if the value is not known."
+            "cell empty if the value is unknown."
         )
     raise InvalidFileError(
-        f"{where}, row {i}: {shorten_repr(cells[i])} is too large, its square leaves the "
-        "range of floating point. Correct the cell, leave it empty, or write the column in a "
-        "larger unit."
+        f"{where}, row {i}: {shorten_repr(cells[i])} is too large: its square exceeds the range of "
+        "floating-point numbers. Correct the cell, leave it empty, or write the column in a larger "
+        "unit."
     )
 
 

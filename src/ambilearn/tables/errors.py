@@ -1,4 +1,4 @@
-"""What can go wrong with a model file."""
+"""Errors of model files."""
 
 from ambilearn.datasets.errors import InvalidFileError
 

@@ -93,8 +93,8 @@ def correct_table(
     Parameters
     ----------
     table : CandidateTable
-        What :func:`ambilearn.tables.read_candidate_table` returns with ``given_label``. Labels
-        chosen by a person (``corrections``) are kept.
+        Table from :func:`ambilearn.tables.read_candidate_table` with ``given_label``. Labels chosen
+        by a person (``corrections``) are kept.
     method : str, optional
         Method whose held-out outputs are used. By default, two ridge classifiers; see
         :func:`ambilearn.find_doubtful`.
@@ -169,8 +169,8 @@ def _check_labels(table: CandidateTable) -> None:
         )
     if len(table.frame) < _MIN_ROWS:
         raise InvalidFileError(
-            f"{table.name} has {pluralize(len(table.frame), 'row')}: labels are judged by those of "
-            f"other rows, which needs at least {_MIN_ROWS}."
+            f"{table.name} has {pluralize(len(table.frame), 'row')}: labels are compared with "
+            f"those of other rows, which needs at least {_MIN_ROWS} rows."
         )
 
 

@@ -103,7 +103,7 @@ def judge_table(
     if votes is None:
         raise ValueError(
             f"{table.name} has no votes to judge: name the columns of several annotators as "
-            "candidates, or read answers by read_answer_table."
+            "candidates, or read answers with read_answer_table."
         )
     if method is None:
         method = choose_default(table, params, select=select).name

@@ -69,10 +69,10 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         if not equals or not key.strip():
             raise ValueError(f"A parameter is given as NAME=VALUE; got {setting!r}.")
         if key.strip() in params:
-            raise ValueError(f"The parameter {key.strip()!r} is given twice: leave one out.")
+            raise ValueError(f"The parameter {key.strip()!r} is given twice: omit one of them.")
         params[key.strip()] = value = _value(text.strip())
         if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-            raise ValueError(f"{shorten_repr(setting)} is larger than any number of a method.")
+            raise ValueError(f"{shorten_repr(setting)} is too large for a parameter.")
     return params
 
 

@@ -54,8 +54,8 @@ class TableModel:
     columns : tuple of Column
         The feature columns that a table must have, and their kinds.
     about : dict
-        Where the model comes from: versions, method, parameters, candidate columns, rows, time,
-        and whether Ctrl-C ended it early.
+        Description of the model: versions, method, parameters, candidate columns, rows, time, and
+        whether Ctrl-C ended it early.
     calibration : Calibration
         How scores become confidences, or why they do not.
     """
@@ -220,9 +220,8 @@ def fit_table(
 
     Parameters
     ----------
-    table : CandidateTable
-        What :func:`ambilearn.tables.read_candidate_table` returns.
-    method : str, optional
+    table : CandidateTable What :func:`ambilearn.tables.read_candidate_table` returns. method : str,
+    optional
         The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
         default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and if
         ``params`` contains parameters that only PL-CL has.
@@ -385,7 +384,7 @@ def _warn_of_unchosen(table: CandidateTable, fitted: Any) -> None:
             f"{table.name}: {pluralize(len(unchosen), 'label')} of {len(sets.classes):,} chosen in "
             f"no row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
             "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
-            "its rows by corrections."
+            "its rows with corrections."
         )
 
 

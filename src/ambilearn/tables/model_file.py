@@ -196,7 +196,8 @@ def load_table_model(source: str | os.PathLike[str]) -> TableModel:
     if not isinstance(model, TableModel):
         raise InvalidModelError(
             f"{os.fspath(source)} holds a {type(model).__name__} that was not fitted to a table: "
-            "load it in Python by ambilearn.tables.load_model, or fit a model by `ambilearn fit`."
+            "load it in Python with ambilearn.tables.load_model, or fit a model with "
+            "`ambilearn fit`."
         )
     return model
 

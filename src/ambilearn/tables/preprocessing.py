@@ -1,4 +1,4 @@
-"""From columns of a table to what the methods need: one visible scikit-learn transformer."""
+"""Convert the columns of a table to a matrix for the methods, with a scikit-learn transformer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +42,7 @@ def make_preprocessing(columns: Sequence[Column]) -> Any:
     Returns
     -------
     sklearn.compose.ColumnTransformer or ImageColumn
-        Takes what :func:`ambilearn.tables.columns.parse_features` makes.
+        Takes the output of :func:`ambilearn.tables.columns.parse_features`.
 
     Examples
     --------

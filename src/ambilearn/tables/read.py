@@ -67,8 +67,8 @@ class CandidateTable:
     features : Features
         The columns that are features, their kinds, and why others are left out.
     truth : list or None
-        The true label of each row from the column named ``label``, None where it is not known.
-        Only for reports, no method sees it.
+        The true label of each row from the column named ``label``, None where it is not known. Only
+        for reports; methods do not use it.
     label_column : str or None
         The column that ``truth`` is from.
     two_votes : CandidateSets or None
@@ -110,10 +110,10 @@ class CandidateTable:
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
-        """The features: float64 with NaN where a cell is missing, categories and texts as text.
+        """The features: float64 with NaN for missing cells, categories and texts as text.
 
-        Estimators take it as it is where all features are numbers and none is missing;
-        :func:`ambilearn.tables.preprocessing.make_preprocessing` makes a matrix of any other.
+        If all features are numbers and none is missing, pass it to an estimator directly; otherwise
+        convert it with :func:`ambilearn.tables.preprocessing.make_preprocessing`.
         """
         return parse_features(
             self.name, self.frame, self.features.columns, self.decimal, self.image_folders
@@ -196,9 +196,9 @@ def read_candidate_table(
         Columns that are features. By default all that have no other role and can help; see
         :func:`ambilearn.tables.columns.find_features`.
     exclude : str or sequence of str, default=()
-        Columns that are not features: an id, a comment.
+        Columns that are not features, such as an id or a comment.
     categorical : str or sequence of str, default=()
-        Features that are categories even if all their cells are numbers: a code.
+        Features that are categories even if all their cells are numbers, such as codes.
     image : str, optional
         Column with names of image files, which then is the only feature: for
         :class:`~ambilearn.DeepPLCL`. Paths are relative to the folder of the table, and only files
@@ -208,7 +208,7 @@ def read_candidate_table(
         folder of the table is looked up there.
     min_votes : int, optional
         With several annotators: votes that a label needs. One by default; a search for parameters
-        then tries two, as well.
+        then also tries two.
     fallback : {"error", "union"}, default="error"
         What to do with a row in which no label has enough votes: raise an error, or take all its
         votes.
@@ -225,8 +225,8 @@ def read_candidate_table(
     format, delimiter
         File format, if it cannot be inferred from the file name; separator of CSV cells.
     decimal : {".", ","}, default="."
-        Decimal sign of features that are numbers in text. With a comma, a cell such as ``1.234`` is
-        rejected as ambiguous.
+        Decimal separator of features that are numbers in text. With a comma, a cell such as
+        ``1.234`` is rejected as ambiguous.
 
     Returns
     -------
@@ -445,7 +445,7 @@ def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) ->
     taken = [column for column in columns if column in frame.columns]
     if taken:
         raise InvalidFileError(
-            f"{name} has a column {taken[0]!r} already. Give the new columns other names by a "
+            f"{name} has a column {taken[0]!r} already. Give the new columns other names with a "
             "prefix (--prefix)."
         )
     return replace_columns(frame, columns)

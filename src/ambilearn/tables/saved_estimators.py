@@ -37,7 +37,7 @@ def describe_estimator(model: Any) -> dict[str, Any]:
         advice = "Save its best_estimator_." if best else "Use skops or joblib for other models."
         raise TypeError(
             "save_model saves a TableModel, a fitted method of ambilearn such as PLCL, or a "
-            f"pipeline that ends in one, and got {type(model).__name__}. {advice}"
+            f"pipeline that ends in one; got {type(model).__name__}. {advice}"
         )
     check_is_fitted(method)
     method._check_savable()

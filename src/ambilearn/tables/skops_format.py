@@ -70,7 +70,7 @@ def dump_pipeline(pipeline: Any) -> bytes:
         except InvalidModelError as error:
             raise InvalidModelError(
                 f"The model cannot be saved: {str(error).removeprefix('rejected: ')} Save models "
-                "with other parts by skops or joblib."
+                "with other parts with skops or joblib."
             ) from error
     return content
 

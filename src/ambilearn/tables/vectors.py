@@ -91,9 +91,9 @@ def _is_shortened(cell: Any) -> bool:
 def _check_not_shortened(where: str, cell: Any, row: int) -> None:
     if _is_shortened(cell):
         raise InvalidFileError(
-            f"{where}, row {row}: {shorten_repr(cell)} is an array that NumPy has shortened by "
-            "'...' when it was written: most of its numbers are lost. Write the table again with "
-            "lists (array.tolist()), or exclude the column."
+            f"{where}, row {row}: {shorten_repr(cell)} is an array that NumPy has shortened with "
+            "'...': most of its numbers are lost. Write the table again with lists "
+            "(array.tolist()), or exclude the column."
         )
 
 
