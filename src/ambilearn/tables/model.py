@@ -220,8 +220,9 @@ def fit_table(
 
     Parameters
     ----------
-    table : CandidateTable What :func:`ambilearn.tables.read_candidate_table` returns. method : str,
-    optional
+    table : CandidateTable
+        Table from :func:`ambilearn.tables.read_candidate_table`.
+    method : str, optional
         The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
         default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and if
         ``params`` contains parameters that only PL-CL has.
