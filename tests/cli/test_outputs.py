@@ -111,6 +111,19 @@ def test_an_invalid_output_is_reported_before_the_table_is_read(run, command, na
     assert f"{name} cannot be written" in err
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("fit", "--out", "1.JPG"), ("review", "--serve", "--no-browser", "--model-out", "1.JPG")],
+)
+def test_an_image_is_never_overwritten(rejected, options):
+    """It was replaced by the model."""
+    Path("1.JPG").write_bytes(b"image")
+    Path("photos.csv").write_text("photo,names\n1.JPG,a|b\n")
+    command, *others = options
+    image = "--candidates", "names", "--image", "photo"
+    rejected(command, "photos.csv", *image, *others, why="1.JPG has the name of an image")
+
+
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("way", [by_path, by_another_path, by_symbolic_link])
 def test_two_outputs_are_two_files(way, exists):

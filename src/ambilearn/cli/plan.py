@@ -1,5 +1,6 @@
 """The table that `clean`, `fit` and `review` learn from, and how they learn from it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,6 +71,8 @@ class Request:
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
         check_outputs([*outputs, self.annotators_out], self.inputs())
+        if self.reading["image"] is not None:
+            _check_no_images(outputs)
         if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
             raise click.UsageError(
                 "--features and --categorical cannot be combined with --image and --method "
@@ -221,6 +224,15 @@ class Request:
             console.say(f"wrote {self.annotators_out}: {pluralize(len(frame), 'row')}")
         params = plan.params | judged.chosen
         return plan._replace(table=judged.table, params=params, select=False)
+
+
+def _check_no_images(outputs: Iterable[Path | None]) -> None:
+    """Raise an error if an output would replace an image; the table is not read yet."""
+    from ambilearn.tables.image_files import looks_like_image
+
+    for file in outputs:
+        if file is not None and looks_like_image(str(file)):
+            raise click.ClickException(f"{file} has the name of an image. Choose another name.")
 
 
 def _check_form(

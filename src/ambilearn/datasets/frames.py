@@ -109,8 +109,8 @@ def check_text_columns(name: str, frame: "pd.DataFrame") -> None:
     for column in frame.columns:
         if not isinstance(column, str):
             raise InvalidFileError(
-                f"{name}: the column name {column!r} is not text. Rename the column, or all of "
-                "them: frame.rename(columns=str)."
+                f"{name}: the column name {column!r} is not text. Rename the column, or convert "
+                "all names: frame.columns = frame.columns.astype(str)."
             )
 
 
