@@ -135,7 +135,7 @@ def judged_votes(**options):
     rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]},{t}" for i, t in enumerate(truth)]
     rows[4], rows[9] = "0.2,,,,a", "5.45,a,a,a,b"
     text = "\n".join(["x,A,B,C,truth", *rows])
-    with pytest.warns(UserWarning, match="1 row without answers, 4"):
+    with pytest.warns(UserWarning, match=r"1 row without answers \(4\)"):
         table = csv(text, candidates=["A", "B", "C"], label="truth", **options)
     return judge_table(table, "plknn", {"n_neighbors": 3}).table
 

@@ -73,7 +73,7 @@ def test_items_without_answers_may_be_anything(files):
     answers, items = files
     frame = pd.read_csv(answers, dtype=str)
     fewer = frame[frame["item"] >= "i002"]
-    with pytest.warns(UserWarning, match="2 items without answers, i000, i001: all labels"):
+    with pytest.warns(UserWarning, match=r"2 items without answers \(i000, i001\): every label"):
         table = read_answer_table(fewer, features_from=items, exclude=["truth"])
     assert table.candidates[:2].sizes.tolist() == [3, 3]
     assert table.texts[:2] == ["", ""]

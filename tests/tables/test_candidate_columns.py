@@ -246,12 +246,12 @@ def test_one_code_need_not_be_in_a_list():
 @pytest.mark.parametrize("empty", ["-1,-1", ",-1", ",", "-1|-1,"])
 def test_a_row_without_answers_may_have_any_label(empty):
     text = f"A,B\n1,2\n{empty}\n3,3\n"
-    with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without answers, 1: all labels are"):
+    with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without answers \(1\): every label"):
         sets, texts, votes = csv(text, "A B", no_answer=["-1"])
     assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
     assert texts == ["1|2", "", "3|3"]
     assert votes.unanswered.tolist() == [1]
-    with pytest.warns(UserWarning, match="all labels are possible for them"):
+    with pytest.warns(UserWarning, match="every label is a candidate"):
         sets, *_ = csv(text, "A B", no_answer=["-1"], min_votes=2, fallback="union")
     assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
 

@@ -158,8 +158,8 @@ def _warn_of_votes(where: str, items_name: str, votes: Votes) -> None:
     warn_of_no_answer_codes(where, votes.classes.tolist())
     if len(votes.unanswered):
         warn_user(
-            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers, "
-            f"{shorten_list(votes.unanswered.tolist(), 3)}: all labels are possible for them."
+            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers "
+            f"({shorten_list(votes.unanswered.tolist(), 3)}): every label is a candidate."
         )
 
 

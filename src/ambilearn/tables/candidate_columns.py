@@ -102,8 +102,8 @@ def parse_candidates(
         raise InvalidFileError(f"{where}: {error}") from error
     if votes is not None and len(votes.unanswered):
         warn_user(
-            f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers, "
-            f"{shorten_list(votes.unanswered.tolist())}: all labels are possible for them."
+            f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers "
+            f"({shorten_list(votes.unanswered.tolist())}): every label is a candidate."
         )
     _warn_of_labels(where, rows, sets, votes, sep)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
