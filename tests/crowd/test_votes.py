@@ -78,6 +78,11 @@ def test_a_data_frame_names_its_annotators(convert):
     assert votes.counts().toarray().tolist() == [[2, 1, 0], [0, 1, 1]]
 
 
+def test_an_annotator_may_have_the_name_of_an_attribute():
+    votes = Votes.from_wide(pd.DataFrame({"column_names": ["a", "b"], "ben": ["a", "a"]}))
+    assert votes.annotators.tolist() == ["ben", "column_names"]
+
+
 def test_columns_of_pyarrow_keep_whole_numbers():
     table = pa.table({"item": [7, 8, 9], "annotator": [1, 2, 1], "label": [3, 4, None]})
     votes = Votes.from_long(table, items=table["item"])

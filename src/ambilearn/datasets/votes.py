@@ -109,7 +109,8 @@ def check_votes(votes: Any) -> None:
 
 def rows_of_votes(votes: Any) -> Any:
     """The rows of a data frame of pandas, polars or PyArrow; other votes unchanged."""
-    if hasattr(votes, "column_names"):  # PyArrow: as an array, whole numbers beside null are floats
+    if hasattr(type(votes), "column_names"):
+        # PyArrow: as an array, whole numbers beside null are floats.
         return list(zip(*(column.to_pylist() for column in votes.columns), strict=True))
     return votes.to_numpy() if hasattr(votes, "to_numpy") else votes
 
