@@ -24,5 +24,5 @@ def split_rows(cv: Any, X: Any, n_rows: int, random_state: Any) -> list[tuple[An
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The rows cannot be split by cv={cv!r} ({error}). Use a splitter that needs neither "
-            "labels nor groups, such as KFold."
+            "labels nor groups, such as KFold, with at most as many folds as rows."
         ) from error
