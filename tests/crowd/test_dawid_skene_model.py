@@ -56,7 +56,7 @@ def test_a_limit_before_convergence_is_a_warning():
         warnings.simplefilter("error")
         dawid_skene(votes)
         dawid_skene(votes, max_iter=1, tol=0)
-    with pytest.raises(ValueError, match="max_iter must be at least 1, and is 0"):
+    with pytest.raises(ValueError, match="max_iter must be at least 1; got 0"):
         dawid_skene(votes, max_iter=0)
 
 

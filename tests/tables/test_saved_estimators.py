@@ -100,7 +100,7 @@ def test_labels_come_back(labels, path):
         (
             lambda: make_pipeline(PCA(2), PLKNN()).fit(X, MASK),
             InvalidModelError,
-            r"cannot be saved: sklearn.decomposition._pca.PCA .* with skops or joblib",
+            r"cannot be saved: sklearn.decomposition._pca.PCA .* Use skops or joblib",
         ),
         (
             lambda: PLVoting(estimators=[("a", PLKNN()), ("b", LogisticRegression())]).fit(X, MASK),

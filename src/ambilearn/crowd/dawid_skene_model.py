@@ -60,7 +60,7 @@ def dawid_skene(votes: Any, *, max_iter: int = 100, tol: float = 1e-3) -> NDArra
     """
     votes = as_votes(votes)
     if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, and is {max_iter}.")
+        raise ValueError(f"max_iter must be at least 1; got {max_iter}.")
     answered = votes.answers_per_item > 0
     shares = votes.counts().toarray() / np.maximum(votes.answers_per_item, 1)[:, None]
     prior = shares[answered].mean(axis=0)

@@ -179,7 +179,7 @@ def read_candidate_table(
     ----------
     source : path-like, file object or DataFrame
         The table. The format is inferred from the file extension (``.csv``, ``.tsv``, ``.parquet``,
-        ``.jsonl``, ``.xlsx``). The column names of a data frame, which is one of pandas, are text.
+        ``.jsonl``, ``.xlsx``). A data frame must be one of pandas, with column names that are text.
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a

@@ -69,8 +69,8 @@ def dump_pipeline(pipeline: Any) -> bytes:
             _check_types(_read_schema(archive))  # do not write a file that cannot be loaded
         except InvalidModelError as error:
             raise InvalidModelError(
-                f"The model cannot be saved: {str(error).removeprefix('rejected: ')} Save models "
-                "with other parts with skops or joblib."
+                f"The model cannot be saved: {str(error).removeprefix('rejected: ')} Use skops or "
+                "joblib to save models with other parts."
             ) from error
     return content
 
