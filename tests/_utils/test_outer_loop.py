@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn._utils.outer_loop import OuterLoop
+from ambilearn._utils.outer_loop import OuterLoop, warn_unless_converged
 
 
 def run(changes, **parameters):
@@ -64,3 +64,8 @@ def test_verbose_prints_a_line_per_iteration(capsys):
     assert "iteration   1   objective 1.000000e+00   change 1.00e+00" in lines[0]
     run([1.0, 0.05])
     assert capsys.readouterr().out == ""
+
+
+def test_a_change_that_is_not_a_number_is_no_convergence():
+    with pytest.warns(ConvergenceWarning, match="Method stopped after max_iter=5 iterations"):
+        warn_unless_converged("Method", float("nan"), tol=1e-3, max_iter=5)

@@ -120,8 +120,8 @@ def test_an_image_is_never_overwritten(rejected, options):
     Path("1.JPG").write_bytes(b"image")
     Path("photos.csv").write_text("photo,names\n1.JPG,a|b\n")
     command, *others = options
-    image = "--candidates", "names", "--image", "photo"
-    rejected(command, "photos.csv", *image, *others, why="1.JPG has the name of an image")
+    candidates = "--candidates", "names"
+    rejected(command, "photos.csv", *candidates, *others, why="1.JPG has the name of an image")
 
 
 @pytest.mark.parametrize("exists", [False, True])

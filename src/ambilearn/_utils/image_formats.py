@@ -1,4 +1,7 @@
-"""Formats of image files that are read."""
+"""Formats of image files that are shown or read."""
+
+# What browsers show.
+IMAGE_ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
 
 # Pillow does not decode these itself: Ghostscript and Windows would run the file's commands.
 _NOT_DECODED = {"EPS", "WMF"}

@@ -92,7 +92,7 @@ def warn_unless_converged(
     name: str, change: float, tol: float, max_iter: int, remedy: str = "Raise max_iter or tol"
 ) -> None:
     """Warn if the last change is above ``tol``, unless ``tol`` is zero."""
-    if change > tol > 0:
+    if tol > 0 and not change <= tol:  # also if the change is NaN
         warn_user(
             f"{name} stopped after max_iter={max_iter} iterations with the label confidences still "
             f"changing by {change:.1e} (tol={tol:.1e}). {remedy}; tol=0 runs exactly max_iter "

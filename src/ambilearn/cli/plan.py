@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ambilearn._utils.image_formats import IMAGE_ENDINGS
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
@@ -71,8 +72,7 @@ class Request:
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
         check_outputs([*outputs, self.annotators_out], self.inputs())
-        if self.reading["image"] is not None:
-            _check_no_images(outputs)
+        _check_no_images(outputs)
         if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
             raise click.UsageError(
                 "--features and --categorical cannot be combined with --image and --method "
@@ -227,11 +227,9 @@ class Request:
 
 
 def _check_no_images(outputs: Iterable[Path | None]) -> None:
-    """Raise an error if an output would replace an image; the table is not read yet."""
-    from ambilearn.tables.image_files import looks_like_image
-
+    """Raise an error if an output could replace an image that the table names."""
     for file in outputs:
-        if file is not None and looks_like_image(str(file)):
+        if file is not None and file.suffix.lower() in IMAGE_ENDINGS:
             raise click.ClickException(f"{file} has the name of an image. Choose another name.")
 
 

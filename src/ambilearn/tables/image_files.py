@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from ambilearn._utils.image_formats import IMAGE_ENDINGS
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_FOUND, OUTSIDE = "not found", "outside the allowed folders"
-# What browsers show.
-ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
 
 
 class ImageColumn(TransformerMixin, BaseEstimator):
@@ -121,7 +120,7 @@ def looks_like_image(cell: str) -> bool:
     if cell.lower().startswith("data:image/"):
         return True
     path = urlsplit(cell).path if find_scheme(cell) in ("http", "https") else cell
-    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in ENDINGS
+    return PurePosixPath(path.replace("\\", "/")).suffix.lower() in IMAGE_ENDINGS
 
 
 def find_image_column(columns: Mapping[str, Sequence[str]]) -> str | None:
