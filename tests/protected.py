@@ -23,7 +23,8 @@ def read_only(folder):
     """Nothing can be written to the folder and its files; root is another user meanwhile."""
     if not hasattr(os, "geteuid"):
         pytest.skip("Windows has no folders to which nothing can be written")
-    for path in folder.iterdir():
+    modes = {path: path.stat().st_mode for path in folder.iterdir()}
+    for path in modes:
         path.chmod(0o444)
     folder.chmod(0o555)
     as_root = os.geteuid() == 0
@@ -39,3 +40,5 @@ def read_only(folder):
         if as_root:
             os.seteuid(0)
         folder.chmod(0o755)
+        for path, mode in modes.items():
+            path.chmod(mode)
