@@ -19,6 +19,7 @@ import multiprocessing
 import sys
 import tarfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter, time
@@ -40,7 +41,8 @@ SUPERVISED = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
 SETTINGS = {
     "supervised": ({"q": 0.0}, SUPERVISED),
     **{f"q{q}": ({"q": q}, {}) for q in (0.1, 0.3, 0.5, 0.7)},
-    "q0.5_folds": ({"q": 0.5, "folds": 4}, SUPERVISED),
+    **{f"q{q}_folds": ({"q": q, "folds": 4}, SUPERVISED) for q in (0.3, 0.5)},
+    "q0.5_correct": ({"q": 0.5, "only_correct": True}, {}),
     "no_head": ({"q": 0.5}, NO_HEAD),
     "no_strong": ({"q": 0.5}, {"strong_view": False}),
     "no_ramp": ({"q": 0.5}, {"ramp": 0.0}),
@@ -137,6 +139,36 @@ def choose_held_out(model, X, y, mask, n_folds):
     return chosen
 
 
+@contextmanager
+def learn_only_correct(y):
+    """After the ramp, the confidences of a row are learned only if they prefer its true label."""
+    import torch
+
+    from ambilearn.deep import fitting
+
+    class OnlyCorrect(fitting.Trainer):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            truth, losses_of_rows = torch.from_numpy(y).to(self.device), self._row_losses
+
+            def losses(objective, f, absent, mask, confidences, ramp, *others):
+                if self.epoch >= objective.ramp * self.settings.epochs:
+                    ramp = ramp * (confidences.argmax(1) == truth[self.index])
+                return losses_of_rows(objective, f, absent, mask, confidences, ramp, *others)
+
+            self._row_losses = losses
+
+        def _loss(self, index, views):
+            self.index = index
+            return super()._loss(index, views)
+
+    original, fitting.Trainer = fitting.Trainer, OnlyCorrect
+    try:
+        yield
+    finally:
+        fitting.Trainer = original
+
+
 def time_passes(model, batch_shape, device, compiled, bf16, n=60):
     """Seconds of a step with two passes, without and with the optimizer, of a bare loop."""
     import torch
@@ -186,7 +218,8 @@ def run(name, seed, changes, data):
         candidates = add_suggestions(model, X, candidates)
     if how.get("folds"):
         candidates = choose_held_out(model, X, y, candidates, how["folds"])
-    model.fit(X, candidates)
+    with learn_only_correct(y) if how.get("only_correct") else nullcontext():
+        model.fit(X, candidates)
     seconds = perf_counter() - began
     return {
         "setting": name,
