@@ -90,10 +90,19 @@ def test_columns_of_pyarrow_keep_whole_numbers():
     assert repr(votes.classes.tolist()) == "[3, 4]"
 
 
-def test_whole_numbers_of_pyarrow_stay_whole():
-    votes = Votes.from_wide(pa.table({"ann": [1, None, 2], "ben": [1, 2, 2]}))
+@pytest.mark.parametrize("make", [pa.table, pl.DataFrame])
+def test_whole_numbers_beside_null_stay_whole(make):
+    votes = Votes.from_wide(make({"ann": [1, None, 2], "ben": [1, 2, 2]}))
     assert votes.classes.dtype.kind == "i"
     assert votes.counts().toarray().tolist() == [[2, 0], [0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_different_types_keep_large_whole_numbers(make):
+    """As floats, the two labels would be equal."""
+    table = make({"ann": [2**53, 2**53 + 1], "ben": [float("nan"), 1.5]})
+    for result in (Votes.from_wide(table), votes_to_candidates(table)):
+        assert result.classes.tolist() == [1.5, 2**53, 2**53 + 1]
 
 
 @pytest.mark.parametrize("code", [-1, "skipped", None, float("nan"), "", pd.NA])

@@ -109,9 +109,14 @@ def check_votes(votes: Any) -> None:
 
 def rows_of_votes(votes: Any) -> Any:
     """The rows of a data frame of pandas, polars or PyArrow; other votes unchanged."""
-    if hasattr(type(votes), "column_names"):
-        # PyArrow: as an array, whole numbers beside null are floats.
+    # In one array, whole numbers beside floats or null would be floats.
+    frame = type(votes)
+    if hasattr(frame, "column_names"):  # PyArrow
         return list(zip(*(column.to_pylist() for column in votes.columns), strict=True))
+    if hasattr(frame, "itertuples"):  # pandas
+        return list(votes.itertuples(index=False, name=None))
+    if hasattr(frame, "iter_rows"):  # polars
+        return votes.rows()
     return votes.to_numpy() if hasattr(votes, "to_numpy") else votes
 
 
