@@ -20,6 +20,8 @@ from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING, AllBut, CandidateSets, as_candidates
 
 MASK = np.array([[1, 0], [1, 1], [0, 1]])
+WEIGHTS = [{"a": 1.0, "b": 3.0}, {"b": 2.0}]
+MAPS = pa.array(WEIGHTS, pa.map_(pa.string(), pa.float64()))
 
 
 def objects(*values):
@@ -71,6 +73,13 @@ READ = {
     "table of pyarrow": (pa.table({"a": [1, 0], "b": [1, 1]}), [{"a", "b"}, {"b"}]),
     "column of pyarrow": (pa.table({"y": [["a", "b"], ["b"]]}), [{"a", "b"}, {"b"}]),
     "lists of pyarrow": (pa.array([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
+    "maps of pyarrow": (MAPS, WEIGHTS),
+    "column of maps": (pa.table({"y": MAPS}), WEIGHTS),
+    "maps in pandas": (pd.Series(pd.arrays.ArrowExtensionArray(MAPS)), WEIGHTS),
+    "column of maps in pandas": (
+        pd.DataFrame({"y": pd.arrays.ArrowExtensionArray(MAPS)}),
+        WEIGHTS,
+    ),
     "lists of polars": (pl.Series([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
     "categorical": (pd.Categorical(["b", "a"], categories=["b", "a", "z"]), [{"b"}, {"a"}]),
     "nullable integers": (pd.array([2, 1], dtype="Int64"), [{2}, {1}]),
@@ -130,6 +139,7 @@ REJECTED = {
     "functions": ([len, max], "cannot be sorted"),
     "missing category": (pd.Categorical(["a", None]), "row 1 is nan"),
     "missing in pyarrow": (pa.array(["a", None]), "row 1 is None"),
+    "missing map": (pa.array([[("a", 1)], None], MAPS.type), r"row 1 .* \(None\)"),
     "missing in a table of pyarrow": (pa.table({"a": [1, None], "b": [1, 1]}), "row 1 has .* nan"),
     "missing integer": (pd.DataFrame({"a": pd.array([1, None]), "b": [1, 1]}), "row 1 has .* <NA>"),
 }

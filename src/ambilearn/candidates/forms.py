@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 from ambilearn._utils.missing import is_missing
@@ -44,7 +45,8 @@ def as_candidates(
           labels. A single label among them is a set of one. A list of lists is read as label
           collections; if it looks like a mask, it raises an error. An element may also be a
           dictionary of labels and their weights, :class:`AllBut` with the excluded labels of the
-          row, or :data:`ANYTHING` for a row without label information.
+          row, or :data:`ANYTHING` for a row without label information. A column of PyArrow maps
+          is read as dictionaries.
         - A boolean or 0/1 mask: 2-D array, any SciPy sparse matrix, or a data frame (pandas,
           polars) whose columns are the labels.
         - A table of nonnegative weights in the same forms, such as vote counts or probabilities.
@@ -90,6 +92,7 @@ def as_candidates(
            [1, 0, 1]])
     """
     check_structure(y, "y")
+    y = _maps_as_dictionaries(y)
     classes = None if classes is None else listed_labels(classes, "classes")
     if isinstance(y, CandidateSets):
         sets = y if classes is None else _with_classes(y, classes)
@@ -112,6 +115,19 @@ def as_candidates(
             "label or candidate set per row of X in the same order."
         )
     return sets
+
+
+def _maps_as_dictionaries(y: Any) -> Any:
+    """The rows of a PyArrow column of maps, also in pandas; any other y unchanged.
+
+    NumPy would have a list of pairs, which could also be labels, for each map.
+    """
+    names = column_names(y)
+    column = y[names[0]] if names is not None and len(names) == 1 else y
+    if not str(getattr(column, "dtype", getattr(column, "type", ""))).startswith("map<"):
+        return y
+    rows = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
+    return [row if is_missing(row) else dict(row) for row in rows]
 
 
 def _from_frame(
