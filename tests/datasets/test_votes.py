@@ -90,6 +90,12 @@ def test_an_unsure_annotator_votes_for_several_labels():
     assert votes_to_candidates(votes, min_votes=2).to_sets() == [{"a"}, {"b"}]
 
 
+def test_votes_may_be_a_column_of_lists():
+    votes = pa.array([["a", "b"], ["b", None]])
+    for column in (votes, pa.chunked_array([votes])):
+        assert votes_to_candidates(column).to_sets() == [{"a", "b"}, {"b"}]
+
+
 def test_classes_may_be_given():
     sets = votes_to_candidates([["b"], ["a"]], classes=["c", "b", "a"])
     assert sets.classes.tolist() == ["c", "b", "a"]
@@ -103,6 +109,9 @@ def test_classes_may_be_given():
     [
         ([], "no votes"),
         (np.array(["a", "b"]), "two dimensions"),
+        (pa.array(["a", "b"]), "Row 0 of the votes is one text, 'a': pass a list"),
+        (pa.array([["a"], None]), "Row 1 of the votes is None: pass a list"),
+        ([{"a": 2}], r"Row 0 of the votes is \{'a': 2\}: pass a list"),
         ([["a", 1]], "different types"),
         ([[{"a": 1}]], r"Row 0 has \{'a': 1\} as a label.*dict"),
         ([["a"], [[["nested"]]]], r"Row 1 has \['nested'\] as a label"),

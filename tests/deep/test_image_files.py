@@ -25,6 +25,9 @@ def test_which_lists_are_files():
         assert is_list_of_files(X)
     assert is_list_of_files(pandas.DataFrame({"image": ["a.png"]}))
     assert is_list_of_files([None, "a.png"])
+    pyarrow = pytest.importorskip("pyarrow")
+    assert is_list_of_files(pyarrow.array([None, "a.png"]))
+    assert not is_list_of_files(pyarrow.array([1.0]))
     for X in ([], [1.0], [[1.0]], np.zeros(3), np.array([["a", "b"]]), "a.png"):
         assert not is_list_of_files(X)
 

@@ -198,6 +198,14 @@ def test_a_loader_is_rejected():
         DeepPLCL().fit(loader, ["a"] * 4)
 
 
+def test_files_may_be_a_column_of_pyarrow(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    Image.new("L", (6, 4)).save(tmp_path / "a.png")
+    column = pyarrow.array([str(tmp_path / "a.png")] * 2)
+    assert not is_matrix(column)
+    assert check_rows(column).shape == (2, 1, 4, 6)
+
+
 def test_rows_that_do_not_fit_in_memory_are_read_when_needed(monkeypatch):
     monkeypatch.setattr("ambilearn.deep.rows._fits_in_memory", lambda n_bytes: False)
     rows = check_rows(_Items([torch.full((2,), float(i)) for i in range(4)]))

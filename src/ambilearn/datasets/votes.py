@@ -108,11 +108,13 @@ def check_votes(votes: Any) -> None:
 
 
 def rows_of_votes(votes: Any) -> Any:
-    """The rows of a data frame of pandas, polars or PyArrow; other votes unchanged."""
+    """The rows of a table of pandas, polars or PyArrow; other votes unchanged."""
     # In one array, whole numbers beside floats or null would be floats.
     frame = type(votes)
-    if hasattr(frame, "column_names"):  # PyArrow
+    if hasattr(frame, "column_names"):  # a table of PyArrow
         return list(zip(*(column.to_pylist() for column in votes.columns), strict=True))
+    if hasattr(frame, "to_pylist"):  # a column of lists of PyArrow
+        return votes.to_pylist()
     if hasattr(frame, "itertuples"):  # pandas
         return list(votes.itertuples(index=False, name=None))
     if hasattr(frame, "iter_rows"):  # polars
@@ -121,7 +123,7 @@ def rows_of_votes(votes: Any) -> Any:
 
 
 def _is_list(values: Any) -> bool:
-    listed = hasattr(values, "__len__") and not isinstance(values, (str, bytes))
+    listed = hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict))
     return listed and getattr(values, "ndim", 1) > 0
 
 

@@ -25,6 +25,8 @@ _COLOR_MODES = {"RGB", "RGBA", "P", "CMYK", "YCbCr", "LAB", "HSV", "PA", "RGBX",
 
 def is_list_of_files(X: Any) -> bool:
     """Whether X is a list, array or column of file names."""
+    if hasattr(X, "to_pylist") and not hasattr(X, "shape"):  # a column of PyArrow
+        X = np.asarray(X)
     if hasattr(X, "shape"):
         if len(X.shape) not in (1, 2) or (len(X.shape) == 2 and X.shape[1] != 1):
             return False
