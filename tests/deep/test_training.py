@@ -271,18 +271,20 @@ def test_the_average_follows_the_weights_and_the_statistics_of_normalizations():
     assert not any(weights.requires_grad for weights in trainer.average.parameters())
 
 
-def test_the_average_has_the_buffers_that_have_no_mean():
-    """A mask of infinite numbers, and a flag that the first batch sets."""
+@pytest.mark.parametrize("masked", [-torch.inf, 0.0])
+def test_the_average_has_the_buffers_that_have_no_mean(masked):
+    """A mask of infinite numbers, also if the first batch sets it, and a flag that it sets."""
 
     class Features(nn.Linear):
         def __init__(self):
             super().__init__(3, 5)
-            self.register_buffer("mask", torch.tensor([0.0, 0, 0, 0, -torch.inf]))
+            self.register_buffer("mask", torch.tensor([0.0, 0, 0, 0, masked]))
             self.register_buffer("started", torch.tensor(False))
 
         def forward(self, x):
             if self.training:
                 self.started.fill_(True)
+                self.mask[4] = -torch.inf
             return (super().forward(x) + self.mask).softmax(1)
 
     trainer = make_trainer(features=Features(), teacher=True)
@@ -292,6 +294,17 @@ def test_the_average_has_the_buffers_that_have_no_mean():
     average = trainer.average.features
     assert average.mask.tolist() == [0, 0, 0, 0, -np.inf]
     assert average.started
+
+
+def test_a_buffer_that_was_not_a_number_is_copied_once_and_then_averaged():
+    trainer = make_trainer(features=nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5)))
+    mean, latest = (part.features[1].running_mean for part in (trainer.average, trainer.network))
+    mean[0] = torch.nan
+    trainer.run_epoch()
+    assert torch.equal(mean, latest)
+    trainer.run_epoch()
+    assert mean.isfinite().all()
+    assert not torch.equal(mean, latest)
 
 
 def test_a_seed_does_not_touch_the_state_of_the_user():

@@ -119,7 +119,9 @@ class Trainer:
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
         self.epoch, self.step, self.power = 0, 0, 1.0
-        self._averaged, self._copied = _pair_tensors(self.average, network)
+        pairs = zip(self.average.parameters(), network.parameters(), strict=True)
+        self._weights = [pair for pair in pairs if pair[1].requires_grad]
+        self._buffers = list(zip(self.average.buffers(), network.buffers(), strict=True))
         faster = compiled if settings.compiled else lambda function: function
         self._forward, self._average = faster(network), faster(self.average)
         self._weak = _view(settings.weak, faster)
@@ -132,13 +134,16 @@ class Trainer:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
         self.network.train()
         self._fit_power()
+        averaged = self._weights + [pair for pair in self._buffers if _has_mean(*pair)]
+        self._averaged = [list(tensors) for tensors in zip(*averaged, strict=True)]
         total = torch.zeros((), device=self.device)
         order = torch.randperm(len(self.rows), device=self.device)
         for i in range(self.steps_per_epoch):  # the remaining rows are used in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
-        for mean, latest in self._copied:
-            mean.copy_(latest)
+        for mean, latest in self._buffers:
+            if not _has_mean(mean, latest):
+                mean.copy_(latest)
         self.epoch += 1
         loss = float(total) / self.steps_per_epoch
         if not isfinite(loss):
@@ -266,22 +271,13 @@ def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor
     return share, torch.lerp(x.roll(1, 0), x, wide.to(x.dtype))
 
 
-def _pair_tensors(
-    average: nn.Module, network: nn.Module
-) -> tuple[tuple[list[Tensor], list[Tensor]], list[tuple[Tensor, Tensor]]]:
-    """Tensors of the average and of the network: two lists to average, and pairs to copy.
+def _has_mean(mean: Tensor, latest: Tensor) -> bool:
+    """Whether a buffer is averaged, as the statistics of normalizations are; others are copied.
 
-    Trained weights and floating-point buffers, such as the statistics of normalizations, are
-    averaged. The other buffers are copied: counters, flags and masks of infinite numbers, whose
-    mean is not a number.
+    Counters, flags and infinite or missing numbers, such as masks, have no mean. A training step
+    can set such numbers, so this is checked in every epoch; in every step it would be slow.
     """
-    weights = zip(average.parameters(), network.parameters(), strict=True)
-    pairs = [pair for pair in weights if pair[1].requires_grad]
-    copied: list[tuple[Tensor, Tensor]] = []
-    for mean, latest in zip(average.buffers(), network.buffers(), strict=True):
-        has_mean = latest.is_floating_point() and bool(latest.isfinite().all())
-        (pairs if has_mean else copied).append((mean, latest))
-    return ([mean for mean, _ in pairs], [latest for _, latest in pairs]), copied
+    return latest.is_floating_point() and bool((latest - mean).isfinite().all())
 
 
 def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
