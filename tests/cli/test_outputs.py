@@ -7,6 +7,7 @@ from threading import Thread
 import click
 import pytest
 from made_up import fill
+from PIL import Image
 from protected import open_folder, read_only
 
 from ambilearn.cli.outputs import check_outputs
@@ -122,6 +123,16 @@ def test_an_image_is_never_overwritten(rejected, options):
     command, *others = options
     candidates = "--candidates", "names"
     rejected(command, "photos.csv", *candidates, *others, why="1.JPG has the name of an image")
+
+
+@every_way
+@pytest.mark.parametrize("name", ["1.tif", "1"])
+def test_an_image_of_any_name_is_never_overwritten(rejected, way, name):
+    Image.new("L", (4, 4)).save(name, format="TIFF")
+    Path("photos.csv").write_text(f"photo,names\n{name},a|b\n")
+    out = way(Path(name), Path("new.model"))
+    options = "--candidates", "names", "--image", "photo", "--out", out
+    rejected("fit", "photos.csv", *options, why=f"{out} is an image. Choose another name.")
 
 
 @pytest.mark.parametrize("exists", [False, True])

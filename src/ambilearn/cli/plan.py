@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ambilearn._utils.image_formats import IMAGE_ENDINGS
+from ambilearn._utils.image_formats import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
@@ -229,8 +229,12 @@ class Request:
 def _check_no_images(outputs: Iterable[Path | None]) -> None:
     """Raise an error if an output could replace an image that the table names."""
     for file in outputs:
-        if file is not None and file.suffix.lower() in IMAGE_ENDINGS:
+        if file is None:
+            continue
+        if file.suffix.lower() in IMAGE_ENDINGS:
             raise click.ClickException(f"{file} has the name of an image. Choose another name.")
+        if file.is_file() and is_image_file(file):  # a pipe is not read
+            raise click.ClickException(f"{file} is an image. Choose another name.")
 
 
 def _check_form(
