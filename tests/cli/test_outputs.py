@@ -106,6 +106,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch):
     ("command", "name"), [("clean", "o.csv"), ("fit", "o.model"), ("review", "o.html")]
 )
 def test_an_invalid_output_is_reported_before_the_table_is_read(run, command, name):
+    run(command, "nowhere.csv", *CLEAN, "--out", name)  # imports modules, which only root may read
     with open_folder() as folder, read_only(folder):
         status, _, err = run(command, "nowhere.csv", *CLEAN, "--out", folder / name)
     assert status == 1

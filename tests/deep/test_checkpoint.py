@@ -388,6 +388,7 @@ def test_a_link_to_a_checkpoint(tmp_path):
 
 
 def test_a_folder_that_is_write_protected_is_reported_before_the_training():
+    make(None).fit(X, Y)  # imports modules, which only root may read
     with open_folder() as folder:
         model = make(folder / "run", callbacks=[stop_at(1)])
         with read_only(folder), pytest.raises(ValueError, match=r"run' cannot be written \(.*\)\."):
