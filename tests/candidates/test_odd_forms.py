@@ -80,6 +80,8 @@ READ = {
         pd.DataFrame({"y": pd.arrays.ArrowExtensionArray(MAPS)}),
         WEIGHTS,
     ),
+    "structs of polars": (pl.Series(2 * WEIGHTS[:1]), 2 * WEIGHTS[:1]),
+    "column of structs": (pl.DataFrame({"y": 2 * WEIGHTS[:1]}), 2 * WEIGHTS[:1]),
     "lists of polars": (pl.Series([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
     "categorical": (pd.Categorical(["b", "a"], categories=["b", "a", "z"]), [{"b"}, {"a"}]),
     "nullable integers": (pd.array([2, 1], dtype="Int64"), [{2}, {1}]),

@@ -92,7 +92,7 @@ def as_candidates(
            [1, 0, 1]])
     """
     check_structure(y, "y")
-    y = _maps_as_dictionaries(y)
+    y = _as_dictionaries(y)
     classes = None if classes is None else listed_labels(classes, "classes")
     if isinstance(y, CandidateSets):
         sets = y if classes is None else _with_classes(y, classes)
@@ -117,16 +117,17 @@ def as_candidates(
     return sets
 
 
-def _maps_as_dictionaries(y: Any) -> Any:
-    """The rows of a PyArrow column of maps, also in pandas; any other y unchanged.
+def _as_dictionaries(y: Any) -> Any:
+    """The rows of a column of PyArrow maps or polars structs; any other y unchanged.
 
-    NumPy would have a list of pairs, which could also be labels, for each map.
+    NumPy would have lists of pairs and of values, which could also be labels.
     """
     names = column_names(y)
     column = y[names[0]] if names is not None and len(names) == 1 else y
-    if not str(getattr(column, "dtype", getattr(column, "type", ""))).startswith("map<"):
+    kind = str(getattr(column, "dtype", getattr(column, "type", "")))
+    if not kind.startswith(("map<", "Struct(")):
         return y
-    rows = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
+    rows = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     return [row if is_missing(row) else dict(row) for row in rows]
 
 
