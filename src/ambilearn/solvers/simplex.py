@@ -19,18 +19,18 @@ References
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from scipy import sparse
 
+from ambilearn._utils.types import Array
 from ambilearn.solvers.result import Solution, Status
 
 _LARGE = 1e6  # rows with a larger maximum are shifted before the projection
 
 
-def project_rows(values: Any, mask: Any | None = None) -> Solution[Any]:
+def project_rows(values: Array, mask: Array | None = None) -> Solution[Array]:
     """Project each row of a matrix onto the simplex over its unmasked entries.
 
     Parameters
@@ -77,7 +77,9 @@ class CandidateSimplex:
     """
 
     def __init__(
-        self, indptr: Any, sum_rows: Callable[[Any, Any], tuple[Any, Any]] | None = None
+        self,
+        indptr: Array,
+        sum_rows: Callable[[Array, Array], tuple[Array, Array]] | None = None,
     ) -> None:
         xp = array_namespace(indptr)
         numbers = xp.arange(indptr.shape[0] - 1, device=device(indptr))
@@ -85,7 +87,7 @@ class CandidateSimplex:
         self._last = indptr[1:] - 1
         self._sum_rows = SparseRowSums(indptr) if sum_rows is None else sum_rows
 
-    def project(self, values: Any, near: Any | None = None) -> Any:
+    def project(self, values: Array, near: Array | None = None) -> Array:
         """Project the support vector ``values`` row by row; an array of the same shape.
 
         ``near``, a feasible point, speeds up the projection: its positive entries are the first
@@ -108,7 +110,7 @@ class CandidateSimplex:
                 return xp.maximum(excess, xp.zeros_like(excess))
             positive, shrinking = found, True
 
-    def _shift(self, values: Any) -> Any:
+    def _shift(self, values: Array) -> Array:
         """Largest value of the row of each entry; 0 in rows that need no shift.
 
         The shift does not change the projection. Without it, subtracting 1 from a large sum loses
@@ -124,12 +126,12 @@ class CandidateSimplex:
 class SparseRowSums:
     """Row sums of support vectors by a SciPy product."""
 
-    def __init__(self, indptr: Any) -> None:
+    def __init__(self, indptr: Array) -> None:
         n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
         dtype = sparse.get_index_dtype(maxval=n_pairs)
         parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
         self._members = sparse.csr_array(parts, shape=(n_rows, n_pairs))
 
-    def __call__(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def __call__(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Row sums of two support vectors."""
         return self._members @ a, self._members @ b
