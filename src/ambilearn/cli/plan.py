@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ambilearn._utils.image_formats import IMAGE_ENDINGS, is_image_file
+from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ambilearn._utils.image_formats import decoded_formats
+from ambilearn._utils.image_files import decoded_formats
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr

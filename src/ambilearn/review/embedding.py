@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from ambilearn._utils.image_formats import decoded_formats
+from ambilearn._utils.image_files import NOT_FOUND, OUTSIDE, decoded_formats
 from ambilearn._utils.optional import requires_extra
-from ambilearn.tables.image_files import NOT_FOUND, OUTSIDE
 
 MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognize an image, and small enough for many
 MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from ambilearn._utils.image_files import find_image_file, find_scheme
 from ambilearn.review.embedding import Problem, Shown, embed_image
-from ambilearn.tables.image_files import find_image_file, find_scheme
 
 
 @dataclass

@@ -1,6 +1,6 @@
 from PIL import Image
 
-from ambilearn._utils.image_formats import decoded_formats, is_image_file
+from ambilearn._utils.image_files import decoded_formats, is_image_file
 
 
 def test_formats_that_run_another_program_are_left_out():
