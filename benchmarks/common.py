@@ -120,8 +120,7 @@ def _crowd(name, min_votes):
     """Training and test table of a crowd set, and the labels with enough answers as candidates."""
     import pandas as pd
 
-    from ambilearn import as_candidates
-    from ambilearn.bridges import votes_to_candidates
+    from ambilearn import as_candidates, votes_to_candidates
 
     folder = data_folder() / "crowd"
     train, test = (pd.read_csv(folder / f"{name}-{part}.csv") for part in ("train", "test"))

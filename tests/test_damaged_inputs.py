@@ -12,14 +12,12 @@ from damaged import FORMATS, KINDS, make_damaged, make_sparse
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from ambilearn import IPAL, PLCL, PLKNN, PLDATransformer, find_doubtful
+from ambilearn import IPAL, PLCL, PLKNN, PLDATransformer, find_doubtful, votes_to_candidates
 from ambilearn.bridges import (
-    candidates_from_conformal,
     candidates_from_prediction_sets,
     candidates_from_top_k,
     soft_labels,
     to_sample_weights,
-    votes_to_candidates,
 )
 from ambilearn.candidates import as_candidates
 from ambilearn.crowd import CrowdClassifier, Votes
@@ -63,7 +61,6 @@ FUNCTIONS = {
     "soft_labels": soft_labels,
     "candidates_from_top_k": lambda m: candidates_from_top_k(m, 1),
     "candidates_from_prediction_sets": candidates_from_prediction_sets,
-    "candidates_from_conformal": lambda m: candidates_from_conformal(m, m, [0, 1, 0]),
     "CandidateSearchCV, X": lambda m: SEARCH.fit(m, SETS),
     "CandidateSearchCV, y": lambda m: SEARCH.fit(X, m),
     "find_doubtful, X": lambda m: find_doubtful(m, SETS, estimator=PLCL(n_neighbors=1)),

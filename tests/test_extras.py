@@ -89,7 +89,8 @@ for name in ambilearn.__all__:
 """,
     "bridges": """
 from ambilearn import PLKNN
-from ambilearn.bridges import candidates_from_top_k, to_sample_weights, votes_to_candidates
+from ambilearn import votes_to_candidates
+from ambilearn.bridges import candidates_from_top_k, to_sample_weights
 X = [[0.0], [0.1], [1.0], [1.1]]
 model = PLKNN(n_neighbors=1).fit(X, votes_to_candidates([["a", "b"], ["a", "a"], ["b"], ["b"]]))
 candidates_from_top_k(model.predict_proba(X), 1)

@@ -17,7 +17,7 @@ from core_methods import CORE_CLASSES
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
-from ambilearn import PLCL, PLKNN, as_candidates, bridges, metrics
+from ambilearn import PLCL, PLKNN, as_candidates, bridges, metrics, votes_to_candidates
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat
 from ambilearn.experiments.search import parse_search
@@ -110,16 +110,6 @@ BRIDGES = {
         "GaussianNB",
         "pass the rows",
     ),
-    "logits": (
-        lambda: bridges.candidates_from_conformal([[3.0, -1.0]], [[0.5, 0.5]], [0]),
-        "Row 0 of probabilities",
-        "output of predict_proba",
-    ),
-    "alpha": (
-        lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0], alpha=90),
-        "alpha must be a number between 0 and 1, got 90",
-        "0.1 for a coverage of 90 %",
-    ),
     "empty prediction set": (
         lambda: bridges.candidates_from_prediction_sets([[1, 0], [0, 0]]),
         "row 1 is empty",
@@ -136,22 +126,22 @@ BRIDGES = {
         "pass a fitted",
     ),
     "votes too few": (
-        lambda: bridges.votes_to_candidates([["a", "b"]], min_votes=2),
+        lambda: votes_to_candidates([["a", "b"]], min_votes=2),
         "In row 0 no label has 2 votes",
         "Lower min_votes",
     ),
     "no vote": (
-        lambda: bridges.votes_to_candidates([["a"], [None]]),
+        lambda: votes_to_candidates([["a"], [None]]),
         "Row 1 has no candidate",
         "Drop the row",
     ),
     "votes in a row": (
-        lambda: bridges.votes_to_candidates(np.array(["a", "b"])),
+        lambda: votes_to_candidates(np.array(["a", "b"])),
         r"its shape is \(2,\)",
         "one column per",
     ),
     "mixed votes": (
-        lambda: bridges.votes_to_candidates([["a", 1]]),
+        lambda: votes_to_candidates([["a", 1]]),
         "different types",
         "all as text or all as numbers",
     ),
@@ -327,11 +317,6 @@ WARNINGS = {
         lambda: PLKNN(n_neighbors=2).fit(X, ["a|b", "b", "a", "b|a", "a", "b"]),
         r"'a\|b', which is taken as one label",
         "split it",
-    ),
-    "few calibration rows": (
-        lambda: bridges.candidates_from_conformal([[0.5, 0.5]], [[0.5, 0.5]], [0]),
-        "alpha=0.1 needs at least 9 calibration rows, not 1",
-        "Use more rows",
     ),
     "not converged": (
         lambda: PLCL(max_iter=1, n_neighbors=2).fit(UNCLEAR, SETS * 5),

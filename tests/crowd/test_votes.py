@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 from annotators import item_names, make_crowd
 
-from ambilearn import IPAL, PLCL, PLKNN, as_candidates
-from ambilearn.bridges import votes_to_candidates
+from ambilearn import IPAL, PLCL, PLKNN, as_candidates, votes_to_candidates
 from ambilearn.crowd import Votes
 
 LONG = [

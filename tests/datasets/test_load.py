@@ -49,7 +49,6 @@ def test_the_record_is_complete(real):
     assert info.reference in data.description
     assert data.license == info.license
     assert data.source == info.source
-    assert data.scaling == "none"
     if data.candidates is not None:
         assert data.candidates.covers(data.y).all()
         np.testing.assert_array_equal(data.candidates.classes, data.classes)

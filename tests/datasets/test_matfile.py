@@ -55,7 +55,6 @@ def test_every_orientation_and_form(small, write, turn_data, turn_labels, form, 
     np.testing.assert_array_equal(data.classes, [0, 1, 2, 3])  # also the one that never occurs
     np.testing.assert_array_equal(data.candidates.classes, data.classes)
     assert data.name == "small"
-    assert data.scaling == "none"
 
 
 def test_the_orientation_is_found_if_sizes_are_ambiguous(write):

@@ -20,10 +20,6 @@ def test_the_short_form_fits_on_a_line():
     assert repr(make(sets)) == shown
 
 
-def test_no_scaling_is_the_default_and_recorded():
-    assert make().scaling == "none"
-
-
 def test_the_record_does_not_change():
     with pytest.raises(FrozenInstanceError):
         make().name = "other"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ambilearn.bridges import votes_to_candidates
+from ambilearn import votes_to_candidates
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ambilearn import PLCL
 from ambilearn.distributed import rounds
-from ambilearn.distributed.partitions import Rows
+from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.methods.plcl import PLCLWeights
 from ambilearn.solvers import Moments, PrimalFit
@@ -22,7 +22,7 @@ WEIGHTS = PLCLWeights.of(PLCL())
 @pytest.fixture
 def whole(groups):
     X, Y, _ = groups(60)
-    return Rows(X, sparse.csr_array(Y), np.arange(60))
+    return PartitionRows(X, sparse.csr_array(Y), np.arange(60))
 
 
 def build(rows, n_neighbors=5):

@@ -5,7 +5,7 @@ import pytest
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from ambilearn.distributed.partitions import Rows
+from ambilearn.distributed.partitions import PartitionRows
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
@@ -16,6 +16,6 @@ def test_sparse_arrays(form):
 
 def test_rows_count_with_their_candidates():
     X, mask = np.ones((100, 30)), sparse.csr_array(np.ones((100, 20), dtype=bool))
-    rows = Rows(X, mask, np.arange(100))
+    rows = PartitionRows(X, mask, np.arange(100))
     assert sizeof(rows) >= X.nbytes + sizeof(mask) + 800
     assert sizeof([rows, rows]) >= 2 * sizeof(rows)  # as in the pieces of a block

@@ -15,7 +15,7 @@ from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn.backend import index_rows
-from ambilearn.bridges.score_table import score_table
+from ambilearn.bridges.classifiers import score_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,8 +26,6 @@ class Dataset:
         All labels in sorted order, whether or not they occur.
     name, description, license, source : str
         Name, description, license and source of the data.
-    scaling : str
-        Scaling that was applied: always ``"none"``.
     feature_names : tuple of str or None
         Names of the columns of X, if known.
 
@@ -37,8 +35,8 @@ class Dataset:
     >>> data = load_dataset("iris")
     >>> data
     <Dataset iris: 150 rows, 4 features, 3 labels>
-    >>> data.scaling, data.feature_names[0]
-    ('none', 'sepal length (cm)')
+    >>> data.feature_names[0]
+    'sepal length (cm)'
     """
 
     X: NDArray[np.float64]
@@ -49,7 +47,6 @@ class Dataset:
     description: str = ""
     license: str = ""
     source: str = ""
-    scaling: str = "none"
     feature_names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ _SMALLEST = 0.25  # minimum size of a partition, relative to the mean
 
 
 @dataclass(frozen=True)
-class Rows:
+class PartitionRows:
     """Rows with their candidate sets, ascending row numbers, and optional weights."""
 
     X: Any
@@ -34,13 +34,13 @@ class Rows:
     numbers: NDArray[np.intp]
     weights: NDArray[np.float64] | None = None
 
-    def take(self, rows: Any) -> "Rows":
+    def take(self, rows: Any) -> "PartitionRows":
         """Subset of the rows, by position."""
         weights = None if self.weights is None else self.weights[rows]
-        return Rows(self.X[rows], self.mask[rows], self.numbers[rows], weights)
+        return PartitionRows(self.X[rows], self.mask[rows], self.numbers[rows], weights)
 
 
-sizeof.register(Rows, attribute_bytes)
+sizeof.register(PartitionRows, attribute_bytes)
 
 
 class Partitioning(NamedTuple):
@@ -49,7 +49,7 @@ class Partitioning(NamedTuple):
     Parameters
     ----------
     rows : tuple of Delayed
-        The :class:`Rows` of every partition, persisted.
+        The :class:`PartitionRows` of every partition, persisted.
     counts : ndarray of shape (n_blocks, n_partitions)
         Number of rows of each block in each partition.
     """
@@ -148,21 +148,21 @@ def _assign(X: Any, cells: LocalityCells) -> NDArray[np.intp]:
 
 def _number(
     X: Any, mask: Any, start: int, weights: Any, owners: NDArray[np.intp]
-) -> tuple[Rows, Any]:
-    return Rows(X, mask, start + np.arange(X.shape[0]), weights), owners
+) -> tuple[PartitionRows, Any]:
+    return PartitionRows(X, mask, start + np.arange(X.shape[0]), weights), owners
 
 
-def _belonging(block: tuple[Rows, NDArray[np.intp]], partition: int) -> Rows:
+def _belonging(block: tuple[PartitionRows, NDArray[np.intp]], partition: int) -> PartitionRows:
     rows, owners = block
     return rows.take(owners == partition)
 
 
-def _join(*parts: Rows) -> Rows:
+def _join(*parts: PartitionRows) -> PartitionRows:
     """Join the parts of a partition, ordered by row number."""
     if len(parts) == 1:
         return parts[0]
     weights = [part.weights for part in parts if part.weights is not None]
-    joined = Rows(
+    joined = PartitionRows(
         stack([part.X for part in parts]),
         stack([part.mask for part in parts]),
         np.concatenate([part.numbers for part in parts]),

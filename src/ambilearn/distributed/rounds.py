@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.distributed.partitions import Rows
+from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.distributed.sizes import attribute_bytes
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, local_geometry
 from ambilearn.graph.geometry import LocalGeometry
@@ -50,7 +50,7 @@ class State:
 
 
 def build(
-    rows: Rows,
+    rows: PartitionRows,
     classes: NDArray[Any],
     features: LandmarkFeatures | None,
     n_neighbors: int | None,

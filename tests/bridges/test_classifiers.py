@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ambilearn import IPAL, PLKNN
-from ambilearn.bridges import candidates_from_top_k
+from ambilearn.bridges import candidates_from_prediction_sets, candidates_from_top_k
+from ambilearn.bridges.classifiers import score_table
 
 SCORES = np.array([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]])
 X, Y = load_iris(return_X_y=True)
@@ -166,3 +168,94 @@ def test_invalid_classifier_arguments_are_rejected():
         candidates_from_top_k(GaussianNB(), 1, X=X)
     with pytest.raises(ValueError, match="KMeans has neither predict_proba nor decision_function"):
         candidates_from_top_k(KMeans(2), 1, X=X)
+
+
+SETS = np.array([[True, True, False], [False, False, True]])
+
+
+@pytest.mark.parametrize("sets", [SETS, SETS[:, :, None], SETS.astype(int), SETS.tolist()])
+def test_prediction_sets(sets):
+    assert candidates_from_prediction_sets(sets).to_sets() == [{0, 1}, {2}]
+    named = candidates_from_prediction_sets(sets, classes=["a", "b", "c"])
+    assert named.to_sets() == [{"a", "b"}, {"c"}]
+
+
+def test_prediction_sets_in_a_frame():
+    frame = pd.DataFrame(SETS, columns=list("xyz"))
+    assert candidates_from_prediction_sets(frame).to_sets() == [{"x", "y"}, {"z"}]
+
+
+def test_empty_prediction_sets():
+    sets = SETS.copy()
+    sets[1] = False
+    with pytest.raises(ValueError, match=r"set of row 1 is empty \(1 such row\)\. Pass the prob"):
+        candidates_from_prediction_sets(sets)
+    probabilities = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
+    filled = candidates_from_prediction_sets(sets[:, :, None], probabilities)
+    assert filled.to_sets() == [{0, 1}, {0}]
+    assert not sets[1].any()
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) but probabilities \(1, 3\)"):
+        candidates_from_prediction_sets(sets, probabilities[:1])
+
+
+def test_rejected_prediction_sets():
+    with pytest.raises(ValueError, match=r"2 confidence levels, shape \(2, 3, 2\): choose one"):
+        candidates_from_prediction_sets(np.dstack([SETS, SETS]))
+    with pytest.raises(ValueError, match="pass only the array of the sets"):
+        candidates_from_prediction_sets((np.array([0, 2]), SETS))
+    with pytest.raises(
+        ValueError,
+        match=r"^prediction_sets is not 0/1: row 0, column 0 has the value 0\.5\. Pass True or 1",
+    ):
+        candidates_from_prediction_sets([[0.5, 0.5]])
+
+
+P = [[0.2, 0.8], [0.5, 0.5]]
+
+
+def test_a_list_becomes_an_array_and_labels_are_counted():
+    table, classes = score_table(P, None)
+    assert table.dtype == np.float64
+    assert table.tolist() == P
+    assert classes == [0, 1]
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], np.array(["no", "yes"])])
+def test_given_classes_name_the_columns(classes):
+    assert score_table(P, classes)[1] == ["no", "yes"]
+    assert score_table(pd.DataFrame(P), classes)[1] == ["no", "yes"]
+
+
+def test_column_names_of_a_frame_are_the_classes():
+    frame = pd.DataFrame(P, columns=["no", "yes"])
+    assert score_table(frame, None)[1] == ["no", "yes"]
+    assert score_table(pa.Table.from_pandas(frame), None)[1] == ["no", "yes"]
+    with pytest.raises(ValueError, match="remove classes, or reorder the columns"):
+        score_table(frame, ["yes", "no"])
+
+
+def test_messages_use_the_argument_name():
+    with pytest.raises(ValueError, match=r"^probabilities contains NaN in row 0, column 1"):
+        score_table([[0.1, np.nan]], None, "probabilities")
+    with pytest.raises(ValueError, match=r"^probabilities has 2 columns but there are 3 classes"):
+        score_table(P, [1, 2, 3], "probabilities")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_rounded_probabilities_are_probabilities(dtype):
+    rows = np.random.default_rng(0).dirichlet(np.ones(5), size=50).astype(dtype)
+    rows[:, 0] = 0
+    rows = (rows / rows.sum(axis=1, keepdims=True, dtype=np.float64)).astype(dtype)
+    assert (candidates_from_top_k(rows, 5).sizes == 4).all()
+
+
+@pytest.mark.parametrize("row", [[1.2, -0.2, 0], [0.4, 0.4, 0], [3.0, 1.0, 0], [np.inf, 0, 0]])
+def test_one_row_without_probabilities_makes_a_table_of_scores(row):
+    assert (candidates_from_top_k([[0.5, 0.5, 0.0], row], 3).sizes == 3).all()
+
+
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_sets_of_a_single_label(dtype):
+    single = candidates_from_prediction_sets(np.ones((3, 1), dtype=dtype), classes=["only"])
+    assert single.to_sets() == [{"only"}] * 3
+    assert not single.sparse_mask
