@@ -19,7 +19,7 @@ from ambilearn.backend.arrays import to_numpy
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _MAX_MAGNITUDE = 1e75
-_MAX_SUM_ERROR = 1e-3  # of the probabilities of a row: tolerance for float32 and rounding
+_MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
 
 
 def check_magnitude(X: Any, backend: Backend = HOST) -> None:
@@ -64,14 +64,19 @@ def check_probabilities(values: Any, name: str) -> NDArray[np.float64]:
             f"{name} has the negative entry {table[row, column]:.3g} in row {row}, column "
             f"{column}: pass probabilities, as from predict_proba."
         )
-    sums = table.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1) > _MAX_SUM_ERROR)
+    wrong = np.flatnonzero(~are_probabilities(table))
     if len(wrong):
         raise ValueError(
-            f"Row {wrong[0]} of {name} sums to {sums[wrong[0]]:.3g}, not to 1"
+            f"Row {wrong[0]} of {name} sums to {table[wrong[0]].sum():.3g}, not to 1"
             f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
         )
     return table
+
+
+def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each row of a table is a probability distribution, up to rounding."""
+    found: NDArray[np.bool_] = (table >= 0).all(axis=1)
+    return found & (np.abs(table.sum(axis=1) - 1) <= _MAX_SUM_ERROR)
 
 
 def check_row_weights(

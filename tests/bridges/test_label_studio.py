@@ -135,3 +135,14 @@ def test_chosen_rows():
 def test_a_damaged_export_names_the_task(annotation):
     with pytest.raises(ValueError, match="Task 0 is damaged"):
         from_label_studio([{"data": {"row": 0}, "annotations": [annotation]}])
+
+
+def test_labels_that_are_numbers_come_back_as_numbers():
+    """Label Studio has only text, which a review of numbers rejects."""
+    X, sets = np.arange(6.0)[:, None], [{1, 2}, {1}, {2}, {1, 2}, {1}, {2}]
+    tasks = [annotate(task, (1, ["2"])) for task in to_label_studio(sets)[:1]]
+    session = ReviewSession(PLCL(n_neighbors=2), X, sets)
+    answers = from_label_studio(tasks, classes=[1, 2])
+    assert [answer.label for answer in answers] == [2]
+    session.settle_rows({answer.item: answer.label for answer in answers})
+    assert session.labels_ == {0: 2}

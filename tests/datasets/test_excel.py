@@ -4,6 +4,7 @@ import datetime
 import io
 import warnings
 from itertools import pairwise
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import openpyxl
 import openpyxl.chart
@@ -281,3 +282,35 @@ def test_any_damaged_file_is_rejected_or_read():
 def test_text_streams_are_rejected():
     with pytest.raises(InvalidFileError, match="open as text"):
         read_frame(io.StringIO("a"), format="xlsx")
+
+
+def test_shared_texts_with_any_ending_are_counted(tmp_path):
+    """The size of parts that do not end in .xml was not counted."""
+    book = workbook(["a"], *[[f"{i}" + "x" * 1000] for i in range(300)])
+    book.save(tmp_path / "t.xlsx")
+    with ZipFile(tmp_path / "t.xlsx") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with ZipFile(tmp_path / "t.xlsx", "w", ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            name, content = (
+                each.replace(old, new)
+                for each, old, new in (
+                    (name, "sharedStrings.xml", "sharedStrings.png"),
+                    (content, b"sharedStrings.xml", b"sharedStrings.png"),
+                )
+            )
+            archive.writestr(name, content)
+    assert len(read_frame(tmp_path / "t.xlsx")) == 300
+    with pytest.raises(InvalidFileError, match="more than max_bytes=1000000 allows"):
+        read_frame(tmp_path / "t.xlsx", max_bytes=10**6)
+
+
+@pytest.mark.parametrize("error", ["#SPILL!", "#CALC!", "#REF!"])
+def test_errors_are_known_by_the_type_of_the_cell(error):
+    """A list of six words missed those of newer versions; the same words as text are text."""
+    book = workbook(["a"], ["b"])
+    book.active["A2"].value, book.active["A2"].data_type = error, "e"
+    with pytest.raises(InvalidFileError, match=f"cell A2: the error {error}"):
+        read_frame(save(book), format="xlsx")
+    book.active["A2"].data_type = "s"
+    assert read_frame(save(book), format="xlsx")["a"].to_list() == [error]

@@ -143,7 +143,6 @@ def test_bad_json_lines(write, content, message):
 
 def test_parquet(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.5], "b": ["x", "y"], "c": [["p"], ["p", "q"]]})
-    frame.index = pd.Index([10, 20], name="id")  # an index is no column
     frame.to_parquet(tmp_path / "t.parquet")
     back = read_frame(tmp_path / "t.parquet")
     assert list(back) == ["a", "b", "c"]
@@ -386,3 +385,41 @@ def test_many_columns_are_not_all_listed():
     frame = pd.DataFrame({f"x{i}": [i] for i in range(30)})
     with pytest.raises(InvalidFileError, match=r"x18, x19, …\.$"):
         check_columns("t.csv", frame, ["truth"])
+
+
+def test_named_index_of_parquet_is_a_column(tmp_path):
+    """It was lost; an index without a name is none."""
+    frame = pd.DataFrame({"a": [1.0, 2.5]})
+    for index in (pd.Index([10, 20], name="id"), pd.RangeIndex(3, 7, 2, name="id")):
+        frame.set_axis(index).to_parquet(tmp_path / "t.parquet")
+        back = read_frame(tmp_path / "t.parquet")
+        assert back["id"].to_list() == index.to_list()
+    frame.set_axis([10, 20]).to_parquet(tmp_path / "t.parquet")
+    assert list(read_frame(tmp_path / "t.parquet")) == ["a"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_repeated_text_in_parquet_counts_in_full(nested, tmp_path):
+    """47 kB unpacked to 400 MB: a dictionary has a long text once."""
+    cell = "x" * 10_000
+    rows = pa.array([[cell], [cell, None], [None]] * 1000 if nested else [cell, None] * 1000)
+    for column in (rows,) if nested else (rows, rows.dictionary_encode()):
+        parquet.write_table(pa.table({"a": column}), tmp_path / "t.parquet")
+        assert (tmp_path / "t.parquet").stat().st_size < 50_000
+        with pytest.raises(InvalidFileError, match=r"needs \d+ bytes in memory, more than max_by"):
+            read_frame(tmp_path / "t.parquet", max_bytes=10**7)
+        back = read_frame(tmp_path / "t.parquet", max_bytes=10**8)["a"]
+        assert [list(each) for each in back] == rows.to_pylist() if nested else back[0] == cell
+
+
+def test_long_values_of_fixed_length_in_parquet_count_in_full(tmp_path):
+    rows = pa.array([b"x" * 10_000] * 1000, pa.binary(10_000))
+    parquet.write_table(pa.table({"a": rows}), tmp_path / "t.parquet")
+    with pytest.raises(InvalidFileError, match="more than max_bytes"):
+        read_frame(tmp_path / "t.parquet", max_bytes=10**6)
+
+
+def test_a_repeated_key_in_json_is_rejected():
+    """The last one was taken without a word."""
+    with pytest.raises(InvalidFileError, match="line 2: the key 'a' occurs more than once"):
+        read_frame(io.StringIO('{"a": 1}\n{"a": 1, "b": 2, "a": 3}\n'), format="jsonl")

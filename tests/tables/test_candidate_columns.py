@@ -307,3 +307,9 @@ def test_labels_that_contain_the_separator_give_a_warning():
     frame = pd.DataFrame({"names": [["a|b", "c"], ["c"], ["a|b"]], "x": [1, 2, 3]})
     with pytest.warns(UserWarning, match=r"the label 'a\|b' contains '\|', which separates labels"):
         read_candidate_table(frame, candidates="names")
+
+
+def test_a_label_with_half_a_character_is_reported_with_its_row():
+    frame = pd.DataFrame({"x": [1, 2, 3], "names": [["a"], ["a", "caf\ud800"], ["a"]]})
+    with pytest.raises(InvalidFileError, match=r"row 1: the label 'caf\\ud800' has an invalid"):
+        parse_candidates("t", frame, ["names"])

@@ -446,3 +446,10 @@ def test_ids_of_many_digits_are_not_constant(as_text):
 def test_categories_are_normalized():
     """As labels are: one file may write a letter and its accent apart."""
     assert values_of("category", "br\u00fcn", "bru\u0308n", " br\u00fcn ") == ["br\u00fcn"] * 3
+
+
+def test_a_column_named_like_a_number_of_a_list_is_rejected():
+    """It overwrote the feature."""
+    frame = pd.DataFrame({"x": [[1.0, 2.0], [3.0, 5.0]], "x[0]": [7.0, 8.0]})
+    with pytest.raises(InvalidFileError, match=r"column 'x\[0\]': a number of the list .* 'x'"):
+        find_features("t", frame, ["x", "x[0]"])

@@ -175,3 +175,12 @@ def test_without_useful_features_the_table_keeps_its_labels():
     table, probabilities = corrected.to_review()
     assert np.isfinite(probabilities).all()
     assert len(probabilities) == len(table.frame)
+
+
+def test_a_column_of_given_labels_may_have_the_name_of_a_new_column():
+    """fit and review write no columns, and failed."""
+    frame = pd.DataFrame({"x": range(20), "label": ["low"] * 10 + ["high"] * 10})
+    table = read_candidate_table(frame, given_label="label")
+    assert correct_table(table, prefix=None).frame is frame
+    with pytest.raises(InvalidFileError, match="has a column 'label' already"):
+        correct_table(table)

@@ -153,7 +153,11 @@ def test_corrections_are_applied():
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),
-        ("x,names\n1,a\n2,b\n", {"features": ["names"]}, r"no column is left as a feature"),
+        (
+            "x,names\n1,a\n2,b\n",
+            {"features": ["names"]},
+            r"'names' has the candidates.*cannot be a feature",
+        ),
         ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
     ],
 )

@@ -272,3 +272,10 @@ def test_missing_and_infinite_numbers_in_lists_of_json():
     assert lines == [{"v": [1.5, None]}, {"v": [None, 2.0]}]
     with pytest.raises(InvalidFileError, match="Row 1 of the table cannot be written as JSON"):
         written(pd.DataFrame({"x": [1.0, np.inf]}), "jsonl")
+
+
+def test_new_numbers_have_the_decimal_sign_of_the_table():
+    frame = pd.DataFrame({"x": ["1,5", "2.5"], "score": [0.25, 1.0]})
+    file = io.BytesIO()
+    write_table(frame, file, format="csv", delimiter=";", decimal=",")
+    assert file.getvalue().decode().split() == ["x;score", "1,5;0,25", "2.5;1,0"]

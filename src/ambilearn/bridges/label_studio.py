@@ -22,13 +22,13 @@ class LabelStudioAnswer(NamedTuple):
         Row.
     annotator : int or str
         The annotator: number or email address of the user.
-    label : str
+    label : str, int, float or bool
         The label.
     """
 
     item: int
     annotator: Any
-    label: str
+    label: Any
 
 
 def to_label_studio(
@@ -118,7 +118,10 @@ def _check_predictions(n_rows: int, labels: list[Any] | None, scores: list[float
 
 
 def from_label_studio(
-    tasks: Sequence[Mapping[str, Any]], *, from_name: str = "label"
+    tasks: Sequence[Mapping[str, Any]],
+    *,
+    from_name: str = "label",
+    classes: ArrayLike | None = None,
 ) -> list[LabelStudioAnswer]:
     """Answers in an export of Label Studio (format JSON), in long form.
 
@@ -129,6 +132,9 @@ def from_label_studio(
         Cancelled annotations are left out.
     from_name : str, default="label"
         Name of the control in the labeling configuration.
+    classes : array-like of shape (n_labels,), optional
+        Labels of the rows, such as ``as_candidates(y).classes``, which may be numbers. Label Studio has
+        only text; a text that is the name of a label becomes this label.
 
     Returns
     -------
@@ -153,7 +159,13 @@ def from_label_studio(
     """
     if not isinstance(tasks, Sequence) or isinstance(tasks, (str, bytes)):
         raise ValueError("tasks must be the list in an export of Label Studio in the format JSON.")
-    return [answer for i, task in enumerate(tasks) for answer in _answers(i, task, from_name)]
+    known = [] if classes is None else np.asarray(classes).tolist()
+    labels = {str(label): label for label in known}
+    return [
+        answer._replace(label=labels.get(answer.label, answer.label))
+        for i, task in enumerate(tasks)
+        for answer in _answers(i, task, from_name)
+    ]
 
 
 def _answers(i: int, task: Any, from_name: str) -> Iterator[LabelStudioAnswer]:

@@ -61,10 +61,9 @@ _DIAGRAMS = (".svg", ".png", ".pdf")
 @column_option("--label", default="label", show_default=True, metavar="COLUMN", help="Labels.")
 @column_option(
     "--score",
-    default="score",
-    show_default=True,
     metavar="COLUMN",
-    help="Scores of the labels, between 0 and 1.",
+    help="Scores of the labels, between 0 and 1. By default score, or PREFIXscore if --label is "
+    "PREFIXlabel.",
 )
 @column_option(
     "--candidates",
@@ -176,7 +175,8 @@ def _write_page(
     from ambilearn.tables.clean import NEW_COLUMNS
     from ambilearn.tables.image_files import find_image_column
 
-    label, score, image = options["label"], options["score"], options["image"]
+    label, image = options["label"], options["image"]
+    score = options["score"] or f"{column_prefix(label)}score"
     check_columns(name, frame, [label, score, *([image] if image else [])])
     labels, texts = label_texts(name, frame, label), _texts(name, frame, options)
     scores = read_scores(name, frame, score, options["decimal"])
@@ -295,6 +295,7 @@ def _writer(
         out,
         format=options["format"],
         delimiter=options["delimiter"],
+        decimal=options["decimal"],
         sep=options["sep"],
         escape_formulas=options["escape_formulas"],
     )

@@ -75,6 +75,7 @@ def write_cleaned(
         out,
         format=request.reading["format"],
         delimiter=request.reading["delimiter"],
+        decimal=request.reading["decimal"],
         sep=request.reading["sep"],
         escape_formulas=request.escape_formulas,
     )

@@ -79,6 +79,7 @@ def table_writer(
     *,
     format: str | None,
     delimiter: str | None,
+    decimal: str = ".",
     sep: str = "|",
     escape_formulas: bool = False,
 ) -> Callable[[Any, list[str]], None]:
@@ -108,6 +109,7 @@ def table_writer(
             target,
             format=format,
             delimiter=delimiter,
+            decimal=decimal,
             sep=sep,
             text_columns=text_columns,
             escape_formulas=escape_formulas,

@@ -155,7 +155,7 @@ class Request:
         return column
 
     def correct(
-        self, console: Console, table: "CandidateTable", prefix: str = ""
+        self, console: Console, table: "CandidateTable", prefix: str | None = None
     ) -> "CorrectedTable":
         """Describe the table and correct its labels."""
         from ambilearn.cli.result_summary import describe_corrected

@@ -61,6 +61,7 @@ def predict(
             out,
             format=format,
             delimiter=delimiter,
+            decimal=decimal,
             escape_formulas=escape_formulas,
         )
         loaded = load_table_model(model)

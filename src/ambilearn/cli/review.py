@@ -169,8 +169,10 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images, d
     from ambilearn.review.from_table import drop_feature, image_column, review_from_table
     from ambilearn.review.images import Images
     from ambilearn.review.page import write_review
+    from ambilearn.review.record import check_number_of_rows
 
     table, image = request.read(), shown.column
+    check_number_of_rows(len(table.frame))  # before the fit
     if image is None and not shown.hidden:
         image = image_column(table)
         table = drop_feature(table, image)

@@ -113,10 +113,12 @@ def _read_table(
     """The table without corrections, and its column of images."""
     console.show("reading the table")
     from ambilearn.review.from_table import drop_feature, image_column
+    from ambilearn.review.record import check_number_of_rows
     from ambilearn.tables.clean import check_new_columns
     from ambilearn.tables.writing import check_writable, format_of_name
 
     table = request.with_corrections(None).read()
+    check_number_of_rows(len(table.frame))  # before the fit
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
         check_new_columns(table)

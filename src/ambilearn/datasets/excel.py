@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from datetime import datetime, time
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import iterparse
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import shorten_list
 from ambilearn._utils.warnings import warn_user
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14  # of a sheet in Excel
 _MEMORY_PER_XML_BYTE = 16  # bytes, approximate upper bound
-_ERRORS = {"#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}
 
 
 class _Size(NamedTuple):
@@ -37,14 +37,16 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     merged cells, a formula without a saved result, or a cell with an error such as ``#REF!``.
     """
     with requires_extra("excel", purpose="Reading Excel files"):
-        import openpyxl
         import pandas as pd
+        from openpyxl.reader.excel import ExcelReader
 
     try:
-        _check_unpacked_size(file, name, max_bytes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about unsupported features, such as styles
-            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            reader = ExcelReader(file, read_only=True, data_only=True)
+            reader.archive = _BoundedArchive(file, name, max_bytes)
+            reader.read()
+            workbook = reader.wb
             sheet, others = _first_sheet(workbook, name)
             where = f"{name}, sheet {sheet.title!r}"
             with workbook._archive.open(sheet._worksheet_path) as source:
@@ -70,16 +72,21 @@ def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
     return frame
 
 
-def _check_unpacked_size(file: IO[bytes], name: str, max_bytes: int) -> None:
-    """Reject a file whose XML would take too much memory, without unpacking it."""
-    with ZipFile(file) as archive:
-        size = sum(part.file_size for part in archive.infolist() if _is_xml(part.filename))
-    if _MEMORY_PER_XML_BYTE * size > max_bytes:
-        raise _too_large(name, _MEMORY_PER_XML_BYTE * size, max_bytes)
+class _BoundedArchive(ZipFile):
+    """The parts of an Excel file; an error before those that were read take too much memory."""
 
+    def __init__(self, file: IO[bytes], name: str, max_bytes: int) -> None:
+        super().__init__(file)
+        self._name, self._max_bytes = name, max_bytes
+        self._sizes: dict[str, int] = {}  # of the parts that were opened, whatever their endings
 
-def _is_xml(part: str) -> bool:
-    return part.lower().endswith((".xml", ".rels"))
+    def open(self, name: Any, *arguments: Any, **options: Any) -> Any:
+        part = name if isinstance(name, ZipInfo) else self.getinfo(name)
+        self._sizes[part.filename] = part.file_size  # no more than this is unpacked
+        size = _MEMORY_PER_XML_BYTE * sum(self._sizes.values())
+        if size > self._max_bytes:
+            raise _too_large(self._name, size, self._max_bytes)
+        return super().open(name, *arguments, **options)
 
 
 def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
@@ -150,16 +157,14 @@ def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
 
 def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterator[list[str]]:
     """The rows as text, all of the same length."""
-    from openpyxl.utils import get_column_letter
-
     size = 0
-    for i, values in enumerate(sheet.iter_rows(values_only=True), start=1):
-        row = [_as_text(value) for value in values]
-        for j, text in enumerate(row, start=1):
-            if text in _ERRORS:
+    for cells in sheet.iter_rows():
+        row = [_as_text(cell.value) for cell in cells]
+        for cell, text in zip(cells, row, strict=True):
+            if cell.data_type == "e" and text not in MISSING_WORDS:
                 raise InvalidFileError(
-                    f"{where}, cell {get_column_letter(j)}{i}: the error {text}. Correct the "
-                    "formula, or clear the cell."
+                    f"{where}, cell {cell.coordinate}: the error {text}. Correct the formula, or "
+                    "clear the cell."
                 )
         size += sum(map(len, row))
         if size > max_bytes:  # many cells may refer to one stored text

@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -34,6 +35,8 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_UNNAMED = re.compile(r"__index_level_\d+__")  # as pandas writes an index without a name
+_BATCH_ROWS = 1024  # of a Parquet file that are unpacked at once
 _NOT_TEXT = "{} is not {} text ({}): save it as UTF-8."
 _EMPTY_FILE = "{name} is empty: it has no rows and no column names. Check that it is complete."
 
@@ -251,7 +254,12 @@ def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=_distinct_keys)
+        except _RepeatedKeyError as error:
+            raise InvalidFileError(
+                f"{name}, line {number}: the key {shorten_repr(error.args[0])} occurs more than "
+                "once. Rename or remove one of them."
+            ) from error
         except (ValueError, RecursionError) as error:
             raise InvalidFileError(f"{name}, line {number}: not JSON ({error}).") from error
         if not isinstance(record, dict):
@@ -263,6 +271,17 @@ def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
     return pd.DataFrame(records, dtype=object)
 
 
+class _RepeatedKeyError(Exception):
+    """An object in JSON has a key twice."""
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise _RepeatedKeyError(next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1))
+    return record
+
+
 def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
     with requires_extra("parquet", purpose="Reading Parquet files"):
         import pandas as pd
@@ -272,15 +291,13 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         opened = parquet.ParquetFile(file)
         size = _unpacked_size(opened)
         if size > max_bytes:
-            raise InvalidFileError(
-                f"{name} needs {size} bytes in memory, more than max_bytes={max_bytes} allows: "
-                "raise max_bytes if you trust the file."
-            )
-        table = opened.read(columns=_columns_but_index(opened.schema_arrow))
+            raise _too_large(name, size, max_bytes)
+        index = (opened.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        table = _read_batches(opened, file, name, index, max_bytes)
         # pandas cannot read its own metadata if a cell is a list.
         frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
         _check_times_in_range(frame, table.schema, name)
-        return frame
+        return _with_named_ranges(frame, index)
     except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
         if isinstance(error, InvalidFileError):
             raise
@@ -295,10 +312,62 @@ def _read_excel(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
     return read_excel(_seekable(file), name, max_bytes=max_bytes)
 
 
-def _columns_but_index(schema: Any) -> list[str]:
-    """Columns of a Parquet file without the row index of pandas."""
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in schema.names if name not in index]
+def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_bytes: int) -> Any:
+    """The table without an unnamed index of pandas; an error as soon as it is too large.
+
+    Texts stay in dictionaries until their size is known: a small file may repeat a long text.
+    """
+    from pyarrow import Table
+    from pyarrow.parquet import ParquetFile
+
+    schema, size = opened.schema_arrow, 0
+    leaves = [opened.schema.column(j) for j in range(opened.metadata.num_columns)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    packed = ParquetFile(file, metadata=opened.metadata, read_dictionary=texts)
+    batches = []
+    for batch in packed.iter_batches(batch_size=_BATCH_ROWS):
+        size += sum(map(_unpacked_bytes, batch.columns))
+        if size > max_bytes:
+            raise _too_large(name, size, max_bytes)
+        batches.append(batch)
+    table = Table.from_batches(batches, packed.schema_arrow).cast(schema)
+    return table.drop_columns([c for c in schema.names if c in index and _UNNAMED.fullmatch(c)])
+
+
+def _unpacked_bytes(array: Any) -> int:
+    """Size of an Arrow array if its texts were not in dictionaries."""
+    from pyarrow import compute, types
+
+    kind = array.type
+    if types.is_dictionary(kind):
+        values = array.dictionary
+        if not types.is_primitive(values.type):
+            lengths = compute.binary_length(values).take(array.indices)
+            return 8 * len(array) + (compute.sum(lengths).as_py() or 0)
+    elif types.is_struct(kind):
+        return sum(map(_unpacked_bytes, array.flatten()))
+    elif types.is_map(kind):
+        return 8 * len(array) + _unpacked_bytes(array.keys) + _unpacked_bytes(array.items)
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return 8 * len(array) + _unpacked_bytes(array.flatten())
+    return int(array.nbytes)
+
+
+def _with_named_ranges(frame: "pd.DataFrame", index: list[Any]) -> "pd.DataFrame":
+    """The table with an index that pandas stores only as a range, if it has a name."""
+    for each in index:
+        if isinstance(each, dict) and isinstance(name := each.get("name"), str):
+            values = range(each["start"], each["stop"], each["step"])
+            if name not in frame.columns and len(values) == len(frame):
+                frame[name] = list(values)
+    return frame
+
+
+def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
+    return InvalidFileError(
+        f"{name} needs {size} bytes in memory, more than max_bytes={max_bytes} allows: raise "
+        "max_bytes if you trust the file."
+    )
 
 
 def _check_times_in_range(frame: "pd.DataFrame", schema: Any, name: str) -> None:
@@ -345,4 +414,7 @@ def _unpacked_size(opened: Any) -> int:
     if lists:
         opened.scan_contents([opened.schema.column(j).path for j in lists])
         size += sum(8 * group.column(j).num_values for group in groups for j in lists)
+    # A value of fixed length may be long, and repeated by a few bytes.
+    wide = [opened.schema.column(j).length for j in range(metadata.num_columns)]
+    size += sum(max(0, length) * metadata.num_rows for length in wide)
     return int(size)

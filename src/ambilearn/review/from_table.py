@@ -125,15 +125,15 @@ def format_cell(cell: Any) -> str:
 
     Examples
     --------
-    >>> [format_cell(cell) for cell in ("007", 0.1 + 0.2, 3, None, float("nan"), [1, 2])]
-    ['007', '0.3', '3', '', '', '[1, 2]']
+    >>> [format_cell(cell) for cell in ("007", 0.1 + 0.2, 1234567.0, None, [1, 2])]
+    ['007', '0.3', '1234567', '', '[1, 2]']
     """
     if isinstance(cell, str):
         return cell
     if is_missing(cell):
         return ""
     if isinstance(cell, (float, np.floating)):
-        return f"{cell:.6g}"
+        return f"{cell:.6g}" if abs(cell) < 1e4 else f"{cell:.12g}"
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     return str(cell)

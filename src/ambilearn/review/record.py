@@ -12,6 +12,15 @@ from pathlib import PurePath
 MAX_ROWS = 100_000  # more rows exceed the scroll height of browsers
 
 
+def check_number_of_rows(n_rows: int) -> None:
+    """Raise an error if a page cannot show so many rows."""
+    if n_rows > MAX_ROWS:
+        raise ValueError(
+            f"A review page holds at most {MAX_ROWS} rows, not {n_rows}: split the table, and "
+            "review the parts."
+        )
+
+
 @dataclass(frozen=True)
 class ReviewRow:
     """One row of the table.
@@ -112,11 +121,7 @@ class Review:
     def __post_init__(self) -> None:
         if not self.rows:
             raise ValueError("There is no row to review.")
-        if len(self.rows) > MAX_ROWS:
-            raise ValueError(
-                f"A review page holds at most {MAX_ROWS} rows, not {len(self.rows)}: split the "
-                "table, and review the parts."
-            )
+        check_number_of_rows(len(self.rows))
         if self.numbers is not None and len(self.numbers) != len(self.rows):
             raise ValueError(f"There are {len(self.rows)} rows, but {len(self.numbers)} numbers.")
         for i, row in enumerate(self.rows):

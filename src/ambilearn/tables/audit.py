@@ -17,6 +17,7 @@ from ambilearn.confidence.share import ShareRight, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.no_answer import whole_number_text
+from ambilearn.tables.read import parse_truth
 from ambilearn.tables.writing import replace_columns
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def audit_table(
     truth: str | Mapping[int, Any],
     *,
     label: str = "label",
-    score: str = "score",
+    score: str | None = None,
     n_rows: int = 100,
     random_state: int = 0,
     level: float = 0.95,
@@ -86,8 +87,11 @@ def audit_table(
     truth : str or mapping of int to label
         The true labels of the drawn rows, by row number; or the column that has them. Missing
         where a label is not known.
-    label, score : str
-        Columns with the labels and with their scores, numbers between 0 and 1.
+    label : str, default="label"
+        Column with the labels.
+    score : str, optional
+        Column with their scores, numbers between 0 and 1. By default ``PREFIXscore`` if the column
+        of the labels is ``PREFIXlabel``.
     n_rows : int, default=100
         Number of rows to draw.
     random_state : int, default=0
@@ -119,11 +123,12 @@ def audit_table(
     >>> round(audited.share.low, 2), round(audited.share.high, 2)
     (0.42, 0.6)
     """
+    score = score or f"{column_prefix(label)}score"
     check_columns(name, frame, [label, score] + ([truth] if isinstance(truth, str) else []))
     labels = label_texts(name, frame, label)
     scores = read_scores(name, frame, score, decimal)
     if isinstance(truth, str):
-        truth = dict(enumerate(frame[truth].to_list()))
+        truth = dict(enumerate(parse_truth(name, frame, truth, labels)))
     known = {row: text for row, value in truth.items() if (text := _as_text(value))}
     sample = draw_audit(scores, n_rows, random_state)
     rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)

@@ -15,6 +15,7 @@ from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
+from ambilearn.datasets.errors import InvalidFileError
 
 # A label is in nearly every set if it is in this share of at least this many rows.
 _NEARLY_EVERY = 0.95
@@ -77,6 +78,16 @@ class LabelPlaces:
         indices = [j for j, label in enumerate(self.classes) if label in wanted]
         rows = np.unique(self._rows[np.isin(self._labels, indices)]).tolist()
         return f"row{'' if len(rows) == 1 else 's'} {shorten_list(rows, 5)}"
+
+
+def check_label_text(where: str, places: LabelPlaces) -> None:
+    """Raise an error, with the rows, for a label that no text file can hold."""
+    for label in places.classes:
+        if isinstance(label, str) and any("\ud800" <= sign <= "\udfff" for sign in label):
+            raise InvalidFileError(
+                f"{where}, {places.describe(label)}: the label {shorten_repr(label)} has an "
+                "invalid character (a lone surrogate). Correct it in the table."
+            )
 
 
 def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, several: bool) -> None:

@@ -23,6 +23,7 @@ from ambilearn.datasets.no_answer import (
 from ambilearn.datasets.votes import candidates_from_cells, parse_labels
 from ambilearn.tables.candidate_checks import (
     LabelPlaces,
+    check_label_text,
     warn_of_doubtful_candidates,
     warn_of_long_form,
     warn_of_odd_labels,
@@ -122,6 +123,7 @@ def _warn_of_labels(
     if votes is not None:  # rows without votes have all labels
         sets = sets[np.flatnonzero(votes.answers_per_item)]
         places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
+    check_label_text(where, places)
     warn_of_doubtful_candidates(where, sets, votes=votes is not None)
     texts = [cell for row in rows for cell in row if isinstance(cell, str)]
     several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))

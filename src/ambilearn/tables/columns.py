@@ -161,6 +161,13 @@ def find_features(
                 f"{name} has only one row, and a method needs at least two to learn from. Add rows."
             )
         raise InvalidFileError(_describe_no_features(name, frame, left_out))
+    counts = Counter(each for column in columns for each in column.feature_names)
+    if twice := next((each for each, count in counts.items() if count > 1), None):
+        vector = twice.rpartition("[")[0]
+        raise InvalidFileError(
+            f"{name}, column {twice!r}: a number of the list in column {vector!r} has the same "
+            "name. Rename the column, or exclude one of them."
+        )
     return Features(tuple(columns), left_out)
 
 

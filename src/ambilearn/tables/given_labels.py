@@ -85,7 +85,7 @@ def correct_table(
     *,
     random_state: int = 0,
     device: str | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> CorrectedTable:
     r"""Correct the labels of a table by the labels of similar rows, without a fit.
@@ -104,8 +104,8 @@ def correct_table(
         Seed.
     device : str, optional
         Device to compute on, as PyTorch names it.
-    prefix : str, default=""
-        Prefix of the names of the new columns.
+    prefix : str or None, default=""
+        Prefix of the names of the new columns; None if no columns are to be added.
     progress : callable, optional
         Called with a status message at each step.
 
@@ -126,7 +126,8 @@ def correct_table(
     >>> int(corrected.doubt.change.sum())
     1
     """
-    check_new_columns(table, prefix)
+    if prefix is not None:
+        check_new_columns(table, prefix)
     _check_labels(table)
     if method is None and params:
         raise ValueError(
@@ -149,13 +150,16 @@ def correct_table(
     doubt = _keep_settled(found, table)
     choices = _choose(doubt)
     order = review_order(choices, doubt, table.corrections.labels)
+    frame = table.frame
+    if prefix is not None:
+        frame = append_results(table, choices, order, doubt, prefix)
     return CorrectedTable(
         table=replace(table, candidates=as_candidates(doubt.label, classes=doubt.classes)),
         given=_given_labels(table),
         doubt=doubt,
         choices=choices,
         order=order,
-        frame=append_results(table, choices, order, doubt, prefix),
+        frame=frame,
     )
 
 

@@ -280,7 +280,7 @@ def read_candidate_table(
         candidates=apply_corrections(sets, found),
         corrections=found,
         features=kept,
-        truth=None if label is None else _parse_truth(name, frame, label, sets),
+        truth=None if label is None else parse_truth(name, frame, label, sets.classes),
         label_column=label,
         two_votes=_two_votes(parsed, found) if min_votes is None else None,
         votes=votes,
@@ -334,6 +334,11 @@ def _assign_roles(
         raise ValueError(
             f"Column {others[0]!r} is categorical, but not among the named features: add it to "
             "features (--features)."
+        )
+    if named and (others := [column for column in named if column in known]):
+        raise ValueError(
+            f"Column {others[0]!r} has the candidates or the true labels: it cannot be a feature, "
+            "too. Leave it out of features (--features)."
         )
     if label in candidate_columns:
         raise ValueError(
@@ -418,22 +423,26 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     )
 
 
-def _parse_truth(name: str, frame: "pd.DataFrame", column: str, sets: CandidateSets) -> list[Any]:
-    names = set(map(str, sets.classes.tolist()))
+def parse_truth(name: str, frame: "pd.DataFrame", column: str, labels: Iterable[Any]) -> list[Any]:
+    """The true label of each row, None where it is not known.
+
+    A word for missing is a label if it is among the labels of the table.
+    """
+    names = set(map(str, labels))
     unknown = MISSING_WORDS - names
     truths = []
     for i, cell in enumerate(frame[column].to_list()):
         try:
-            labels = parse_labels(cell, None, i)
+            found = parse_labels(cell, None, i)
         except ValueError as error:
             raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
-        if len(labels) > 1:
+        if len(found) > 1:
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected one label, found "
                 f"{shorten_repr(cell)}. "
                 "Leave the cell empty where the true label is not known."
             )
-        truth = labels.pop() if labels else None
+        truth = found.pop() if found else None
         if isinstance(truth, str) and truth not in names and whole_number_text(truth) in names:
             truth = whole_number_text(truth)
         truths.append(None if truth in unknown else truth)

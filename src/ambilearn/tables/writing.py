@@ -56,6 +56,7 @@ def write_table(
     *,
     format: str | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
     sep: str = "|",
     text_columns: Sequence[str] = (),
     escape_formulas: bool = False,
@@ -72,6 +73,8 @@ def write_table(
         By default taken from the ending of the name.
     delimiter : str, optional
         Between the cells of a CSV file; a comma by default.
+    decimal : {".", ","}, default="."
+        Decimal sign of numbers in a CSV file. Text is not changed.
     sep : str, default="|"
         Joins the items of a list in a CSV cell.
     text_columns : sequence of str, default=()
@@ -95,6 +98,7 @@ def write_table(
                 file,
                 format=format,
                 delimiter=delimiter,
+                decimal=decimal,
                 sep=sep,
                 text_columns=text_columns,
                 escape_formulas=escape_formulas,
@@ -103,7 +107,7 @@ def write_table(
     if format in ("csv", "tsv"):
         delimiter = delimiter or ("," if format == "csv" else "\t")
         flat = _flatten_cells(frame, sep, text_columns)
-        _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter)
+        _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter, decimal)
     elif format == "jsonl":
         for i, record in enumerate(_convert_numbers(frame, text_columns).to_dict("records")):
             line = _json_line(record, i)
@@ -123,7 +127,7 @@ def _json_line(record: dict[str, Any], row: int) -> str:
         ) from error
 
 
-def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str) -> None:
+def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str, decimal: str) -> None:
     lines = CsvLines(lambda line: file.write(line.encode()))
     form: dict[str, Any] = {"lineterminator": lines.terminator, "quoting": csv.QUOTE_MINIMAL}
     heading = [str(column) for column in frame.columns]
@@ -132,7 +136,7 @@ def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str) -> None:
     # What looks like a byte-order mark at the very beginning would be taken for one.
     marked = {"quoting": csv.QUOTE_ALL} if "".join(heading[:1]).startswith("\ufeff") else {}
     csv.writer(lines, delimiter=delimiter, **form | marked).writerow(heading)
-    frame.to_csv(lines, header=False, index=False, sep=delimiter, **form)
+    frame.to_csv(lines, header=False, index=False, sep=delimiter, decimal=decimal, **form)
 
 
 def _escape_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
