@@ -75,8 +75,9 @@ def check_probabilities(values: Any, name: str) -> NDArray[np.float64]:
 
 def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each row of a table is a probability distribution, up to rounding."""
-    found: NDArray[np.bool_] = (table >= 0).all(axis=1)
-    return found & (np.abs(table.sum(axis=1) - 1) <= _MAX_SUM_ERROR)
+    sums = table.sum(axis=1)
+    found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(sums - 1) <= _MAX_SUM_ERROR)
+    return found
 
 
 def check_row_weights(

@@ -15,6 +15,7 @@ from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.validation import are_probabilities
 
 
 def candidates_from_top_k(
@@ -85,7 +86,7 @@ def candidates_from_top_k(
             f"k must be a whole number from 1 to the number of labels, {n_labels}; got {k!r}."
         )
     mask = _largest(table, int(k))
-    if _are_probabilities(table):
+    if are_probabilities(table).all():
         mask &= table > 0
     return _sets_of_mask(mask, classes)
 
@@ -249,12 +250,6 @@ def _labels_of_columns(
             "or reorder the columns."
         )
     return labels
-
-
-def _are_probabilities(table: NDArray[np.float64]) -> bool:
-    """Whether every row is a probability distribution."""
-    # The tolerance allows single precision and files with three digits.
-    return bool((table >= 0).all() and (np.abs(table.sum(axis=1) - 1) <= 0.01).all())
 
 
 def _sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:

@@ -133,8 +133,8 @@ def from_label_studio(
     from_name : str, default="label"
         Name of the control in the labeling configuration.
     classes : array-like of shape (n_labels,), optional
-        Labels of the rows, such as ``as_candidates(y).classes``, which may be numbers. Label Studio has
-        only text; a text that is the name of a label becomes this label.
+        Labels of the rows, such as ``as_candidates(y).classes``, which may be numbers.
+        Label Studio has only text; a text that is the name of a label becomes this label.
 
     Returns
     -------

@@ -133,7 +133,7 @@ def format_cell(cell: Any) -> str:
     if is_missing(cell):
         return ""
     if isinstance(cell, (float, np.floating)):
-        return f"{cell:.6g}" if abs(cell) < 1e4 else f"{cell:.12g}"
+        return f"{cell:.6g}" if -1e4 < cell < 1e4 else f"{cell:.12g}"
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     return str(cell)
