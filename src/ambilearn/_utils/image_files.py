@@ -1,10 +1,16 @@
-"""Names of image files in the cells of a table: where a file is, and whether it is an image."""
+"""Image files: find the file that a cell of a table names, and open it with Pillow."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+import numpy as np
+
+from ambilearn._utils.optional import requires_extra
 
 # What browsers show.
 IMAGE_ENDINGS = {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
@@ -89,3 +95,48 @@ def looks_like_image(cell: str) -> bool:
         return True
     path = urlsplit(cell).path if find_scheme(cell) in ("http", "https") else cell
     return PurePosixPath(path.replace("\\", "/")).suffix.lower() in IMAGE_ENDINGS
+
+
+@contextmanager
+def open_image(row: int, path: str | Path) -> Iterator[Any]:
+    """An open image. Errors name the row and the file; Pillow raises them also after opening."""
+    with requires_extra("deep", purpose="Reading images"):
+        from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=decoded_formats()) as image:
+            yield image
+    except MemoryError:  # not a problem of the file
+        raise
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        if isinstance(error, UnidentifiedImageError):
+            reason = "it is damaged, or of a format that Pillow does not read"
+        raise ValueError(
+            f"Row {row}: the image {path} cannot be read: {reason}. Replace the file, or leave the "
+            "row out."
+        ) from error
+
+
+def check_pixel_range(image: Any) -> None:
+    """Raise an error if the value of a white pixel is unknown."""
+    if image.mode == "F":
+        raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
+    if image.format == "TIFF" and image.mode == "I" and max(image.tag_v2.get(258, (1,))) > 16:
+        raise ValueError("its pixels have more than 16 bits")
+
+
+def eight_bits(image: Any) -> Any:
+    """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
+    from PIL import Image
+
+    if image.mode.startswith("I"):
+        pixels = np.asarray(image)
+        if pixels.min() < 0 or pixels.max() > 65535:
+            raise ValueError("its pixels have more than 16 bits")
+        return Image.fromarray((pixels // 257).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        on_white = Image.new("RGBA", image.size, "white")
+        on_white.alpha_composite(image.convert("RGBA"))
+        return on_white
+    return image

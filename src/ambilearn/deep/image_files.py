@@ -2,9 +2,8 @@
 
 import operator
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ambilearn._utils.image_files import decoded_formats
+from ambilearn._utils.image_files import check_pixel_range, eight_bits, open_image
 from ambilearn._utils.missing import is_missing
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 
@@ -145,10 +143,10 @@ def _warn_of_unused_bits(largest: list[int]) -> None:
 
 def _inspect(row: int, path: str) -> tuple[tuple[int, int], str, int | None]:
     """Width and height, as the image is shown, mode, and largest value if it has 16 bits."""
-    with _opened(row, path) as image:
+    with open_image(row, path) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         width, height = image.size
-        _check_range(image)
+        check_pixel_range(image)
         largest = int(image.getextrema()[1]) if image.mode.startswith("I") else None
         return ((height, width) if turned else (width, height)), image.mode, largest
 
@@ -157,8 +155,8 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
     from PIL import Image, ImageOps
 
     n_channels, height, width = shape
-    with _opened(row, path) as image:
-        upright = _eight_bits(ImageOps.exif_transpose(image))
+    with open_image(row, path) as image:
+        upright = eight_bits(ImageOps.exif_transpose(image))
         upright = upright.convert("RGB" if n_channels == 3 else "L")
     if upright.size != (width, height):
         upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
@@ -166,54 +164,9 @@ def _decode(row: int, path: str, shape: tuple[int, ...]) -> Any:
     return pixels.transpose(2, 0, 1) if n_channels == 3 else pixels[None]
 
 
-def _check_range(image: Any) -> None:
-    """Raise an error if the value of a white pixel is unknown."""
-    if image.mode == "F":
-        raise ValueError("its pixels are floating-point numbers, not 8 or 16 bits")
-    if image.format == "TIFF" and image.mode == "I" and max(image.tag_v2.get(258, (1,))) > 16:
-        raise ValueError("its pixels have more than 16 bits")
-
-
-def _eight_bits(image: Any) -> Any:
-    """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
-    from PIL import Image
-
-    if image.mode.startswith("I"):
-        pixels = np.asarray(image)
-        if pixels.min() < 0 or pixels.max() > 65535:
-            raise ValueError("its pixels have more than 16 bits")
-        return Image.fromarray((pixels // 257).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        on_white = Image.new("RGBA", image.size, "white")
-        on_white.alpha_composite(image.convert("RGBA"))
-        return on_white
-    return image
-
-
 def to_plain_mode(image: Any) -> Any:
     """A Pillow image whose values are gray values or colors: no palette, no transparency."""
     is_plain = image.mode in ("1", "L", "RGB") and "transparency" not in image.info
     if is_plain or image.mode == "F" or image.mode.startswith("I"):
         return image
-    return _eight_bits(image).convert("L" if image.mode in ("1", "L", "LA") else "RGB")
-
-
-@contextmanager
-def _opened(row: int, path: str) -> Iterator[Any]:
-    """An open image. Errors name the row and the file; Pillow raises them also after opening."""
-    with requires_extra("deep", purpose="Reading images"):
-        from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path, formats=decoded_formats()) as image:
-            yield image
-    except MemoryError:  # not a problem of the file
-        raise
-    except Exception as error:
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        if isinstance(error, UnidentifiedImageError):
-            reason = "it is damaged, or of a format that Pillow does not read"
-        raise ValueError(
-            f"Row {row}: the image {path} cannot be read: {reason}. Replace the file, or leave the "
-            "row out."
-        ) from error
+    return eight_bits(image).convert("L" if image.mode in ("1", "L", "LA") else "RGB")
