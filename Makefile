@@ -102,7 +102,7 @@ $(TORCH_READY): pyproject.toml
 	$(PYTHON) -m venv --clear $(TORCH_VENV)
 	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 \
 		--extra-index-url $(TORCH_INDEX) $(TORCH)
-	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test,deep]"
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test,deep,embed]"
 	@touch $(TORCH_READY)
 
 install-torch: $(TORCH_READY)

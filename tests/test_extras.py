@@ -15,7 +15,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 SOURCE = Path(ambilearn.__file__).parent
 # Names in `import` that are not those of the distributions.
-DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "faiss": "faiss-cpu",
+    # sentence-transformers requires these two.
+    "huggingface_hub": "sentence-transformers",
+    "sentence_transformers": "sentence-transformers",
+    "transformers": "sentence-transformers",
+}
 
 
 def _names(requirements):
@@ -63,7 +70,7 @@ def test_the_core_is_lean():
 
 def test_all_is_everything_that_a_user_can_add():
     # PyTorch is not: its usual build brings gigabytes for GPUs.
-    users = set(EXTRAS) - {"all", "deep", "dev", "docs", "test", "torch"}
+    users = set(EXTRAS) - {"all", "deep", "dev", "docs", "embed", "test", "torch"}
     assert _names(EXTRAS["all"]) == set().union(*(_names(EXTRAS[extra]) for extra in users))
 
 

@@ -6,6 +6,7 @@ from . import candidates as candidates
 from . import confidence as confidence
 from . import crowd as crowd
 from . import datasets as datasets
+from . import features as features
 from . import metrics as metrics
 from . import selection as selection
 from .bridges import candidates_from_prediction_sets as candidates_from_prediction_sets

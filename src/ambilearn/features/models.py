@@ -5,7 +5,8 @@ Folders are identified without PyTorch, so that vectors from the cache need no i
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +20,7 @@ _PICKLED = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 _OTHER_BUILDS = {"onnx", "openvino", ".git", ".cache"}
 _PURPOSE = "A pretrained network"
 
-Encode = Callable[[Sequence[Any]], Any]
+Encode = Callable[..., Any]  # from a list of texts or pictures to an array
 
 
 def find_model(name: str | os.PathLike[str]) -> Path:
@@ -28,12 +29,12 @@ def find_model(name: str | os.PathLike[str]) -> Path:
     A model that is not in the cache of Hugging Face is downloaded, unless ``HF_HUB_OFFLINE`` is
     set.
     """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder.resolve()
     name = os.fspath(name)
+    folder = Path(name).expanduser()
+    if name and folder.is_dir():
+        return folder.resolve()
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name:
-        raise ValueError(f"There is no folder {str(folder)!r} with a model.")
+        raise ValueError(f"There is no folder {name!r} with a model.")
     name = name if "/" in name else f"sentence-transformers/{name}"
     with requires_extra("embed", purpose=_PURPOSE):
         from huggingface_hub import snapshot_download
@@ -89,27 +90,26 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def identify_model(folder: Path) -> str:
-    """Hash of all files of a model, weights and preprocessing, and of the packages that run it."""
+def hash_model(folder: Path) -> str:
+    """Hash of all files of a model: weights and preprocessing."""
     check_model(folder)
     digest = hashlib.sha256()
     for path in _files(folder):
         if any(path.match(pattern) for pattern in _PARTS):
             state = path.stat()
             name = path.relative_to(folder).as_posix()
-            digest.update(
-                f"{name}\0{_hash_file(path, state.st_size, state.st_mtime_ns)}\0".encode()
-            )
-    for package in ("sentence-transformers", "transformers"):
-        digest.update(f"{package} {_release(package)}\0".encode())
+            content = _hash_file(path, state.st_size, state.st_mtime_ns)
+            digest.update(f"{name}\0{content}\0".encode())
     return digest.hexdigest()
 
 
-def _release(package: str) -> str:
-    try:
-        return ".".join(version(package).split(".")[:2])
-    except PackageNotFoundError:
-        return ""
+def package_versions() -> str:
+    """Releases of the packages that run a model, without an import of them."""
+    found = []
+    for package in ("sentence-transformers", "transformers"):
+        with suppress(PackageNotFoundError):
+            found.append(f"{package} {'.'.join(version(package).split('.')[:2])}")
+    return ", ".join(found)
 
 
 @lru_cache(maxsize=256)
@@ -120,10 +120,11 @@ def _hash_file(path: Path, size: int, changed: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def load_model(folder: Path, identity: str, device: str | None) -> Encode:
+def load_model(folder: Path, content: str, device: str | None) -> Encode:
     """The function of a model from a list of texts or pictures, and a batch size, to vectors.
 
-    The last model is kept. ``identity`` is that of :func:`identify_model`.
+    The last model is kept. ``content`` is its :func:`hash_model`: if a file changes, the model is
+    loaded again.
     """
     with requires_extra("embed", purpose=_PURPOSE):
         from sentence_transformers import SentenceTransformer

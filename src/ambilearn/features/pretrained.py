@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -13,22 +13,31 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.image_files import decoded_formats, find_image_file
+from ambilearn._utils.image_files import (
+    check_pixel_range,
+    eight_bits,
+    find_image_file,
+    open_image,
+)
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import shorten_repr
-from ambilearn.features.cache import VectorCache
-from ambilearn.features.models import Encode, find_model, identify_model, load_model
+from ambilearn.features.cache import VectorCache, Vectors
+from ambilearn.features.models import Encode, find_model, hash_model, load_model, package_versions
 
 _BATCHES_PER_WRITE = 16  # a killed computation loses at most these
-_MOST_PIXELS = 2**27  # of a picture; 134 million pixels need 400 MB as RGB
+_LARGEST_SIDE = 2048  # pixels; networks take a few hundred
 _FORMAT = "ambilearn 1"  # changes if the same content is to get another vector
 
 
 class _Model(NamedTuple):
-    """A network: a hash of what it computes (None if unknown), and how to load it."""
+    """A network: the hash of its files, the key of its vectors, and how to load it.
 
-    identity: str | None
+    Hash and key are None for a function without a name.
+    """
+
+    hash: str | None
+    key: str | None
     load: Callable[[], Encode]
 
 
@@ -140,7 +149,7 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        vectors : ndarray of shape (n, n_features_out\\_)
+        vectors : ndarray of shape (n, m)
         """
         return self._fit_embed(X, only_first=False)
 
@@ -154,17 +163,16 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        vectors : ndarray of shape (n, n_features_out\\_)
+        vectors : ndarray of shape (n, m)
             Equal texts, and files with equal content, have equal vectors.
         """
         check_is_fitted(self)
         model = self._find_model()
-        if model.identity != self.model_hash_:
+        if model.hash != self.model_hash_:
             raise ValueError(
                 f"The weights or the preprocessing of the model {self.model!r} are not those of "
-                f"the fit: their hash is {model.identity}, not {self.model_hash_}. Use the same "
-                "model and the same versions of sentence-transformers and transformers, or fit "
-                "again."
+                f"the fit: their hash is {model.hash}, not {self.model_hash_}. Use the same model, "
+                "or fit again."
             )
         vectors = self._embed(_read_column(X)[0], model)
         if len(vectors) and vectors.shape[1] != self.n_features_out_:
@@ -184,14 +192,14 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        names : ndarray of shape (n_features_out\\_,)
+        names : ndarray of shape (m,)
         """
         check_is_fitted(self)
         names = (
             getattr(self, "feature_names_in_", None) if input_features is None else input_features
         )
         prefix = type(self).__name__.lower() if names is None else str(names[0])
-        return np.array([f"{prefix}{j}" for j in range(self.n_features_out_)], dtype=object)
+        return np.array([f"{prefix}[{j}]" for j in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -207,7 +215,7 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         model = self._find_model()
         vectors = self._embed(cells[:1] if only_first else cells, model)
-        self.model_hash_ = model.identity
+        self.model_hash_ = model.hash
         self.n_features_out_ = vectors.shape[1]
         if column is not None:
             self.feature_names_in_ = np.array([column], dtype=object)
@@ -218,50 +226,61 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
     def _find_model(self) -> _Model:
         if callable(self.model):
             function = self.model
-            identity = None if self.name is None else _hash(b"function", self.name.encode())
-            return _Model(identity, lambda: function)
+            identity = None if self.name is None else f"function {self.name}"
+            return _Model(identity, identity, lambda: function)
         folder = find_model(self.model)
-        identity = identify_model(folder)
-        return _Model(
-            identity,
-            lambda: partial(
-                load_model(folder, identity, self.device),
-                batch_size=self.batch_size,
-                show_progress_bar=False,
-            ),
-        )
+        identity = hash_model(folder)
+
+        def load() -> Encode:
+            encode = load_model(folder, identity, self.device)
+            return partial(encode, batch_size=self.batch_size, show_progress_bar=False)
+
+        return _Model(identity, f"{identity} {package_versions()}", load)
 
     def _embed(self, cells: list[Any], model: _Model) -> NDArray[np.float32]:
         """Vectors of the cells, each different content once."""
-        is_picture = self.folder is not None
-        items = self._find_pictures(cells) if is_picture else [_as_text(cell) for cell in cells]
-        cache = self._open_cache() if model.identity is not None else None
-        kind = b"picture" if is_picture else b"text"
-        salt = f"{_FORMAT} {model.identity}".encode() + kind
-        contents = (_hash_picture if is_picture else _hash_text)(items, salt)
-        rows = {key: row for row, key in reversed([*enumerate(contents)])}  # the first row of each
+        items: Sequence[str | Path]
+        items = [*map(_as_text, cells)] if self.folder is None else self._find_pictures(cells)
+        salt = f"{_FORMAT} {model.key} {'text' if self.folder is None else 'picture'} ".encode()
+        contents = [
+            hashlib.sha256(salt + _digest(row, item)).digest() for row, item in enumerate(items)
+        ]
+        rows: dict[bytes, int] = {}  # the first row of each content
+        for row, key in enumerate(contents):
+            rows.setdefault(key, row)
+        cache = self._open_cache() if model.key is not None else None
         vectors = cache.get([*rows]) if cache else {}
-        lacking = [key for key in rows if key not in vectors]
-        if lacking:
-            size = self.batch_size * _BATCHES_PER_WRITE
-            if not is_picture:  # a batch takes as long as its longest text
-                lacking.sort(key=lambda key: len(items[rows[key]]), reverse=True)
-            chunks = [lacking[i : i + size] for i in range(0, len(lacking), size)]
-            encode = model.load()
-            for keys in _with_progress(chunks, self._label()):
-                index = [rows[key] for key in keys]
-                found = self._encode(encode, [items[i] for i in index], index)
-                new = dict(zip(keys, found, strict=True))
-                vectors.update(new)
-                if cache:
-                    cache.put(new)
+        lacking = {key: row for key, row in rows.items() if key not in vectors}
+        for new in self._compute(model, items, lacking):
+            vectors.update(new)
+            if cache:
+                cache.put(new)
         if not contents:
             return np.empty((0, 0), dtype=np.float32)
-        matrix = _stack([vectors[key] for key in contents])
-        if self.normalize:
-            lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
-            matrix = (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-        return matrix
+        return self._normalized(_stack([vectors[key] for key in contents]))
+
+    def _compute(
+        self, model: _Model, items: Sequence[str | Path], rows: dict[bytes, int]
+    ) -> Iterator[Vectors]:
+        """Vectors that were not stored, in parts, from the longest text to the shortest."""
+        if not rows:
+            return
+        keys, size = [*rows], self.batch_size
+        if self.folder is None:  # a batch of texts takes as long as its longest one
+            keys.sort(key=lambda key: len(str(items[rows[key]])), reverse=True)
+            size *= _BATCHES_PER_WRITE  # pictures are large
+        encode = model.load()
+        parts = [keys[i : i + size] for i in range(0, len(keys), size)]
+        for part in _with_progress(parts, self._label()):
+            index = [rows[key] for key in part]
+            found = self._encode(encode, [items[i] for i in index], index)
+            yield dict(zip(part, found, strict=True))
+
+    def _normalized(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        if not self.normalize:
+            return vectors
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
     def _label(self) -> str:
         return "Embedding" if callable(self.model) else f"Embedding ({Path(self.model).name})"
@@ -294,12 +313,10 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def _encode(self, encode: Encode, items: list[Any], index: list[int]) -> NDArray[np.float32]:
-        pictures = self.folder is not None
-        inputs = (
-            [_open_picture(path, row) for path, row in zip(items, index, strict=True)]
-            if (pictures)
-            else items
-        )
+        inputs = items
+        if self.folder is not None:
+            with ThreadPoolExecutor() as pool:  # Pillow decodes in C, without Python's lock
+                inputs = list(pool.map(_open_picture, index, items))
         try:
             found = encode(inputs)
         except (MemoryError, RuntimeError) as error:  # PyTorch raises its own for a GPU
@@ -344,50 +361,28 @@ def _as_text(cell: Any) -> str:
     return "" if is_missing(cell) else str(cell)
 
 
-def _hash(*parts: bytes) -> str:
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def _hash_text(texts: Iterable[str], salt: bytes) -> list[bytes]:
-    return [
-        hashlib.sha256(salt + b"\0" + text.encode("utf-8", "surrogatepass")).digest()
-        for text in texts
-    ]
-
-
-def _hash_picture(paths: Iterable[Path], salt: bytes) -> list[bytes]:
-    keys = []
-    for row, path in enumerate(paths):
-        with _named_errors(row, path), path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").digest()
-        keys.append(hashlib.sha256(salt + b"\0" + digest).digest())
-    return keys
-
-
-def _open_picture(path: Path, row: int) -> Any:
-    """A picture as RGB, upright."""
-    with requires_extra("embed", purpose="Reading pictures"):
-        from PIL import Image, ImageOps
-
-    with _named_errors(row, path), Image.open(path, formats=decoded_formats()) as image:
-        if image.size[0] * image.size[1] > _MOST_PIXELS:
-            raise ValueError(f"it has {image.size[0]} × {image.size[1]} pixels, which is too many")
-        return ImageOps.exif_transpose(image).convert("RGB")
-
-
-@contextmanager
-def _named_errors(row: int, path: Path) -> Iterator[None]:
-    """Name the row and the file in errors; Pillow's plugins raise errors of any class."""
+def _digest(row: int, item: str | Path) -> bytes:
+    """Hash of a text, or of the content of a file."""
+    if isinstance(item, str):
+        return hashlib.sha256(item.encode("utf-8", "surrogatepass")).digest()
     try:
-        yield
-    except MemoryError:  # not a problem of the file
-        raise
-    except Exception as error:
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        with item.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
         raise ValueError(
-            f"Row {row}: the picture {path} cannot be read: {reason}. Replace the file, or leave "
-            "the row out."
+            f"Row {row}: the picture {item} cannot be read: {error.strerror}."
         ) from error
+
+
+def _open_picture(row: int, path: Path) -> Any:
+    """A picture as RGB, upright, on white if it is transparent."""
+    with open_image(row, path) as image:
+        from PIL import ImageOps
+
+        check_pixel_range(image)
+        if max(image.size) > _LARGEST_SIDE:  # a batch of such pictures needs gigabytes
+            image.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
+        return eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
 
 
 def _stack(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
