@@ -15,8 +15,8 @@ BENCHMARKS = import_time small_sets plcl_vs_floor methods_at_scale plcl_vs_liter
 	grid low_rank_accuracy million_rows distributed_plcl beyond_memory
 
 # PyTorch for CPUs, by its full name, so that pip does not install a build for GPUs (gigabytes). On a Mac,
-# which has only one build: make test-torch TORCH="torch torchvision"
-TORCH ?= torch==2.13.0+cpu torchvision==0.28.0+cpu
+# which has only one build: make test-torch TORCH=torch
+TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VENV = $(VENV)-torch
 TORCH_READY = $(TORCH_VENV)/.ready

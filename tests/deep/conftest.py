@@ -17,13 +17,3 @@ def flat_network():
             return self.layer(x).view(len(x), -1)
 
     return Flat
-
-
-@pytest.fixture
-def torchvision():
-    """The package, if its build fits that of PyTorch."""
-    try:
-        import torchvision
-    except (ImportError, RuntimeError) as error:
-        pytest.skip(f"torchvision cannot be imported: {error}")
-    return torchvision

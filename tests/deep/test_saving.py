@@ -46,7 +46,6 @@ def test_a_model_file_predicts_the_same(fitted, path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("torchvision")
 def test_a_model_of_large_images_comes_back(path):
     images = np.random.default_rng(0).integers(256, size=(4, 66, 70, 3), dtype=np.uint8)
     model = DeepPLCL(epochs=1, device="cpu", random_state=0).fit(images, ["a", "b", "a", "b"])

@@ -60,7 +60,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     module : "auto", torch.nn.Module, or callable that makes one, default="auto"
         Network that maps a batch to features of shape (rows, features); the heads are added to it.
         ``"auto"`` is a multilayer perceptron for a matrix, a ResNet-9 for images of up to 64
-        pixels, and torchvision's ResNet-18, untrained, for larger ones. An instance is copied; its
+        pixels, and a ResNet-18 for larger ones, all untrained. An instance is copied; its
         weights that do not require a gradient do not change.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
         Method. It sets those of the next eight parameters that are None.

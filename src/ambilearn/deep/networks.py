@@ -7,9 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ambilearn._utils.optional import requires_extra
-
-LARGEST_SMALL_SIDE = 64  # pixels: larger images need a torchvision ResNet
+LARGEST_SMALL_SIDE = 64  # pixels: larger images get a ResNet-18
 
 
 class TwoHeads(nn.Module):
@@ -108,21 +106,33 @@ class ResNet9(nn.Module):
         return self.layers(x).amax((2, 3))
 
 
-def _large_resnet(n_channels: int) -> nn.Module:
-    with requires_extra("deep", purpose="A network for images of more than 64 pixels"):
-        try:
-            from torchvision.models import resnet18
-        except RuntimeError as error:  # built for another PyTorch
-            raise ImportError(
-                f"torchvision is not compatible with the installed PyTorch ({error}). Install a "
-                "matching build, or pass your own network as module."
-            ) from error
+class _Block(nn.Module):
+    """Two convolutions and a shortcut."""
 
-    network: nn.Module = resnet18(weights=None)
-    if n_channels != 3:
-        network.conv1 = nn.Conv2d(n_channels, 64, 7, stride=2, padding=3, bias=False)
-    network.fc = nn.Identity()
-    return network
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        first = nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False)
+        second = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
+        norms = nn.BatchNorm2d(n_out), nn.BatchNorm2d(n_out)
+        self.inner = nn.Sequential(first, norms[0], nn.ReLU(), second, norms[1])
+        self.shortcut = nn.Sequential()
+        if n_in != n_out:
+            short = nn.Conv2d(n_in, n_out, 1, stride, bias=False)
+            self.shortcut = nn.Sequential(short, nn.BatchNorm2d(n_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.shortcut(x) + self.inner(x))
+
+
+class ResNet18(nn.Sequential):
+    """Residual network for larger images (He, Zhang, Ren, Sun, CVPR 2016); 512 features."""
+
+    def __init__(self, n_channels: int) -> None:
+        first = nn.Conv2d(n_channels, 64, 7, 2, padding=3, bias=False)
+        layers = [first, nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
+        for n_in, n_out in ((64, 64), (64, 128), (128, 256), (256, 512)):
+            layers += [_Block(n_in, n_out, n_out // n_in), _Block(n_out, n_out, 1)]
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
@@ -137,7 +147,7 @@ def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
         if len(shape) == 1:
             return MLP(shape[0])
         if max(shape[1:]) > LARGEST_SMALL_SIDE:
-            return _large_resnet(shape[0])
+            return ResNet18(shape[0])
         return ResNet9(shape[0], width=max(16, min(64, 2 * max(shape[1:]))))
     return _make_features(module)
 
