@@ -81,6 +81,8 @@ READ = {
         WEIGHTS,
     ),
     "structs of polars": (pl.Series(2 * WEIGHTS[:1]), 2 * WEIGHTS[:1]),
+    "structs with missing fields": (pl.Series(WEIGHTS), WEIGHTS),
+    "structs of pyarrow": (pa.array(WEIGHTS), WEIGHTS),
     "column of structs": (pl.DataFrame({"y": 2 * WEIGHTS[:1]}), 2 * WEIGHTS[:1]),
     "lists of polars": (pl.Series([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
     "categorical": (pd.Categorical(["b", "a"], categories=["b", "a", "z"]), [{"b"}, {"a"}]),

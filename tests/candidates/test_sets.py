@@ -188,3 +188,47 @@ def test_weights_of_rows_are_taken_with_the_rows(sets):
 def test_labels_of_several_types_are_covered():
     sets = as_candidates([{1}, {"x"}], classes=[1, "x"])
     assert sets.covers([1, "x"]).tolist() == [True, True]
+
+
+VALID = {"classes": np.array(["a", "b", "c"]), "indptr": [0, 2, 3], "labels": [0, 2, 1]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"indptr": [0, 3, 3]}, "set of row 1 is empty"),
+        ({"indptr": [0, 0, 3]}, "set of row 0 is empty"),
+        ({"indptr": [0, 2]}, "end with the number of pairs, 3"),
+        ({"indptr": [1, 2, 3]}, "begin with 0"),
+        ({"indptr": []}, "begin with 0"),
+        ({"indptr": [0, 4, 3]}, "indptr must be between 0 and 3"),
+        ({"indptr": [0.0, 2.0, 3.0]}, "indptr must be a one-dimensional array of integers"),
+        ({"labels": [0, 3, 1]}, "labels must be between 0 and 2"),
+        ({"labels": [0, -1, 1]}, "labels must be between 0 and 2"),
+        ({"labels": [2, 0, 1]}, "labels of row 0 are not ascending"),
+        ({"labels": [1, 1, 1]}, "labels of row 0 are not ascending, or one occurs twice"),
+        ({"indptr": [0, 1, 3], "labels": [0, 2, 1]}, "labels of row 1 are not ascending"),
+        ({"classes": np.array(["a", "b", "a"])}, "'a' is listed more than once"),
+        ({"classes": [1.0, 2.0, None]}, "contain a missing value"),
+        ({"weights": [1.0, 2.0]}, r"weights has the shape \(2,\) instead of \(3,\)"),
+        ({"weights": [1.0, -2.0, 3.0]}, "weights must be finite and positive, but entry 1 is -2"),
+        ({"weights": [1.0, 0.0, 3.0]}, "entry 1 is 0"),
+        ({"weights": [1.0, 2.0, np.inf]}, "entry 2 is inf"),
+        ({"row_weights": [1.0]}, r"row_weights has the shape \(1,\) instead of \(2,\)"),
+        ({"row_weights": [0.0, -1.0]}, "must be finite and not negative, but entry 1 is -1"),
+        ({"row_weights": [np.nan, 1.0]}, "entry 0 is nan"),
+    ],
+    ids=repr,
+)
+def test_invalid_arrays_are_rejected(change, message):
+    sets = CandidateSets(**VALID, weights=[3, 1, 1], row_weights=[0, 2])
+    assert list(sets) == [{"a": 3.0, "c": 1.0}, {"b": 1.0}]
+    with pytest.raises(ValueError, match=message):
+        CandidateSets(**(VALID | change))
+
+
+def test_the_classes_are_a_copy():
+    classes = VALID["classes"].copy()
+    sets = CandidateSets(**(VALID | {"classes": classes}))
+    classes[0] = "z"
+    assert sets.classes[0] == "a"

@@ -103,8 +103,9 @@ def test_change_is_that_of_the_confidences(whole):
 
 def test_moments_add_up(whole):
     expected = Moments.of(build(whole).features)
-    total = rounds.tree_sum([delayed(rounds.moments)(build(rows)) for rows in parts(whole)])
-    for one, other in zip(Moments(*total.compute(scheduler="sync")), expected, strict=True):
+    each = [delayed(rounds.moments)(build(rows)) for rows in parts(whole)]
+    total = rounds.tree_sum(each, rounds.add_moments).compute(scheduler="sync")
+    for one, other in zip(total, expected, strict=True):
         np.testing.assert_allclose(one, other)
 
 

@@ -456,3 +456,14 @@ def test_warn_inexact_has_residual_and_advice():
 
 def test_optimal_solution_is_optimal():
     assert Solution("best", Status.OPTIMAL, 3, 0.0).is_optimal
+
+
+@forms
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_neighbors_far_from_the_origin(form, offset):
+    rng = np.random.default_rng(0)
+    # Multiples of a power of two: the offset changes no digit.
+    X, queries = (np.round(rng.normal(size=(n, 20)) * 2**16) / 2**16 for n in (300, 40))
+    search, far = NeighborSearch(), NeighborSearch()
+    np.testing.assert_array_equal(far.fit(form(X + offset), 5), search.fit(X, 5))
+    np.testing.assert_array_equal(far.query(form(queries + offset), 5), search.query(queries, 5))

@@ -94,16 +94,17 @@ def test_gaussian_kernel_without_bandwidth_raises(rows):
         cross_kernel(*rows, "rbf")
 
 
-def test_far_from_the_origin_distances_do_not_cancel(rows):
-    """A column like a Unix time: without centring, the matrix is not even positive definite."""
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_far_from_the_origin_kernels_do_not_lose_digits(rows, kernel, form):
+    """A column like a Unix time: without centering, the matrix is not even positive definite."""
     X, Z = rows
-    K, sigma = train_kernel(X, "rbf")
-    K_far, sigma_far = train_kernel(X + 1e8, "rbf")
-    assert sigma_far == pytest.approx(sigma, rel=1e-6)
+    K, sigma = train_kernel(X, kernel)
+    K_far, sigma_far = train_kernel(form(X + 1e8), kernel)
+    assert sigma_far == (sigma and pytest.approx(sigma, rel=1e-6))
     np.testing.assert_allclose(K_far, K, atol=1e-6)
-    np.testing.assert_allclose(
-        cross_kernel(Z + 1e8, X + 1e8, "rbf", sigma), cross_kernel(Z, X, "rbf", sigma), atol=1e-6
-    )
+    far = cross_kernel(form(Z + 1e8), form(X + 1e8), kernel, sigma)
+    np.testing.assert_allclose(far, cross_kernel(Z, X, kernel, sigma), atol=1e-6)
 
 
 def test_memory_error_has_advice():

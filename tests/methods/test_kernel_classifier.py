@@ -184,3 +184,19 @@ def test_our_own_kernel_matrix_is_overwritten_by_its_factor(monkeypatch):
         wide = np.concatenate([X] * 40, axis=1)  # a linear kernel of more features than rows
         SURE(kernel=kernel, max_iter=1, tol=0).fit(wide, mask)
     assert seen == [True, True]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("d", [8, 40])  # primal and dual
+def test_linear_model_far_from_the_origin(form, d):
+    X, mask, _ = ambiguous(n=30, extra=0.4, seed=2)
+    X = np.hstack([X, np.random.default_rng(0).normal(size=(30, d - X.shape[1]))])
+    model = SURE(kernel="linear").fit(X, mask)
+    for offset, tolerance in ((1e6, 1e-5), (1e8, 1e-3)):
+        far = SURE(kernel="linear").fit(form(X + offset), mask)
+        np.testing.assert_allclose(
+            far.label_distributions_, model.label_distributions_, atol=tolerance
+        )
+        np.testing.assert_allclose(
+            far.decision_function(form(X + offset)), model.decision_function(X), atol=tolerance
+        )

@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
 from ambilearn.backend import HOST
 from ambilearn.selection import FitCache
+from ambilearn.solvers import project_rows
 
 KERNEL = [
     PLCL(),
@@ -201,3 +202,25 @@ def test_bad_weights(method, change, message, data):
     X, mask, _, v = data
     with pytest.raises(ValueError, match=message):
         method().fit(X, mask, sample_weight=change(v))
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_multiplying_weights_and_regularization_by_a_number_changes_nothing(factor, data):
+    X, mask, _, v = data
+    for method in (LALO, PLAGGD):
+        plain = method(mu=0.5, reg=0.05, rho=0, sigma=1.0, max_iter=5, tol=0)
+        scaled = clone(plain).set_params(mu=0.5 * factor, reg=0.05 * factor)
+        if method is PLAGGD:
+            scaled.set_params(gamma=plain.gamma * factor)
+        plain.fit(X, mask, sample_weight=v)
+        scaled.fit(X, mask, sample_weight=factor * v)
+        for name in ("label_distributions_", "train_output_"):
+            np.testing.assert_allclose(getattr(scaled, name), getattr(plain, name), atol=1e-7)
+
+
+def test_rows_of_weight_zero_are_disambiguated_without_a_graph(data):
+    X, mask, _, v = data
+    v[::4] = 0
+    model = LALO(mu=0, rho=0, max_iter=300).fit(X, mask, sample_weight=v)
+    expected = project_rows(model.train_output_, mask > 0).value
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=0.01)

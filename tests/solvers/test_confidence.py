@@ -147,3 +147,23 @@ def test_runs_in_another_array_namespace():
         strict.asarray(problem.sets.uniform()),
     )
     np.testing.assert_allclose(np.asarray(there.value), problem.solve(1.0).value, atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_a_multiple_of_the_objective_has_the_same_solution_after_the_same_steps(factor):
+    problem = Problem(3)
+    v = 10.0 ** np.random.default_rng(3).uniform(-12, 2, len(problem.Y))[problem.sets.rows]
+    cost = np.random.default_rng(4).normal(size=len(v))
+    plain = problem.solve(0.7, anchor=v, cost=cost)
+    scaled = problem.solve(factor * 0.7, anchor=factor * v, cost=factor * cost)
+    assert plain.status is scaled.status is Status.OPTIMAL
+    assert scaled.steps == plain.steps
+    np.testing.assert_allclose(scaled.value, plain.value, atol=1e-8)
+
+
+def test_rows_of_tiny_weight_without_a_graph_get_their_own_targets():
+    problem = Problem(3)
+    v = np.where(np.arange(len(problem.Y)) % 2, 1.0, 1e-12)[problem.sets.rows]
+    solution = problem.solve(0.0, anchor=v)
+    expected = problem.simplex.project(problem.sets.gather(problem.O))
+    np.testing.assert_allclose(solution.value, expected, atol=1e-12)

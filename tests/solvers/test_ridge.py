@@ -14,6 +14,7 @@ from ambilearn.solvers import (
     Status,
     cholesky,
     factorize_by_blocks,
+    ridge,
 )
 
 
@@ -137,9 +138,24 @@ def test_moments_of_parts_add_up(form):
     whole = Moments.of(form(X))
     parts = Moments.of(form(X[:9])).plus(Moments.of(form(X[9:])))
     assert whole.n_rows == parts.n_rows == len(X)
-    np.testing.assert_allclose(whole.total, parts.total)
-    np.testing.assert_allclose(whole.gram, parts.gram)
-    np.testing.assert_allclose(whole.gram, X.T @ X)
+    np.testing.assert_allclose(whole.mean, parts.mean)
+    np.testing.assert_allclose(whole.scatter, parts.scatter)
+    np.testing.assert_allclose(whole.scatter, (X - X.mean(axis=0)).T @ X)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(1.0, 13.0)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_moments_far_from_the_origin_and_in_blocks(form, weights, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    expected = Moments.of(X, weights)
+    monkeypatch.setattr(ridge, "_MAX_CENTERED", 15)
+    far = X + np.array([1e8, 0, -1e8])
+    moments = Moments.of(form(far), weights)
+    np.testing.assert_allclose(moments.scatter, expected.scatter, atol=1e-6)
+    np.testing.assert_allclose(moments.mean - expected.mean, [1e8, 0, -1e8], atol=1e-6)
+    parts = Moments.of(form(far[:5]), None if weights is None else weights[:5])
+    parts = parts.plus(Moments.of(form(far[5:]), None if weights is None else weights[5:]))
+    np.testing.assert_allclose(parts.scatter, expected.scatter, atol=1e-6)
 
 
 @pytest.mark.array_library

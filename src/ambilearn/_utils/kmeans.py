@@ -10,6 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from ambilearn._utils.threads import threads_for
+
 
 def kmeans_centers(
     X: Any, n_centers: int, random_state: Any, max_iter: int = 300
@@ -23,7 +25,8 @@ def kmeans_centers(
     # One thread: with several, the order of summation and so the last bit would vary. The rows are
     # NumPy arrays on every backend, and dispatch fails here in some releases of scikit-learn.
     on_cpu = config_context(array_api_dispatch=False)
-    with on_cpu, threadpool_limits(1), warnings.catch_warnings():
+    one_thread = threadpool_limits(1, user_api="openmp")
+    with on_cpu, threads_for(0), one_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal centers are fine
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers

@@ -1,14 +1,23 @@
 """Number of BLAS threads: several for long operations, one for short ones."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
 _MIN_OPERATIONS = 4e9  # operations from which threads pay off: about 0.1 s on one core
 
+# The number is that of the process, so threads that fit at the same time share one limit: the
+# first context sets it, and the last one restores the number.
+_lock = Lock()
+_limit = ExitStack()
+_n_contexts = 0
 
-def threads_for(operations: float) -> AbstractContextManager[object]:
+
+@contextmanager
+def threads_for(operations: float) -> Iterator[None]:
     """Context in which BLAS uses one thread if the operation is short.
 
     BLAS threads wait for each other, and for the next call, in busy loops. Between short calls this
@@ -17,9 +26,20 @@ def threads_for(operations: float) -> AbstractContextManager[object]:
     ``operations`` is the number of additions and multiplications in the context.
     """
     if operations >= _MIN_OPERATIONS:
-        return nullcontext()
-    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limited
+        yield
+        return
+    global _n_contexts
+    with _lock:
+        if not _n_contexts:
+            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+        _n_contexts += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_contexts -= 1
+            if not _n_contexts:
+                _limit.close()
 
 
 @cache

@@ -118,17 +118,26 @@ def as_candidates(
 
 
 def _as_dictionaries(y: Any) -> Any:
-    """The rows of a column of PyArrow maps or polars structs; any other y unchanged.
+    """The rows of a column of maps (PyArrow) or structs (polars); any other y unchanged.
 
-    NumPy would have lists of pairs and of values, which could also be labels.
+    NumPy would have lists of pairs and of values, which could also be labels. Every struct has the
+    labels of all rows; those that a row does not have are null.
     """
     names = column_names(y)
     column = y[names[0]] if names is not None and len(names) == 1 else y
     kind = str(getattr(column, "dtype", getattr(column, "type", "")))
-    if not kind.startswith(("map<", "Struct(")):
+    if not kind.startswith(("map<", "struct<", "Struct(")):
         return y
     rows = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
-    return [row if is_missing(row) else dict(row) for row in rows]
+    dictionaries = [row if is_missing(row) else dict(row) for row in rows]
+    if kind.startswith("map<"):
+        return dictionaries
+    return [
+        {label: weight for label, weight in row.items() if weight is not None}
+        if isinstance(row, dict)
+        else row
+        for row in dictionaries
+    ]
 
 
 def _from_frame(

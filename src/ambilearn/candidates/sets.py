@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.text import pluralize
+from ambilearn.candidates.checks import check_classes_distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,11 @@ class CandidateSets:
     --------
     as_candidates : Builds this object from every accepted form.
 
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together, a set is empty, or a weight is not valid.
+
     Notes
     -----
     The object has a length and a shape, and its rows can be indexed and iterated over, so it can be
@@ -68,6 +75,37 @@ class CandidateSets:
     sparse_mask: bool = False
     weights: NDArray[np.float64] | None = None
     row_weights: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        classes = np.array(label_array(self.classes))  # a copy, which becomes classes_ of models
+        check_classes_distinct(classes, set(classes.tolist()))
+        indptr = _as_indices(self.indptr, "indptr", len(self.labels))
+        labels = _as_indices(self.labels, "labels", len(classes) - 1)
+        if not len(indptr) or indptr[0] != 0 or indptr[-1] != len(labels):
+            raise ValueError(
+                f"indptr must begin with 0 and end with the number of pairs, {len(labels)}."
+            )
+        if len(empty := np.flatnonzero(indptr[1:] <= indptr[:-1])):
+            raise ValueError(
+                f"The candidate set of row {empty[0]} is empty, or indptr decreases: every row "
+                "needs at least one candidate label."
+            )
+        ascending = labels[1:] > labels[:-1]
+        ascending[indptr[1:-1] - 1] = True  # between rows
+        if not ascending.all():
+            row = np.searchsorted(indptr, np.argmin(ascending), side="right") - 1
+            raise ValueError(f"The labels of row {row} are not ascending, or one occurs twice.")
+        vars(self).update(classes=classes, indptr=indptr, labels=labels)
+        for name, size in (("weights", len(labels)), ("row_weights", len(self))):
+            if getattr(self, name) is not None:
+                vars(self)[name] = _as_weights(getattr(self, name), name, size)
+
+    @classmethod
+    def _unchecked(cls, *fields: Any) -> "CandidateSets":
+        """Sets from arrays that are known to be valid."""
+        sets = cls.__new__(cls)
+        vars(sets).update(zip(cls.__dataclass_fields__, fields, strict=True))
+        return sets
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -141,7 +179,7 @@ class CandidateSets:
 
     def _take(self, rows: ArrayLike) -> "CandidateSets":
         picked = self._to_csr(np.arange(len(self.labels)))[np.asarray(rows)]
-        return CandidateSets(
+        return self._unchecked(
             self.classes,
             picked.indptr.astype(np.intp),
             picked.indices.astype(np.intp),
@@ -180,3 +218,27 @@ def with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> Candidate
     """Add a weight for each pair, unless the weights are equal within every row."""
     equal = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])
     return sets if equal else replace(sets, weights=weights)
+
+
+def _as_indices(values: ArrayLike, name: str, largest: int) -> NDArray[np.intp]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be a one-dimensional array of integers.")
+    if array.size and (array.min() < 0 or array.max() > largest):
+        raise ValueError(f"{name} must be between 0 and {largest}.")
+    return array.astype(np.intp, copy=False)
+
+
+def _as_weights(values: ArrayLike, name: str, size: int) -> NDArray[np.float64]:
+    array = as_numbers(values, name)
+    if array.shape != (size,):
+        raise ValueError(f"{name} has the shape {array.shape} instead of ({size},).")
+    may_be_zero = name == "row_weights"
+    valid = np.isfinite(array) & ((array >= 0) if may_be_zero else (array > 0))
+    if not valid.all():
+        first = np.argmin(valid)
+        raise ValueError(
+            f"{name} must be finite and {'not negative' if may_be_zero else 'positive'}, but entry "
+            f"{first} is {array[first]:g}."
+        )
+    return array

@@ -214,7 +214,8 @@ class DistributedPLCL(PLCL):
         weights = PLCLWeights.of(self)
         low_rank = self._choose_features(data)
         partitions, counts = self._build_partitions(data, low_rank)
-        moments = Moments(*_total([delayed(rounds.moments)(part) for part in partitions]))
+        parts = [delayed(rounds.moments)(part) for part in partitions]
+        moments: Moments = rounds.tree_sum(parts, rounds.add_moments).compute()
         ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
         solvers = [PrimalRidge(moments, ridge) for ridge in ridges]
 

@@ -4,7 +4,9 @@ A partition and its state are ordinary Dask results, so Dask can move them, writ
 recompute them if a worker is lost.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -129,12 +131,18 @@ def outcome(partition: Partition, state: State) -> tuple[Any, ...]:
     return partition.numbers, to_csr(state.p), to_csr(state.q)
 
 
-def tree_sum(parts: list[Delayed]) -> Delayed:
-    """Sum of tuples of numbers and arrays, entry by entry, in a fixed order."""
+def tree_sum(parts: list[Delayed], add: Callable[..., Any] | None = None) -> Delayed:
+    """Sum of tuples of numbers and arrays, entry by entry, or by ``add``, in a fixed order."""
+    add = add or _add
     while len(parts) > 1:
         groups = (parts[i : i + _BRANCHES] for i in range(0, len(parts), _BRANCHES))
-        parts = [delayed(_add)(*group) for group in groups]
+        parts = [delayed(add)(*group) for group in groups]
     return parts[0]
+
+
+def add_moments(*parts: Moments) -> Moments:
+    """Moments of all rows."""
+    return reduce(Moments.plus, parts)
 
 
 def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -31,6 +31,7 @@ from ambilearn.kernel.many_labels import (
 )
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor, SupportFit
 from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+from ambilearn.solvers.centering import column_centers
 from ambilearn.validation import check_row_weights
 
 # Values in tuning grids, of the weights in an objective and of the ridge weight.
@@ -247,6 +248,8 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
             # One row per label, as in scikit-learn, so that its feature selection works.
             self.coef_ = (fit.coef if self._primal(X) else X.T @ fit.coef).T
+            if not self._primal(X):  # the kernel is that of centered rows
+                self.intercept_ = fit.intercept - self.coef_ @ column_centers(X)
         elif landmarks is not None:
             self.dual_coef_ = landmarks.whitening @ fit.coef
             # The cache may share these landmarks with other fits.

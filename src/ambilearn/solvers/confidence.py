@@ -10,6 +10,11 @@ needs only products with its matrix. The solver is accelerated projected gradien
 [3]_. Because the objective is quadratic, the curvature along each step costs nothing extra, so the
 step length does not require a bound on the norm of the matrix.
 
+Steps and tolerance are relative to the scale :math:`a_i + c` of each row *i*, which has the weight
+:math:`a_i` in the first term. A row of small weight thus converges as fast as the others, and
+multiplying the objective by a number changes nothing. The projection remains the same, because all
+candidates of a row have the same scale.
+
 References
 ----------
 .. [1] Jia, Si, Zhang. Complementary classifier induced partial label learning. KDD 2023.
@@ -54,15 +59,16 @@ def solve_confidences(
         *o*. None omits the first term, as in the initialization of PL-CL; the minimizer is then not
         always unique.
     weight : float
-        *c* > 0.
+        *c* ≥ 0.
     start : array of shape (n_pairs,)
         Feasible start.
     cost : array of shape (n_pairs,), optional
         *d*; zero by default.
     anchor : float or array of shape (n_pairs,), default=1.0
-        Weight *a* > 0 of the distance to *o*.
+        Weight *a* > 0 of the distance to *o*, equal for all pairs of a row.
     tol : float, default=1e-9
-        Tolerance for the largest entry of the projected gradient.
+        Tolerance for the largest entry of the projected gradient, relative to the scale
+        :math:`2 (a + c)` of its row.
     max_steps : int, default=5000
         Maximum number of steps.
 
@@ -86,8 +92,8 @@ def solve_confidences(
 
     p = y = start
     Ap = Ay = product(start)
-    # Lower bound; increased when a step finds a larger curvature.
-    curvature = weight + float(xp.min(anchor * xp.ones_like(start)))
+    scale = anchor + weight
+    curvature = 1.0  # relative to the scale; increased when a step finds a larger one
     momentum = 1.0
     residual = float("inf")
     steps = 0
@@ -95,10 +101,10 @@ def solve_confidences(
         steps += 1
         gradient = Ay - linear
         while True:
-            moved = simplex.project(y - gradient / curvature, near=p)
+            moved = simplex.project(y - gradient / (curvature * scale), near=p)
             Amoved = product(moved)
             step = moved - y
-            length = float(xp.sum(step * step))
+            length = float(xp.sum(scale * step * step))
             found = float(xp.sum(step * (Amoved - Ay)))
             if found <= curvature * length * (1 + 1e-10):
                 break
@@ -112,7 +118,7 @@ def solve_confidences(
         if residual <= tol:
             return Solution(moved, Status.OPTIMAL, steps, residual)
         ahead = moved - p
-        if float(xp.sum(step * ahead)) < 0:  # the momentum increases the objective: restart
+        if float(xp.sum(scale * step * ahead)) < 0:  # the momentum increases the objective: restart
             momentum = 1.0
         following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         push = (momentum - 1) / following

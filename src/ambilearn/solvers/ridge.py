@@ -24,8 +24,11 @@ from array_api_compat import array_namespace, device
 from scipy import sparse
 
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
+from ambilearn.solvers.centering import column_centers, subtract_from_rows
 from ambilearn.solvers.cholesky import factorize_by_lapack
 from ambilearn.solvers.result import Solution, Status
+
+_MAX_CENTERED = 2**22  # numbers that are centered at once
 
 Factorize = Callable[[Any, float, bool], Any]
 
@@ -181,40 +184,57 @@ def without_own_targets(outputs: Any, rows: Any, changes: Any, complements: Any)
 
 
 class Moments(NamedTuple):
-    """Sums over rows of the features that ridge regression needs; sums of blocks can be added.
+    """Sums over rows of the features that ridge regression needs; those of blocks can be combined.
 
     Parameters
     ----------
     n_rows : float
         Number of rows, or the sum of their weights.
-    total : array of shape (m,)
-        Sum of the rows.
-    gram : array of shape (m, m)
-        Products of the columns.
+    mean : array of shape (m,)
+        Mean of the rows.
+    scatter : array of shape (m, m)
+        Products of the centered columns.
     """
 
     n_rows: float
-    total: Any
-    gram: Any
+    mean: Any
+    scatter: Any
 
     @classmethod
     def of(cls, features: Any, row_weights: Any | None = None) -> "Moments":
         """Moments of features of shape (n, m); sparse features stay sparse."""
-        n_rows, weighted = features.shape[0], features
-        if sparse.issparse(features):
+        xp = np if sparse.issparse(features) else array_namespace(features)
+        n, m = features.shape
+        center = column_centers(features)
+        total, scatter = xp.zeros_like(center), 0.0
+        # Blocks limit the memory of the centered rows.
+        step = n if sparse.issparse(features) else max(1, _MAX_CENTERED // max(m, 1))
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            centered = weighted = subtract_from_rows(features[rows, ...], center)
             if row_weights is not None:
-                n_rows, weighted = row_weights.sum(), sparse.diags_array(row_weights) @ features
-            total = np.asarray(weighted.sum(axis=0)).ravel()
-            return cls(n_rows, total, (features.T @ weighted).toarray())
-        xp = array_namespace(features)
-        if row_weights is not None:
-            n_rows, weighted = float(xp.sum(row_weights)), row_weights[:, None] * features
-        gram = xp.matmul(xp.matrix_transpose(features), weighted)
-        return cls(n_rows, xp.sum(weighted, axis=0), gram)
+                weighted = _times_rows(centered, row_weights[rows])
+            product = centered.T @ weighted
+            scatter += product.toarray() if sparse.issparse(product) else product
+            total += weighted.sum(axis=0) if sparse.issparse(weighted) else xp.sum(weighted, axis=0)
+        n_rows = n if row_weights is None else float(xp.sum(row_weights))
+        rest = total / n_rows
+        scatter -= n_rows * rest[:, None] * rest[None, :]
+        return cls(n_rows, center + rest, scatter)
 
     def plus(self, other: "Moments") -> "Moments":
         """Moments of both sets of rows."""
-        return Moments(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        n_rows = self.n_rows + other.n_rows
+        step = other.mean - self.mean
+        between = self.n_rows * other.n_rows / n_rows * step[:, None] * step[None, :]
+        mean = self.mean + other.n_rows / n_rows * step
+        return Moments(n_rows, mean, self.scatter + other.scatter + between)
+
+
+def _times_rows(features: Any, row_weights: Any) -> Any:
+    if sparse.issparse(features):
+        return sparse.diags_array(row_weights) @ features
+    return row_weights[:, None] * features
 
 
 class PrimalFit(NamedTuple):
@@ -265,8 +285,7 @@ class PrimalRidge:
         self, moments: Moments, ridge: float, factorize: Factorize = factorize_by_lapack
     ) -> None:
         self._n_rows = moments.n_rows
-        self._mean = moments.total / moments.n_rows
-        self._gram = moments.gram - moments.n_rows * self._mean[:, None] * self._mean[None, :]
+        self._mean, self._gram = moments.mean, moments.scatter
         self._factor = factorize(self._gram, ridge, False)
         self.complements: Any = None  # 1 - leverage of all rows, once a regressor has computed it
 

@@ -91,3 +91,12 @@ def test_duplicates_are_at_distance_zero(form):
     X = 1e3 + np.random.default_rng(0).normal(size=(5, 300))
     X = form(np.concatenate([X, X]))
     assert (neighbors.neighbor_distances(X, X, NeighborSearch().fit(X, 1)) == 0).all()
+
+
+def test_gram_matrices_of_sparse_rows_that_nearly_coincide(X):
+    """Unit rows of features far from the origin differ little."""
+    unit = unit_rows(X + 1e4)
+    neighbor_indices = NeighborSearch().fit(unit, 6)
+    expected = neighbors.difference_grams(unit, neighbor_indices)
+    gram = neighbors.difference_grams(sparse.csr_array(unit), neighbor_indices)
+    np.testing.assert_allclose(gram, expected, atol=1e-6 * expected.max())

@@ -8,21 +8,21 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 
 def squared_distances(X: Any, Z: Any | None = None) -> NDArray[np.float64]:
     """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
-    squared: NDArray[np.float64]
     if Z is None:
         squared = squared_distances(X, X)
         np.fill_diagonal(squared, 0.0)
         return squared
-    if sparse.issparse(X) or sparse.issparse(Z):
-        squared = euclidean_distances(X, Z, squared=True)
-        return squared
     # Centered, because the product below loses precision far from the origin.
-    center = Z.mean(axis=0)
-    X, Z = (X - center, Z - center) if X is not Z else 2 * (X - center,)
+    center = column_centers(Z)
+    same, Z = X is Z, subtract_from_rows(Z, center)
+    X = Z if same else subtract_from_rows(X, center)
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return euclidean_distances(X, Z, squared=True)
     try:
         squared = np.empty((len(X), len(Z)))
     except MemoryError as error:

@@ -10,12 +10,14 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn._utils.threads import threads_for
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,
     nearest_places,
     without_rounding,
 )
+from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 
 def unit_rows(X: Any) -> Any:
@@ -34,12 +36,18 @@ class HostSearch:
 
     def __init__(self, X: Any) -> None:
         self._X = X
-        self._search = NearestNeighbors().fit(X)
+        # Centered, because the products of a search lose precision far from the origin.
+        self._center = column_centers(X)
+        self._centered = subtract_from_rows(X, self._center)
+        self._search = NearestNeighbors().fit(self._centered)
 
     def nearest(self, queries: Any | None, k: int) -> NDArray[np.intp]:
         available = self._X.shape[0] - (queries is None)
         wanted = min(k + EXTRA_NEIGHBORS, available)
-        found = np.sort(self._search.kneighbors(queries, wanted, return_distance=False), axis=1)
+        centered = None if queries is None else subtract_from_rows(queries, self._center)
+        with threads_for(0):  # scikit-learn sets and restores the number, too, without a lock
+            found = self._search.kneighbors(centered, wanted, return_distance=False)
+        found = np.sort(found, axis=1)
         rows = self._X if queries is None else queries
         distances = neighbor_distances(rows, self._X, found)
         places, tied = nearest_places(distances, k)
@@ -61,8 +69,9 @@ class HostSearch:
         has the numbers of the rows, which are not their own neighbors.
         """
         # The matrix product is fast but inexact: only clearly farther rows are excluded.
-        squared = euclidean_distances(rows, self._X, squared=True)
-        longest = row_norms(rows, squared=True).max() + row_norms(self._X, squared=True).max()
+        centered = subtract_from_rows(rows, self._center)
+        squared = euclidean_distances(centered, self._centered, squared=True)
+        longest = sum(row_norms(each, squared=True).max() for each in (centered, self._centered))
         near = squared <= reach**2 * (1 + 1e-6) + 1e-12 * longest
         if own is not None:
             near[np.arange(len(own)), own] = False
@@ -113,6 +122,7 @@ def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDA
 def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """Gram matrices of the differences of each row of Z to its neighbors, shape (n, k, k)."""
     if sparse.issparse(Z):
+        Z = subtract_from_rows(Z, column_centers(Z))
         return grams_from_products(neighbor_indices, lambda a, b: _sparse_products(Z, a, b))
     n, k = neighbor_indices.shape
     gram = np.empty((n, k, k))
@@ -122,7 +132,7 @@ def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.f
     return gram
 
 
-# Upper bound of the rounding error in sums of inner products of unit-length vectors.
+# Upper bound of the rounding error in sums of inner products, relative to the squared lengths.
 ROUNDING = 1e-14
 
 
@@ -133,7 +143,8 @@ def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
     # For equal rows the result is a rounding error, which can be negative.
     diagonal = np.arange(gram.shape[1])
-    gram[:, diagonal, diagonal] += ROUNDING
+    longest = inner.diagonal(axis1=1, axis2=2).max(axis=1)
+    gram[:, diagonal, diagonal] += ROUNDING * longest[:, None]
     return gram
 
 
