@@ -18,7 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ambilearn import IPAL, PLKNN
-from ambilearn.bridges import candidates_from_prediction_sets, candidates_from_top_k
+from ambilearn.bridges import (
+    candidates_from_prediction_sets,
+    candidates_from_similarity,
+    candidates_from_top_k,
+)
 from ambilearn.bridges.classifiers import score_table
 
 SCORES = np.array([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]])
@@ -259,3 +263,48 @@ def test_sets_of_a_single_label(dtype):
     single = candidates_from_prediction_sets(np.ones((3, 1), dtype=dtype), classes=["only"])
     assert single.to_sets() == [{"only"}] * 3
     assert not single.sparse_mask
+
+
+@pytest.mark.parametrize("mass", [0.1, 0.6, 0.9, 1.0])
+def test_the_smallest_set_of_similar_names_with_the_mass(mass):
+    generator = np.random.default_rng(0)
+    rows, names = generator.normal(size=(50, 4)), generator.normal(size=(6, 4))
+    cosines = rows @ names.T / np.linalg.norm(rows, axis=1)[:, None] / np.linalg.norm(names, axis=1)
+    weights = np.exp(cosines / 0.3)
+    weights /= weights.sum(axis=1, keepdims=True)
+    sets = candidates_from_similarity(
+        7 * rows, names, classes=list("abcdef"), mass=mass, temperature=0.3
+    )
+    assert sets.classes.tolist() == list("abcdef")
+    for i, row in enumerate(sets.to_mask()):
+        chosen = np.sort(weights[i][row])
+        assert chosen.sum() >= mass - 1e-12
+        assert chosen[1:].sum() < mass or mass == 1
+        assert chosen[0] >= weights[i][~row].max(initial=0)
+    if mass == 1:
+        assert (sets.sizes == 6).all()
+    if sets.sizes.max() > 1:  # single candidates need no weights
+        first = weights[0][sets.to_mask()[0]]
+        np.testing.assert_allclose(sets.weights[: sets.sizes[0]], first)
+
+
+def test_a_mass_of_one_keeps_names_of_hardly_any_weight():
+    sets = candidates_from_similarity([[1, 0]], np.eye(2), mass=1, temperature=0.001)
+    assert sets.sizes.tolist() == [1]  # exp(-1000) is zero, and no candidate has weight zero
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([[1.0, 2.0, 3.0]], {}, "embeddings has 3 columns but label_embeddings has 2"),
+        ([[1.0, 2.0], [0.0, 0.0]], {}, "Row 1 of embeddings has no direction"),
+        ([[1.0, np.inf]], {}, "Row 0 of embeddings has no direction"),
+        ([[1.0, 2.0]], {"mass": 0}, "mass must be above 0"),
+        ([[1.0, 2.0]], {"mass": 1.5}, "mass must be above 0"),
+        ([[1.0, 2.0]], {"temperature": 0}, "temperature must be above 0"),
+        ([[1.0, 2.0]], {"classes": ["a"]}, "there are 1 classes"),
+    ],
+)
+def test_invalid_similarities(rows, options, message):
+    with pytest.raises(ValueError, match=message):
+        candidates_from_similarity(rows, np.eye(2), **options)

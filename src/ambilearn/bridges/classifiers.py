@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import softmax
 
 from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
@@ -177,6 +178,85 @@ def candidates_from_prediction_sets(
         table = table.copy()
         table[empty, likely[empty].argmax(axis=1)] = 1
     return _sets_of_mask(table, classes)
+
+
+def candidates_from_similarity(
+    embeddings: Any,
+    label_embeddings: Any,
+    *,
+    classes: Collection[Any] | None = None,
+    mass: float = 0.9,
+    temperature: float = 0.05,
+) -> CandidateSets:
+    r"""Candidate sets of the labels whose names are most similar to a row: a start without labels.
+
+    Rows and names of labels are vectors of one space, such as sentences and names by one text
+    model, or pictures and names by a network for both (CLIP). With the cosine similarity
+    :math:`c_{ij}` of row *i* and label *j*, the weights of the candidates are
+
+    .. math:: p_{ij} = \frac{\exp(c_{ij} / \tau)}{\sum_k \exp(c_{ik} / \tau)}
+
+    and a set is the smallest one whose weights add up to at least ``mass``. Ties keep the order of
+    ``classes``.
+
+    Parameters
+    ----------
+    embeddings : array-like of shape (n_rows, n_features)
+        Vectors of the rows.
+    label_embeddings : array-like of shape (n_labels, n_features)
+        Vectors of the names of the labels.
+    classes : array-like of shape (n_labels,), optional
+        The labels, in the order of their vectors; by default ``0 … n_labels - 1``.
+    mass : float, default=0.9
+        Weight of a set, above 0 and at most 1. With 1, every label is a candidate.
+    temperature : float, default=0.05
+        The number :math:`\tau`: the smaller, the smaller the sets. Sentence models are trained with
+        about 0.05, CLIP with 0.01.
+
+    Returns
+    -------
+    CandidateSets
+        Sets with weights.
+
+    Examples
+    --------
+    >>> from ambilearn.bridges import candidates_from_similarity
+    >>> names = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
+    >>> sets = candidates_from_similarity([[2.0, 0.1]], names, classes=["cat", "lion", "car"])
+    >>> sets.to_sets()
+    [{'cat'}]
+    >>> candidates_from_similarity([[2.0, 0.5]], names, mass=0.99, temperature=0.2).to_sets()
+    [{0, 1, 2}]
+    """
+    rows, _ = score_table(embeddings, None, "embeddings")
+    names, _ = score_table(label_embeddings, None, "label_embeddings")
+    if rows.shape[1] != names.shape[1]:
+        raise ValueError(
+            f"embeddings has {rows.shape[1]} columns but label_embeddings has {names.shape[1]}: "
+            "both must be vectors of one model."
+        )
+    if not 0 < mass <= 1:
+        raise ValueError(f"mass must be above 0 and at most 1; got {mass!r}.")
+    if not temperature > 0:
+        raise ValueError(f"temperature must be above 0; got {temperature!r}.")
+    labels = _labels_of_columns(len(names), None, classes, "label_embeddings")
+    similar = _unit_rows(rows, "embeddings") @ _unit_rows(names, "label_embeddings").T
+    weights = softmax(similar / temperature, axis=1)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    sorted_weights = np.take_along_axis(weights, order, axis=1)
+    is_needed = np.cumsum(sorted_weights, axis=1) - sorted_weights < mass
+    mask = np.zeros(weights.shape, dtype=bool)
+    np.put_along_axis(mask, order, is_needed | (mass == 1), axis=1)
+    table = sparse.csr_array(np.where(mask, weights, 0.0))
+    return replace(as_candidates(table, classes=labels), sparse_mask=False)
+
+
+def _unit_rows(vectors: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    bad = np.flatnonzero(~((lengths > 0) & np.isfinite(lengths)))
+    if len(bad):
+        raise ValueError(f"Row {bad[0]} of {name} has no direction: it is zero or infinite.")
+    return np.asarray(vectors / lengths)
 
 
 def _check_membership(table: NDArray[np.float64]) -> None:
